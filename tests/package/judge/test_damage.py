@@ -78,17 +78,17 @@ def changed(document: Any, place: Place, value: Any) -> Any:
     return whole
 
 
-def outputs(expected: Any, taken: Any) -> Iterator[str]:
+def outputs(expected: Any, raw: Any) -> Iterator[str]:
     """Yield the output of the checks of both components."""
-    yield output(expected, taken, ("ost", "scratch-OST0003"))
-    yield output(expected, taken, ("net", "oss3"))
+    yield output(expected, raw, ("ost", "scratch-OST0003"))
+    yield output(expected, raw, ("net", "oss3"))
 
 
-def output(expected: Any, taken: Any, only: tuple[str, str]) -> str:
+def output(expected: Any, raw: Any, only: tuple[str, str]) -> str:
     judging = judge_pair_host if only[0] == "net" else judge
     try:
         (entry,) = Expectations.from_json(expected).find(*only)
-        recorded = Snapshot.from_json(taken)
+        recorded = Snapshot.from_json(raw)
         verdict = judging(entry, recorded.of(*only), recorded.running, NOW)
         return plugin_output("OST", verdict, 3)
     except DocumentError as error:

@@ -70,10 +70,10 @@ def test_a_watched_run_names_the_job_that_may_have_slowed_it() -> None:
 
 
 def test_a_watched_loss_shows_its_odds_and_the_needed_odds() -> None:
-    known = evidence(alarm=False, odds=3.0)
-    assert "odds 20 to 1 against chance, 8,103 for an alarm" in judged(80e6, known).sentence
+    item = evidence(alarm=False, odds=3.0)
+    assert "odds 20 to 1 against chance, 8,103 for an alarm" in judged(80e6, item).sentence
     # a run within a tenth of its baseline does not hide them
-    fair = judged(190e6, known)
+    fair = judged(190e6, item)
     assert (fair.state, fair.reason) == (State.OK, Reason.WATCHED)
     assert judged(190e6, evidence(alarm=False, odds=2.99)).reason is Reason.FINE
 
@@ -148,8 +148,8 @@ def test_without_a_baseline_the_own_history_is_a_reference() -> None:
     bare = expectation(references={"read/single": Reference(CEILING, None)})
     alone = (series(200e6, None),)
     assert judge_service(bare, alone, (), NOW, None).state is State.UNKNOWN
-    known = evidence(alarm=False, odds=0.0, against="its own earlier runs")
-    verdict = judge_service(bare, alone, (), NOW, known)
+    item = evidence(alarm=False, odds=0.0, against="its own earlier runs")
+    verdict = judge_service(bare, alone, (), NOW, item)
     assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
 
 

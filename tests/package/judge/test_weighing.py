@@ -50,7 +50,7 @@ def fleet(odds: float = 10_000.0) -> tuple[Expectation, ...]:
     return tuple(expectation(component=name, limits=limits) for name in NAMES)
 
 
-def taken(*slow: tuple[str, Operation, Sequence[float]]) -> Snapshot:
+def fleet_snapshot(*slow: tuple[str, Operation, Sequence[float]]) -> Snapshot:
     """Return the snapshot of the fleet: healthy except for the ``slow`` series."""
     slow_rates = {(name, operation): rates for name, operation, rates in slow}
     return snapshot(
@@ -72,7 +72,7 @@ def evidence(memory: Snapshot, odds: float = 10_000.0) -> dict[str, Optional[Evi
 
 
 def test_a_component_slow_for_nights_is_an_alarm_and_its_peers_are_not() -> None:
-    result = evidence(taken((NAMES[3], Operation.READ, [*HEALTHY[:6], *[80e6] * 4])))
+    result = evidence(fleet_snapshot((NAMES[3], Operation.READ, [*HEALTHY[:6], *[80e6] * 4])))
     slow = result.pop(NAMES[3])
     assert slow
     assert slow.alarm
@@ -85,7 +85,7 @@ def test_a_component_slow_for_nights_is_an_alarm_and_its_peers_are_not() -> None
 
 @pytest.mark.parametrize("remaining", [0.05, 0.03, 0.001])
 def test_a_nearly_total_loss_is_an_alarm(remaining: float) -> None:
-    memory = taken((NAMES[3], Operation.READ, [*HEALTHY, *[remaining * 200e6] * 5]))
+    memory = fleet_snapshot((NAMES[3], Operation.READ, [*HEALTHY, *[remaining * 200e6] * 5]))
     result = evidence(memory)[NAMES[3]]
     assert result
     assert result.alarm
@@ -93,19 +93,19 @@ def test_a_nearly_total_loss_is_an_alarm(remaining: float) -> None:
 
 
 def test_one_low_night_is_no_alarm() -> None:
-    result = evidence(taken((NAMES[3], Operation.READ, [*HEALTHY, 20e6])))[NAMES[3]]
+    result = evidence(fleet_snapshot((NAMES[3], Operation.READ, [*HEALTHY, 20e6])))[NAMES[3]]
     assert result
     assert not result.alarm
 
 
 def test_nights_that_were_bad_for_all_raise_no_alarm() -> None:
     low = [(name, op, [*HEALTHY, *[70e6] * 4]) for name in NAMES for op in OPERATIONS]
-    assert not any(item and item.reportable for item in evidence(taken(*low)).values())
+    assert not any(item and item.reportable for item in evidence(fleet_snapshot(*low)).values())
 
 
 @pytest.mark.parametrize(("odds", "alarm"), [(100.0, True), (1e12, False)])
 def test_the_needed_odds_come_from_the_alarm_budget(odds: float, alarm: bool) -> None:
-    memory = taken((NAMES[3], Operation.READ, [*HEALTHY, *[120e6] * 3]))
+    memory = fleet_snapshot((NAMES[3], Operation.READ, [*HEALTHY, *[120e6] * 3]))
     result = evidence(memory, odds)[NAMES[3]]
     assert result
     assert result.alarm is alarm
@@ -227,7 +227,7 @@ def test_a_clock_step_and_a_limit_of_zero_are_harmless() -> None:
 
 
 def test_damaged_series_give_no_evidence() -> None:
-    memory = taken()
+    memory = fleet_snapshot()
     damaged = memory._replace(
         series={
             **memory.series,
@@ -244,7 +244,9 @@ def test_an_unexpected_component_has_no_evidence() -> None:
 
 
 def test_evidence_is_put_into_words() -> None:
-    result = evidence(taken((NAMES[3], Operation.READ, [*HEALTHY[:6], *[80e6] * 4])))[NAMES[3]]
+    result = evidence(fleet_snapshot((NAMES[3], Operation.READ, [*HEALTHY[:6], *[80e6] * 4])))[
+        NAMES[3]
+    ]
     assert result
     (line,) = weighed(result)
     assert line == (
@@ -303,7 +305,7 @@ def test_a_healthy_component_has_no_odds_and_the_ratio_of_its_last_run() -> None
 def test_the_operation_with_the_largest_loss_is_named_first(
     writes: float, reads: float, what: str, also: tuple[str, ...]
 ) -> None:
-    memory = taken(
+    memory = fleet_snapshot(
         (NAMES[3], Operation.WRITE, [*HEALTHY[:6], *[writes * 200e6] * 4]),
         (NAMES[3], Operation.READ, [*HEALTHY[:6], *[reads * 200e6] * 4]),
     )
@@ -319,8 +321,10 @@ def test_the_operation_with_the_largest_loss_is_named_first(
 
 def test_write_and_read_together_have_higher_odds_than_either() -> None:
     nights = [*HEALTHY[:6], *[120e6] * 2]
-    single = evidence(taken((NAMES[3], Operation.READ, nights)))[NAMES[3]]
-    both = evidence(taken(*((NAMES[3], op, nights) for op in (Operation.WRITE, Operation.READ))))
+    single = evidence(fleet_snapshot((NAMES[3], Operation.READ, nights)))[NAMES[3]]
+    both = evidence(
+        fleet_snapshot(*((NAMES[3], op, nights) for op in (Operation.WRITE, Operation.READ)))
+    )
     result = both[NAMES[3]]
     assert single
     assert result
@@ -329,7 +333,7 @@ def test_write_and_read_together_have_higher_odds_than_either() -> None:
 
 @pytest.mark.parametrize("counting", [True, False])
 def test_the_number_of_runs_to_an_alarm_is_computed_on_request_only(counting: bool) -> None:
-    memory = taken((NAMES[3], Operation.READ, [*HEALTHY, *[120e6] * 2]))
+    memory = fleet_snapshot((NAMES[3], Operation.READ, [*HEALTHY, *[120e6] * 2]))
     nodes, memories = {"client1": fleet()}, {"client1": NodeMemory(memory)}
     weighing = Weighing(nodes, memories, counting=counting)
     result = weighing.evidence(("ost", NAMES[3], False))
@@ -375,7 +379,7 @@ def test_a_group_has_the_limits_of_its_first_member() -> None:
         entry._replace(limits=Limits(alarm_odds=1000.0 * (number + 1)))
         for number, entry in enumerate(fleet())
     ]
-    result = Weighing({"client1": entries}, {"client1": NodeMemory(taken())}).evidence(
+    result = Weighing({"client1": entries}, {"client1": NodeMemory(fleet_snapshot())}).evidence(
         ("ost", "scratch", True)
     )
     assert result

@@ -1,4 +1,4 @@
-"""Sites with parts that have lost speed, as their measurements would show them."""
+"""Sites with slow parts, as their measurements would show them."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ ERROR = 0.02
 SLOW = 0.9
 ROUND = {"rate": "200 MB/s", "link": "1 Gbit/s"}
 
-Left = Mapping[str, Mapping[str, float]]
-"""Of each faulty part, by lane, what it has left in B/s."""
+LaneRates = Mapping[str, Mapping[str, float]]
+"""Remaining B/s of each faulty part, by lane."""
 
 
 def lab() -> Topology:
     """Return the lab: three servers with two disks each, one client.
 
-    Its rates are round ones: those of the real lab follow what small machines can shape.
+    Its rates are round; those of the real lab are what its small machines can shape.
     """
     return build(lab_document())
 
 
 def lab_document() -> dict[str, Any]:
-    """Return the topology of the lab as a person types it, with round rates."""
+    """Return the topology document of the lab, with round rates."""
     path = INVENTORIES / "lab" / "group_vars" / "all" / "topology.yml"
     document: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
     for part in document["plumbline_topology"]["parts"]:
@@ -53,7 +53,7 @@ def lab_document() -> dict[str, Any]:
 
 
 class Scene:
-    """A site, what is measured there, and what that shows when parts are slow."""
+    """A site, its measurables, and their observations when parts are slow."""
 
     def __init__(self, topology: Topology) -> None:
         self.plan: Plan = compile_plan(topology, load({}), {})
@@ -62,34 +62,36 @@ class Scene:
         ]
         self.candidates = Candidates(self.plan.expectations)
 
-    def observe(self, left: Left, silent: Iterable[str] = ()) -> list[Observation]:
-        """Return an observation of everything; what begins with a word of ``silent`` is missing."""
+    def observe(self, remaining: LaneRates, silent: Iterable[str] = ()) -> list[Observation]:
+        """Return all observations except those whose names begin with a word of ``silent``."""
         words = tuple(silent)
         return [
-            observation(of, rate(of, left))
+            observation(of, rate(of, remaining))
             for of in self.measurables
             if not (words and of.name.startswith(words))
         ]
 
-    def locate(self, left: Left, silent: Iterable[str] = ()) -> Located:
-        return locate(self.observe(left, silent))
+    def locate(self, remaining: LaneRates, silent: Iterable[str] = ()) -> Located:
+        return locate(self.observe(remaining, silent))
 
 
-def both(left_Bps: float) -> dict[str, float]:
+def both(remaining_Bps: float) -> dict[str, float]:
     """Return a loss in both directions."""
-    return {"read": left_Bps, "write": left_Bps}
+    return {"read": remaining_Bps, "write": remaining_Bps}
 
 
-def rate(of: Measurable, left: Left) -> float:
-    """Return what the narrowest part leaves of a measurement."""
+def rate(of: Measurable, remaining: LaneRates) -> float:
+    """Return the rate of a measurement through its slowest part."""
     rates = [of.expected]
     for name, lanes, flows in of.crossings():
-        rates += [left[name][lane] / flows for lane in lanes if lane in left.get(name, {})]
+        rates += [
+            remaining[name][lane] / flows for lane in lanes if lane in remaining.get(name, {})
+        ]
     return min(rates)
 
 
 def observation(of: Measurable, rate: float, **changes: Any) -> Observation:
-    """Return an observation that votes by its share of what is expected."""
+    """Return an observation that votes by its share of the expected rate."""
     vote = Vote.BAD if rate < SLOW * of.expected else Vote.GOOD
     state = severity(rate / of.expected, Limits()) if vote is Vote.BAD else State.OK
     values: dict[str, Any] = {"vote": vote, "measured": rate, "error": ERROR}
@@ -106,19 +108,19 @@ def made(name: str, path: str, rate: float, expected: float = 200.0) -> Observat
 
 def alternatives(located: Located) -> list[tuple[tuple[str, ...], ...]]:
     """Return the alternatives of each ambiguity set."""
-    return [one.alternatives for one in located.sets]
+    return [ambiguity.alternatives for ambiguity in located.sets]
 
 
 def suspects(located: Located) -> list[set[str]]:
     """Return the components of each ambiguity set."""
-    return [{suspect.name for suspect in one.suspects} for one in located.sets]
+    return [{suspect.name for suspect in ambiguity.suspects} for ambiguity in located.sets]
 
 
 def silence(observations: Sequence[Observation], *names: str) -> list[Observation]:
-    """Return the observations; those that begin with one of ``names`` do not vote."""
+    """Return the observations without the votes of those that begin with one of ``names``."""
     return [
-        one._replace(vote=Vote.NONE) if one.of.name.startswith(names) else one
-        for one in observations
+        item._replace(vote=Vote.NONE) if item.of.name.startswith(names) else item
+        for item in observations
     ]
 
 

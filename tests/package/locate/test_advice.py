@@ -1,4 +1,4 @@
-"""Every kind of part has a next step for a person, and what fails or loses segments its own."""
+"""Advice: the next step for each kind of part, for failures and for lost segments."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def test_every_kind_has_a_next_step(kind: str) -> None:
     assert text.endswith(".")
 
 
-def test_a_cable_and_a_failure_are_not_looked_at_as_what_is_slow() -> None:
+def test_cables_and_failures_have_their_own_advice() -> None:
     assert "SMART" in advice(suspected("a"), of("disk"))
     assert "save its data" in advice(suspected("a"), of("disk"), fails=True)
     assert "cable" in advice(suspected("a", lane="segments read"), of("nic"))
 
 
-def test_of_several_nothing_is_said_that_holds_for_one() -> None:
+def test_several_suspects_have_general_advice() -> None:
     assert advice(suspected("a", "b"), of("disk")) == " Next: look at each of them, in this order."
     assert advice(suspected("a"), {}) == ""

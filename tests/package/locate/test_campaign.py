@@ -34,7 +34,7 @@ def test_a_healthy_fleet_has_no_suspect(name: str) -> None:
     assert false_suspects(FLEETS[name], 10, Random(f"7 {name}")) == 0
 
 
-def test_what_cannot_be_told_apart_is_known_beforehand() -> None:
+def test_indistinguishable_parts_are_known_in_advance() -> None:
     fleet = FLEETS["redstorm"]
     assert set(fleet.twins(Fault("ddn01a-lun1", 0.1))) == {"ddn01a-fc1", "oss001-fc1"}
     assert set(fleet.twins(Fault("ddn01a-data", 0.1))) == set()

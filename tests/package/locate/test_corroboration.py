@@ -1,4 +1,4 @@
-"""Symptoms order what explains a slow part equally well; they make no suspect and take none."""
+"""Symptoms order equally good explanations; they neither add nor remove suspects."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ RAISED, LOWERED = Direction.RAISES, Direction.LOWERS
 
 
 @pytest.mark.parametrize(
-    ("found", "order"),
+    ("symptoms", "order"),
     [
         ((), ["a", "b", "c"]),
         ((symptom("c", RAISED),), ["c", "a", "b"]),
@@ -35,20 +35,22 @@ RAISED, LOWERED = Direction.RAISES, Direction.LOWERS
         ((symptom("elsewhere", RAISED),), ["a", "b", "c"]),
     ],
 )
-def test_what_symptoms_speak_for_comes_first(found: Sequence[Symptom], order: list[str]) -> None:
+def test_suspects_that_a_symptom_incriminates_come_first(
+    symptoms: Sequence[Symptom], order: list[str]
+) -> None:
     located = Located((), (suspects(("a",), ("b",), ("c",)),), ())
-    [one] = ordered(located, found).sets
-    assert [names for (names,) in one.alternatives] == order
-    assert [suspect.name for suspect in one.suspects] == order
+    [ambiguity] = ordered(located, symptoms).sets
+    assert [names for (names,) in ambiguity.alternatives] == order
+    assert [suspect.name for suspect in ambiguity.suspects] == order
 
 
 def test_a_longer_alternative_is_not_favoured_by_its_length() -> None:
     located = Located((), (suspects(("a", "b"), ("a", "c")),), ())
-    found = [symptom("c", RAISED)]
-    assert ordered(located, found).sets[0].alternatives == (("a", "c"), ("a", "b"))
+    symptoms = [symptom("c", RAISED)]
+    assert ordered(located, symptoms).sets[0].alternatives == (("a", "c"), ("a", "b"))
 
 
 def test_each_symptom_is_quoted_with_the_part_that_has_it() -> None:
-    found = [symptom("b", RAISED), symptom("elsewhere", RAISED, "nothing to do with it")]
-    assert quoted(suspects(("a",), ("b",)), {}, found) == " Symptoms of b: medium errors."
-    assert quoted(suspects(("a",)), {}, found) == ""
+    symptoms = [symptom("b", RAISED), symptom("elsewhere", RAISED, "nothing to do with it")]
+    assert quoted(suspects(("a",), ("b",)), {}, symptoms) == " Symptoms of b: medium errors."
+    assert quoted(suspects(("a",)), {}, symptoms) == ""

@@ -1,4 +1,4 @@
-"""The smallest covers are all of them, and none larger."""
+"""Smallest covers: all of them, and none larger."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ ROWS = st.lists(
 
 
 def every_smallest(rows: list[list[int]]) -> tuple[tuple[int, ...], ...]:
-    """Return the same by trying all sets, the small ones first."""
+    """Return the smallest covers by trying all sets."""
     columns = sorted({column for row in rows for column in row})
     for size in range(1, len(columns) + 1):
-        found = [
+        covers = [
             combination
             for combination in combinations(columns, size)
             if all({*combination} & {*r} for r in rows)
         ]
-        if found:
-            return tuple(found)
+        if covers:
+            return tuple(covers)
     raise AssertionError("each row has a column")
 
 
 @given(ROWS)
-def test_the_covers_are_those_of_trying_every_set(rows: list[list[int]]) -> None:
+def test_the_covers_equal_those_of_an_exhaustive_search(rows: list[list[int]]) -> None:
     assert smallest_covers(rows) == Covers(every_smallest(rows), True)
 
 
-def test_nothing_to_cover_takes_nothing() -> None:
+def test_no_rows_have_the_empty_cover() -> None:
     assert smallest_covers([]) == Covers(((),), True)
 
 
@@ -45,18 +45,18 @@ def test_many_independent_rows_take_no_search() -> None:
     assert smallest_covers(rows) == Covers((tuple(range(3000)),), True)
 
 
-def test_a_search_without_end_is_cut_and_says_so() -> None:
+def test_an_endless_search_is_cut_short_and_marked() -> None:
     # 14 rows that any two of their own two columns cover: 16,384 smallest sets
-    found = smallest_covers([[2 * row, 2 * row + 1] for row in range(14)])
-    assert not found.complete
-    assert len(found.sets) == cover.MOST_COVERS + 1
-    assert all(len(one) == 14 for one in found.sets)
+    covers = smallest_covers([[2 * row, 2 * row + 1] for row in range(14)])
+    assert not covers.complete
+    assert len(covers.sets) == cover.MOST_COVERS + 1
+    assert all(len(columns) == 14 for columns in covers.sets)
 
 
 @pytest.mark.slow
-def test_a_search_that_is_cut_early_still_gives_a_cover() -> None:
+def test_a_search_cut_short_still_gives_a_cover() -> None:
     chance = Random(1)
     rows = [chance.sample(range(60), 3) for _ in range(300)]
-    found = smallest_covers(rows)
-    assert not found.complete
-    assert all({*found.sets[0]} & {*row} for row in rows)
+    covers = smallest_covers(rows)
+    assert not covers.complete
+    assert all({*covers.sets[0]} & {*row} for row in rows)

@@ -1,4 +1,4 @@
-"""An investigation of a site with known faults ends with exactly these, in few steps."""
+"""Investigations of sites with known faults find exactly these in few steps."""
 
 from __future__ import annotations
 
@@ -13,7 +13,15 @@ from plumbline.locate.suspects import locate
 from plumbline.model.errors import UsageError
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.rounds import Role, turn
-from tests.package.locate.scenes import Left, Scene, both, lab, observation, rate, redstorm
+from tests.package.locate.scenes import (
+    LaneRates,
+    Scene,
+    both,
+    lab,
+    observation,
+    rate,
+    redstorm,
+)
 from tests.package.records import failed, record
 
 LAB = Scene(lab())
@@ -23,34 +31,41 @@ SLOW_DISK = {"oss2-disk1": both(80e6)}
 SLOW_LINK = {"oss3-nic": both(25e6)}
 MOST_STEPS = 5
 ALIKE = (("oss2",), ("oss2-disk1", "oss2-disk2"))
-"""Two devices that are slow alike: what they share, before two faults."""
+"""Two equally slow devices: their server comes before two faults."""
 
 
 class Night:
-    """A site with faults: it answers each step as its units would."""
+    """A site with faults that measures the steps of an investigation."""
 
     def __init__(
-        self, left: Left, retransmitted: Sequence[str] = (), broken: Sequence[str] = ()
+        self,
+        remaining: LaneRates,
+        retransmitted: Sequence[str] = (),
+        broken: Sequence[str] = (),
     ) -> None:
-        self._left, self._retransmitted, self._broken = left, set(retransmitted), set(broken)
+        self._remaining, self._retransmitted, self._broken = (
+            remaining,
+            set(retransmitted),
+            set(broken),
+        )
         self.done: list[Step] = []
 
     def investigate(
         self, targets: Sequence[str] = (), budget: Budget = PLENTY, silent: Sequence[str] = ()
     ) -> Decision:
         """Follow the investigation to its end."""
-        asked = Investigation(LAB.plan.expectations, targets, silent)
+        investigation = Investigation(LAB.plan.expectations, targets, silent)
         while True:
             spent = sum(step.seconds for step in self.done)
             moved = sum(step.bytes for step in self.done)
-            left = Budget(budget.seconds - spent, budget.bytes - moved)
-            decision = asked.decide(self.found(), self.done, left)
+            remaining = Budget(budget.seconds - spent, budget.bytes - moved)
+            decision = investigation.decide(self.findings(), self.done, remaining)
             if decision.step is None:
                 return decision
             self.done.append(decision.step)
             assert len(self.done) < 20, "it does not end"
 
-    def found(self) -> Findings:
+    def findings(self) -> Findings:
         slow: list[Observation] = []
         failures: list[Observation] = []
         for placed in PLACED:
@@ -59,11 +74,11 @@ class Night:
                 values = {"vote": Vote.BAD if bad else Vote.GOOD, "error": 0.01}
                 failures.append(observation(failing(placed.of), 50.0 if bad else 100.0, **values))
                 if not bad:
-                    slow += self._seen(placed)
+                    slow += self._observations(placed)
         return Findings(locate(slow), locate(failures))
 
-    def _seen(self, placed: PlannedMeasurement) -> Iterable[Observation]:
-        yield observation(placed.of, rate(placed.of, self._left))
+    def _observations(self, placed: PlannedMeasurement) -> Iterable[Observation]:
+        yield observation(placed.of, rate(placed.of, self._remaining))
         if placed.partner:
             bad = not self._retransmitted.isdisjoint(placed.of.path)
             of = placed.of._replace(
@@ -74,8 +89,8 @@ class Night:
             )
             yield observation(of, 50.0 if bad else 100.0, error=0.01)
 
-    def named(self) -> list[tuple[tuple[str, ...], ...]]:
-        return [one.alternatives for _, one in self.found().sets()]
+    def suspects(self) -> list[tuple[tuple[str, ...], ...]]:
+        return [ambiguity.alternatives for _, ambiguity in self.findings().sets()]
 
 
 def _measures(step: Step, placed: PlannedMeasurement) -> bool:
@@ -85,9 +100,12 @@ def _measures(step: Step, placed: PlannedMeasurement) -> bool:
     if step.component not in ("", of.component):
         return False
     if placed.partner:
-        met = [turn(placed.expectation.target["hosts"], of.component, slot) for slot in step.slots]
+        meetings = [
+            turn(placed.expectation.target["hosts"], of.component, slot) for slot in step.slots
+        ]
         return any(
-            one and one.partner == placed.partner.name and one.role is Role.INITIATOR for one in met
+            meeting and meeting.partner == placed.partner.name and meeting.role is Role.INITIATOR
+            for meeting in meetings
         )
     return placed.scenario is not Scenario.TOGETHER or not step.component
 
@@ -111,20 +129,24 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "left", "retransmitted", "broken", "named"), FAULTS)
-def test_a_fault_of_the_whole_is_named_exactly(
-    fault: str, left: Left, retransmitted: list[str], broken: list[str], named: list[str]
+@pytest.mark.parametrize(("fault", "remaining", "retransmitted", "broken", "named"), FAULTS)
+def test_an_investigation_of_the_site_names_exactly_the_faults(
+    fault: str,
+    remaining: LaneRates,
+    retransmitted: list[str],
+    broken: list[str],
+    named: list[str],
 ) -> None:
-    night = Night(left, retransmitted, broken)
+    night = Night(remaining, retransmitted, broken)
     end = night.investigate()
-    assert sorted(night.named()) == [((name,),) for name in named], fault
+    assert sorted(night.suspects()) == [((name,),) for name in named], fault
     assert end.reason == ("certain" if named else "nothing slow")
     assert [step.layer for step in night.done[:2]] == ["net", "ost"]
     assert len(night.done) <= MOST_STEPS
 
 
 @pytest.mark.parametrize(
-    ("target", "left", "retransmitted", "broken", "named"),
+    ("target", "remaining", "retransmitted", "broken", "named"),
     [
         ("scratch-OST0002", SLOW_DISK, [], [], ["oss2-disk1"]),
         ("scratch-OST0004", SLOW_LINK, [], [], ["oss3-nic"]),
@@ -133,12 +155,16 @@ def test_a_fault_of_the_whole_is_named_exactly(
         ("scratch-OST0001", SLOW_DISK, [], [], []),
     ],
 )
-def test_a_fault_behind_a_target_is_named_exactly(
-    target: str, left: Left, retransmitted: list[str], broken: list[str], named: list[str]
+def test_an_investigation_of_a_target_names_exactly_its_faults(
+    target: str,
+    remaining: LaneRates,
+    retransmitted: list[str],
+    broken: list[str],
+    named: list[str],
 ) -> None:
-    night = Night(left, retransmitted, broken)
+    night = Night(remaining, retransmitted, broken)
     night.investigate([target])
-    assert sorted(night.named()) == [((name,),) for name in named]
+    assert sorted(night.suspects()) == [((name,),) for name in named]
     assert len(night.done) <= 8
 
 
@@ -147,10 +173,10 @@ def test_a_fault_behind_a_target_is_named_exactly(
     "targets", [[], ["oss2"], ["oss2-disk1"], ["scratch-OST0002"], ["scratch-OST0003"]]
 )
 @pytest.mark.parametrize("left_Bps", [80e6, 8e6])
-def test_a_server_all_of_whose_disks_are_slow_is_named(targets: list[str], left_Bps: float) -> None:
-    night = Night({f"oss2-disk{one}": both(left_Bps) for one in (1, 2)})
+def test_a_server_with_slow_disks_only_is_named(targets: list[str], left_Bps: float) -> None:
+    night = Night({f"oss2-disk{number}": both(left_Bps) for number in (1, 2)})
     end = night.investigate(targets)
-    assert night.named() == [ALIKE]
+    assert night.suspects() == [ALIKE]
     assert end.reason == "nothing would divide them"
     assert len(night.done) <= 8
 
@@ -162,7 +188,7 @@ def test_a_target_itself_is_measured_first() -> None:
     assert night.done[0].node == "client1"
 
 
-def test_no_step_goes_beyond_the_budget_and_what_does_is_said() -> None:
+def test_steps_beyond_the_budget_are_named_and_not_run() -> None:
     night = Night(SLOW_DISK)
     whole = Night(SLOW_DISK)
     whole.investigate()
@@ -176,31 +202,31 @@ def test_no_step_goes_beyond_the_budget_and_what_does_is_said() -> None:
     assert none.done == []
 
 
-@pytest.mark.parametrize("left", [SLOW_DISK, {}, SLOW_LINK])
+@pytest.mark.parametrize("remaining", [SLOW_DISK, {}, SLOW_LINK])
 @pytest.mark.parametrize("target", ["scratch-OST0002", "oss2-disk1", "oss2"])
-def test_a_node_that_does_not_answer_is_not_asked_alone(left: Left, target: str) -> None:
-    night = Night(left)
+def test_a_silent_node_is_not_used_in_any_step(remaining: LaneRates, target: str) -> None:
+    night = Night(remaining)
     end = night.investigate([target], silent=["oss2"])
     assert night.done
-    asked = (*night.done, *end.beyond)
-    assert "oss2" not in {name for step in asked for name in (step.node, step.partner)}
-    poor = Night(left).investigate([target], Budget(0.0, 0.0), silent=["oss2"])
+    steps = (*night.done, *end.beyond)
+    assert "oss2" not in {name for step in steps for name in (step.node, step.partner)}
+    poor = Night(remaining).investigate([target], Budget(0.0, 0.0), silent=["oss2"])
     assert "oss2" not in {name for step in poor.beyond for name in (step.node, step.partner)}
 
 
-def test_an_unknown_target_is_refused_with_what_there_is() -> None:
+def test_an_unknown_target_is_refused_with_the_known_targets() -> None:
     with pytest.raises(UsageError, match="'nonsense' is no part of this site; its targets are scr"):
         Investigation(LAB.plan.expectations, ["nonsense"])
 
 
-def test_steps_come_back_from_their_documents() -> None:
+def test_steps_survive_writing_and_reading() -> None:
     night = Night(SLOW_LINK)
     night.investigate()
     assert [Step.from_json(step.to_json()) for step in night.done] == night.done
     assert night.done[0].slots == (0, 1, 2, 3, 4, 5)
 
 
-def test_whatever_was_moved_at_all_clears_what_it_crosses_of_a_failure() -> None:
+def test_any_moved_bytes_clear_a_path_of_a_failure() -> None:
     raw = {"layer": "raw", "operation": Operation.READ, "host": "oss2"}
     records = [
         failed(component="oss2-disk1", **raw),
@@ -214,10 +240,10 @@ def test_whatever_was_moved_at_all_clears_what_it_crosses_of_a_failure() -> None
     )
 
 
-def test_the_plan_of_a_large_machine_is_made_in_no_time() -> None:
+def test_the_first_steps_of_a_large_machine_are_planned_at_once() -> None:
     site = redstorm()
-    asked = Investigation(site.plan.expectations)
+    investigation = Investigation(site.plan.expectations)
     empty = Findings(locate([]), locate([]))
-    first = asked.decide(empty, [], PLENTY)
+    first = investigation.decide(empty, [], PLENTY)
     assert first.step is not None
-    assert asked.decide(empty, [first.step], PLENTY).step != first.step
+    assert investigation.decide(empty, [first.step], PLENTY).step != first.step

@@ -1,4 +1,4 @@
-"""Measurables of a site, and the direction in which each part is crossed."""
+"""Measurables of a site, and the lanes in which they cross each part."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ BY_NAME = {of.name: of for of in LAB.measurables}
 
 
 def lanes(of: Measurable) -> dict[str, tuple[str, ...]]:
-    return {name: found for name, found, _ in of.crossings()}
+    return {name: crossed for name, crossed, _ in of.crossings()}
 
 
-def test_every_measurement_has_a_name_of_its_own() -> None:
+def test_every_measurement_has_its_own_name() -> None:
     # 6 targets in two ways, 6 disks alone and together, 4 hosts with 3 partners in two ways
     assert len(BY_NAME) == len(LAB.measurables) == 12 + 12 + 24
 
@@ -47,8 +47,8 @@ def test_the_expected_rate_is_the_ceiling_until_there_is_a_baseline() -> None:
 def test_parts_are_crossed_towards_storage_or_away(
     name: str, expected: dict[str, tuple[str, ...]]
 ) -> None:
-    found = lanes(BY_NAME[name])
-    assert {part: found[part] for part in expected} == expected
+    crossed = lanes(BY_NAME[name])
+    assert {part: crossed[part] for part in expected} == expected
 
 
 def test_a_pair_crosses_what_both_hosts_share_in_both_directions() -> None:
@@ -68,14 +68,14 @@ def test_servers_are_those_that_have_targets_or_disks() -> None:
 def parallel(*clients: str) -> dict[str, Measurable]:
     policy = {"layers": {"fs": {"clients": list(clients), "work": "/mnt/scratch"}}}
     plan = compile_plan(lab(), load(policy), {})
-    every = Site(plan.expectations).measurables()
-    return {one.of.name: one.of for one in every if one.of.layer == "fs"}
+    measurables = Site(plan.expectations).measurables()
+    return {measured.of.name: measured.of for measured in measurables if measured.of.layer == "fs"}
 
 
-def test_targets_driven_at_once_are_measured_and_their_sum_is_not() -> None:
-    found = parallel("client1")
-    assert len(found) == 6 * 3
-    of = found["fs scratch-OST0000 reread together"]
+def test_targets_driven_at_once_are_measurables_and_their_sum_is_not() -> None:
+    reference = parallel("client1")
+    assert len(reference) == 6 * 3
+    of = reference["fs scratch-OST0000 reread together"]
     assert lanes(of)["oss1-nic"] == ("read",)
     flows = {name: flows for name, _, flows in of.crossings()}
     assert (flows["client1-nic"], flows["oss1"], flows["oss1-disk1"]) == (6, 2, 1)
@@ -83,11 +83,11 @@ def test_targets_driven_at_once_are_measured_and_their_sum_is_not() -> None:
     assert {flows for _, _, flows in raw.crossings()} == {1, 2}
 
 
-def test_of_several_clients_nobody_knows_which_way_the_bytes_went() -> None:
+def test_with_several_clients_the_paths_are_unknown() -> None:
     assert parallel("client1", "oss1") == {}
 
 
-def test_nobody_is_asked_to_load_a_whole_file_system() -> None:
+def test_a_run_of_all_targets_is_no_candidate() -> None:
     policy = {"layers": {"fs": {"clients": ["client1"]}}}
     plan = compile_plan(lab(), load(policy), {})
     possible = Candidates(plan.expectations).crossing(["oss1-disk1"], ["scratch-OST0000"])
@@ -95,41 +95,41 @@ def test_nobody_is_asked_to_load_a_whole_file_system() -> None:
 
 
 def test_one_parallel_run_is_enough_to_suspect_a_slow_disk() -> None:
-    left = {"oss2-disk1": both(80e6)}
-    seen = [observation(of, rate(of, left)) for of in parallel("client1").values()]
-    (found,) = suspects(locate(seen))
-    assert "oss2-disk1" in found
-    assert not found & {"client1", "client1-nic", "switch1", "oss2", "oss2-nic"}
+    remaining = {"oss2-disk1": both(80e6)}
+    observations = [observation(of, rate(of, remaining)) for of in parallel("client1").values()]
+    (names,) = suspects(locate(observations))
+    assert "oss2-disk1" in names
+    assert not names & {"client1", "client1-nic", "switch1", "oss2", "oss2-nic"}
 
 
 @pytest.mark.parametrize(
     ("ceilings", "baseline", "expected"),
     [
-        pytest.param((10.0, 10.0), 9.5, (9.5, 9.5), id="alike: the baseline is of each"),
+        pytest.param((10.0, 10.0), 9.5, (9.5, 9.5), id="equal pairs"),
         pytest.param((10.0, 12.5), 9.5, (9.5, 11.875), id="a baseline of the slower pairs"),
         pytest.param((10.0, 12.5), 12.0, (9.6, 12.0), id="a baseline of the faster pairs"),
         pytest.param((1.0, 10.0), 1.02, (1.02, 10.2), id="a little above its ceiling"),
         pytest.param((1.0, 10.0), 12.0, (1.2, 12.0), id="above all of them"),
     ],
 )
-def test_a_host_s_baseline_is_that_of_pairs_with_the_ceiling_that_allows_it(
+def test_the_baseline_of_a_host_belongs_to_the_pairs_whose_ceiling_allows_it(
     ceilings: tuple[float, ...], baseline: float, expected: tuple[float, ...]
 ) -> None:
-    one = host_expectation("a", "b")
+    host = host_expectation("a", "b")
     partners = tuple(
-        each._replace(ceiling=Ceiling(rate * 1e9, (), ()))
-        for each, rate in zip(one.partners, ceilings)
+        item._replace(ceiling=Ceiling(rate * 1e9, (), ()))
+        for item, rate in zip(host.partners, ceilings)
     )
-    one = one._replace(partners=partners)
+    host = host._replace(partners=partners)
     own = Reference(None, BASELINE._replace(median=baseline * 1e9))
-    for partner, wanted in zip(partners, expected):
-        found = of_pair(one, partner, own)
-        assert found.ceiling == partner.ceiling
-        assert found.baseline is not None
-        assert found.baseline.median == pytest.approx(wanted * 1e9)
+    for partner, rate_GB in zip(partners, expected):
+        reference = of_pair(host, partner, own)
+        assert reference.ceiling == partner.ceiling
+        assert reference.baseline is not None
+        assert reference.baseline.median == pytest.approx(rate_GB * 1e9)
 
 
 def test_a_pair_without_a_baseline_has_its_ceiling() -> None:
-    one = host_expectation("a", "b")
-    partner = one.partners[0]
-    assert of_pair(one, partner, Reference(None, None)) == Reference(partner.ceiling, None)
+    host = host_expectation("a", "b")
+    partner = host.partners[0]
+    assert of_pair(host, partner, Reference(None, None)) == Reference(partner.ceiling, None)

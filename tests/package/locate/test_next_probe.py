@@ -1,4 +1,4 @@
-"""The next measurement divides the suspects best, and disturbs least among equals."""
+"""Next measurement: it divides the suspects best and, among equals, disturbs least."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from plumbline.locate.next_probe import Candidates, Intrusion, NextProbe, next_probe
 from plumbline.locate.suspects import Located, locate
 from plumbline.topology.graph import build
-from tests.package.locate.scenes import Left, Scene, both, lab, redstorm
+from tests.package.locate.scenes import LaneRates, Scene, both, lab, redstorm
 from tests.package.sites import site
 
 LAB = Scene(lab())
@@ -17,20 +17,20 @@ REDSTORM = redstorm()
 
 
 def probe_text(scene: Scene, located: Located) -> Optional[NextProbe]:
-    """Return the next measurement for the only ambiguity set."""
-    (found,) = located.sets
-    slow = [located.observations[index].of.component for index in found.explains]
-    names = [suspect.name for suspect in found.suspects]
-    return next_probe(located, found, scene.candidates.crossing(names, slow))
+    """Return the next measurement for a single ambiguity set."""
+    (ambiguity,) = located.sets
+    slow = [located.observations[index].of.component for index in ambiguity.explains]
+    names = [suspect.name for suspect in ambiguity.suspects]
+    return next_probe(located, ambiguity, scene.candidates.crossing(names, slow))
 
 
-def words(scene: Scene, left: Left, silent: Iterable[str]) -> str:
-    found = probe_text(scene, scene.locate(left, silent))
-    return found.candidate.words if found else ""
+def words(scene: Scene, remaining: LaneRates, silent: Iterable[str]) -> str:
+    probe = probe_text(scene, scene.locate(remaining, silent))
+    return probe.candidate.words if probe else ""
 
 
 @pytest.mark.parametrize(
-    ("scene", "left", "silent", "expected"),
+    ("scene", "remaining", "silent", "expected"),
     [
         pytest.param(
             LAB,
@@ -58,55 +58,59 @@ def words(scene: Scene, left: Left, silent: Iterable[str]) -> str:
         ),
     ],
 )
-def test_the_next_measurement(scene: Scene, left: Left, silent: list[str], expected: str) -> None:
-    assert words(scene, left, silent) == expected
+def test_the_next_measurement(
+    scene: Scene, remaining: LaneRates, silent: list[str], expected: str
+) -> None:
+    assert words(scene, remaining, silent) == expected
 
 
 def test_a_network_test_is_preferred_to_a_raw_read() -> None:
-    """One client sees one server slow, and neither network nor disks are known."""
+    """One client sees one server slow; network and disks are not measured."""
     located = LAB.locate({"oss2": both(25e6)}, ["net", "raw", "ost scratch-OST0003"])
-    found = probe_text(LAB, located)
-    assert found is not None
+    probe = probe_text(LAB, located)
+    assert probe is not None
     kinds = {
         candidate.intrusion
         for candidate in LAB.candidates.crossing(["oss2"], ["scratch-OST0002"])
         if candidate.of.name.startswith(("net", "raw"))
     }
     assert {Intrusion.PAIR, Intrusion.RAW_READ} <= kinds
-    assert found.candidate.intrusion in (Intrusion.PAIR, Intrusion.RAW_READ)
+    assert probe.candidate.intrusion in (Intrusion.PAIR, Intrusion.RAW_READ)
 
 
-def test_each_outcome_leaves_its_own_suspects() -> None:
-    found = probe_text(LAB, LAB.locate({"oss2-disk1": both(80e6)}, ["raw"]))
-    assert found is not None
-    slow, fine = found.outcomes
+def test_each_outcome_has_its_own_suspects() -> None:
+    probe = probe_text(LAB, LAB.locate({"oss2-disk1": both(80e6)}, ["raw"]))
+    assert probe is not None
+    slow, fine = probe.outcomes
     assert slow.alternatives == (("oss2-disk1",),)
     assert slow.ratio == pytest.approx(0.4, abs=0.01)
     assert fine.alternatives == (("scratch-OST0002",),)
     assert fine.ratio == 1.0
 
 
-def test_what_has_voted_since_the_trouble_began_is_not_asked_again() -> None:
-    """An old raw read does not clear the disk, so it is the next one to make."""
-    seen = [
-        one._replace(at=50.0) if one.of.layer == "raw" else one._replace(at=200.0, since=100.0)
-        for one in LAB.observe({"oss2-disk1": both(80e6)})
-        if one.of.layer != "raw" or one.of.component != "oss2-disk1"
+def test_only_measurements_older_than_the_loss_are_repeated() -> None:
+    """An old raw read does not clear the disk, so it is repeated."""
+    observations = [
+        item._replace(at=50.0) if item.of.layer == "raw" else item._replace(at=200.0, since=100.0)
+        for item in LAB.observe({"oss2-disk1": both(80e6)})
+        if item.of.layer != "raw" or item.of.component != "oss2-disk1"
     ]
-    old = [one._replace(at=50.0) for one in LAB.observe({}) if one.of.name == "raw oss2-disk1 read"]
-    found = probe_text(LAB, locate([*seen, *old]))
-    assert found is not None
-    assert found.candidate.of.name == "raw oss2-disk1 read"
-    assert asked_after(seen, old[0]._replace(at=150.0)) == {"scratch-OST0002"}
+    old = [
+        item._replace(at=50.0) for item in LAB.observe({}) if item.of.name == "raw oss2-disk1 read"
+    ]
+    probe = probe_text(LAB, locate([*observations, *old]))
+    assert probe is not None
+    assert probe.candidate.of.name == "raw oss2-disk1 read"
+    assert suspects_after(observations, old[0]._replace(at=150.0)) == {"scratch-OST0002"}
 
 
-def asked_after(seen: list[Any], late: Any) -> set[str]:
+def suspects_after(observations: list[Any], raw_read: Any) -> set[str]:
     """Return the suspects when the raw read was made after the trouble began."""
-    (found,) = locate([*seen, late]).sets
-    return {suspect.name for suspect in found.suspects}
+    (ambiguity,) = locate([*observations, raw_read]).sets
+    return {suspect.name for suspect in ambiguity.suspects}
 
 
-def test_another_client_and_company_are_candidates() -> None:
+def test_another_client_and_joint_runs_are_candidates() -> None:
     document = site()
     document["parts"][-1]["address"] = "10.0.0.21"
     document["parts"].append(
@@ -120,13 +124,13 @@ def test_another_client_and_company_are_candidates() -> None:
     )
 
     scene = Scene(build(document))
-    found = {
+    candidates = {
         candidate.intrusion: candidate
         for candidate in scene.candidates.crossing(["client1", "oss1"], ["scratch-OST0"])
     }
-    other = found[Intrusion.OTHER_CLIENT].of
-    assert other.path == ("client2", "switch1", *other.path[2:])
-    assert other.path[-1] == "scratch-OST0"
+    other_client = candidates[Intrusion.OTHER_CLIENT].of
+    assert other_client.path == ("client2", "switch1", *other_client.path[2:])
+    assert other_client.path[-1] == "scratch-OST0"
     together = [
         candidate
         for candidate in scene.candidates.crossing(["oss1"], ["scratch-OST0"])
@@ -136,16 +140,16 @@ def test_another_client_and_company_are_candidates() -> None:
     assert dict(zip(together[0].of.path, together[0].of.flows))["oss1-disk1"] == 1
 
 
-def test_a_client_that_is_alike_is_told_by_another_client() -> None:
+def test_a_slow_client_is_told_from_its_network_by_a_pair() -> None:
     document = site()
     document["parts"][-1].update(address="10.0.0.21")
     document["parts"].append({**document["parts"][-1], "name": "c2", "address": "10.0.0.22"})
 
     scene = Scene(build(document))
     located = scene.locate({"client1": both(40e6)}, ["net"])
-    found = probe_text(scene, located)
-    assert found is not None
-    assert found.candidate.intrusion is Intrusion.PAIR
+    probe = probe_text(scene, located)
+    assert probe is not None
+    assert probe.candidate.intrusion is Intrusion.PAIR
 
 
 def test_a_site_without_measurements_has_no_candidate() -> None:

@@ -1,4 +1,4 @@
-"""A sentence names the part, counts the measurements across it, and asks for the next one."""
+"""Sentences name the suspect, count the measurements across it, and suggest the next one."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from plumbline.locate.document import document, explanations
 from plumbline.locate.next_probe import Candidates, next_probe
 from plumbline.locate.sentences import HEADERS, listed, remarks, rows, sentence, summary
 from plumbline.locate.suspects import Located, locate
-from tests.package.locate.scenes import Left, Scene, both, lab, made, redstorm
+from tests.package.locate.scenes import LaneRates, Scene, both, lab, made, redstorm
 
 LAB = Scene(lab())
 REDSTORM = redstorm()
 
 
-def said(scene: Scene, left: Left, *silent: str) -> list[str]:
+def sentences(scene: Scene, left: LaneRates, *silent: str) -> list[str]:
     """Return the sentences on all ambiguity sets, with what to measure next."""
     located = scene.locate(left, silent)
-    found = []
-    for one in located.sets:
-        slow = [located.observations[index].of.component for index in one.explains]
-        names = [suspect.name for suspect in one.suspects]
+    texts = []
+    for ambiguity in located.sets:
+        slow = [located.observations[index].of.component for index in ambiguity.explains]
+        names = [suspect.name for suspect in ambiguity.suspects]
         candidates = scene.candidates.crossing(names, slow)
-        probe = None if one.certain else next_probe(located, one, candidates)
-        found.append(sentence(located, one, scene.plan.parts, probe))
-    return found
+        probe = None if ambiguity.certain else next_probe(located, ambiguity, candidates)
+        texts.append(sentence(located, ambiguity, scene.plan.parts, probe))
+    return texts
 
 
-def test_a_certain_suspect_is_said_with_its_evidence() -> None:
-    assert said(REDSTORM, {"ddn01a-data": both(150e6)}) == [
+def test_a_certain_suspect_is_shown_with_its_evidence() -> None:
+    assert sentences(REDSTORM, {"ddn01a-data": both(150e6)}) == [
         "Suspect: channel ddn01a-data (4 of 4 slow targets cross it, 316 healthy ones do not). "
         "Reads get 150.0 MB/s of 200.0 MB/s (rated 800.0 MB/s), "
         "writes get 150.0 MB/s of 200.0 MB/s (rated 800.0 MB/s). "
@@ -36,9 +36,9 @@ def test_a_certain_suspect_is_said_with_its_evidence() -> None:
     ]
 
 
-def test_suspects_that_cannot_be_told_apart_come_with_what_would_divide_them() -> None:
-    (found,) = said(LAB, {"oss2-disk1": both(80e6)}, "raw")
-    assert found == (
+def test_ambiguous_suspects_come_with_the_measurement_that_divides_them() -> None:
+    (text,) = sentences(LAB, {"oss2-disk1": both(80e6)}, "raw")
+    assert text == (
         "Suspects, ambiguous: disk oss2-disk1 or target scratch-OST0002 "
         "(1 of 1 slow target crosses them, 5 healthy ones do not). "
         "Reads get 80.0 MB/s of 119.6 MB/s, writes get 80.0 MB/s of 119.6 MB/s. "
@@ -48,43 +48,43 @@ def test_suspects_that_cannot_be_told_apart_come_with_what_would_divide_them() -
     )
 
 
-def test_a_layer_that_is_fine_is_said_to_be() -> None:
-    (found,) = said(LAB, {"oss3-nic": both(100e6)})
-    assert "2 of 2 slow targets cross it, 4 healthy ones do not" in found
-    assert "Network 84 % of what is expected, targets 84 % of what is expected." in found
-    (found,) = said(LAB, {"scratch-OST0002": both(60e6)})
-    assert "target scratch-OST0002" in found
+def test_healthy_layers_are_named() -> None:
+    (text,) = sentences(LAB, {"oss3-nic": both(100e6)})
+    assert "2 of 2 slow targets cross it, 4 healthy ones do not" in text
+    assert "Network 84 % of what is expected, targets 84 % of what is expected." in text
+    (text,) = sentences(LAB, {"scratch-OST0002": both(60e6)})
+    assert "target scratch-OST0002" in text
 
 
 def test_two_faults_are_two_sentences() -> None:
-    found = said(LAB, {"oss2-disk1": both(80e6), "oss3-nic": both(25e6)})
-    assert [one.partition(" (")[0] for one in found] == [
+    texts = sentences(LAB, {"oss2-disk1": both(80e6), "oss3-nic": both(25e6)})
+    assert [line.partition(" (")[0] for line in texts] == [
         "Suspect: nic oss3-nic",
         "Suspect: disk oss2-disk1",
     ]
 
 
-def test_nothing_to_divide_them_is_said() -> None:
-    (found,) = said(LAB, {"client1-nic": both(25e6)})
-    assert found.endswith("No measurement of this site would divide them.")
+def test_suspects_that_no_measurement_divides_are_marked() -> None:
+    (text,) = sentences(LAB, {"client1-nic": both(25e6)})
+    assert text.endswith("No measurement of this site would divide them.")
 
 
-def test_sets_of_several_parts_are_said_as_sets() -> None:
+def test_sets_of_several_parts_are_shown_as_sets() -> None:
     located = locate([made("ost 1", "a b", 80), made("ost 2", "b c", 80), made("ost 3", "a c", 80)])
     text = sentence(located, located.sets[0], {})
     assert text.startswith("Suspects, ambiguous: a and b or a and c or b and c")
 
 
-def test_what_nothing_explains_is_said() -> None:
-    seen = [made("net ab", "a sw b", 80), made("net ac", "a sw c", 200)]
-    located = locate([*seen, made("net bc", "b sw c", 200)])
+def test_unexplained_losses_are_named() -> None:
+    observations = [made("net ab", "a sw b", 80), made("net ac", "a sw c", 200)]
+    located = locate([*observations, made("net bc", "b sw c", 200)])
     (remark,) = remarks(located, {})
     assert remark.startswith("Not explained by any component: net ab;")
     assert list(remarks(locate([]), {})) == []
 
 
-def test_a_server_all_of_whose_disks_are_slow_alike_is_the_suspect() -> None:
-    assert said(LAB, {f"oss2-disk{one}": both(80e6) for one in (1, 2)}) == [
+def test_a_server_with_equally_slow_disks_is_the_suspect() -> None:
+    assert sentences(LAB, {f"oss2-disk{number}": both(80e6) for number in (1, 2)}) == [
         "Suspect: server oss2 (all 2 of its 2 disks are slow alike, at 40 % of what is expected). "
         "Reads get 80.0 MB/s of 200.0 MB/s each, writes get 80.0 MB/s of 119.6 MB/s each. "
         "Raw reads 40 % of what is expected, network fine, targets 67 % of what is expected. "
@@ -94,24 +94,26 @@ def test_a_server_all_of_whose_disks_are_slow_alike_is_the_suspect() -> None:
     ]
 
 
-def test_of_parts_that_may_slow_their_devices_alike_each_is_named() -> None:
-    (found,) = said(REDSTORM, {f"ddn01{one}-lun1": both(80e6) for one in "ab"})
-    assert found.startswith(
+def test_all_parts_shared_by_equally_slow_devices_are_named() -> None:
+    (text,) = sentences(REDSTORM, {f"ddn01{letter}-lun1": both(80e6) for letter in "ab"})
+    assert text.startswith(
         "Suspects, ambiguous: server oss001 or hba oss001-hba "
         "(all 2 of their 2 disks are slow alike, at 40 % of what is expected)."
     )
-    assert "two faults at once that happen to be alike, such as port ddn01a-fc1 and port" in found
+    assert "two faults at once that happen to be alike, such as port ddn01a-fc1 and port" in text
 
 
-def test_devices_that_could_not_be_judged_are_told_from_all() -> None:
-    located = LAB.locate({f"oss2-disk{one}": both(80e6) for one in (1, 2)})
-    (one,) = located.sets
-    alone = one.suspects[0]._replace(alike=("oss2-disk1",))
-    text = sentence(located, one._replace(suspects=(alone, *one.suspects[1:])), LAB.plan.parts)
+def test_devices_that_could_not_be_judged_are_not_counted() -> None:
+    located = LAB.locate({f"oss2-disk{number}": both(80e6) for number in (1, 2)})
+    (ambiguity,) = located.sets
+    alone = ambiguity.suspects[0]._replace(alike=("oss2-disk1",))
+    text = sentence(
+        located, ambiguity._replace(suspects=(alone, *ambiguity.suspects[1:])), LAB.plan.parts
+    )
     assert "(all 1 of its 2 disks that could be judged are slow alike" in text
 
 
-def test_symptoms_of_the_devices_bring_the_two_faults_to_the_front() -> None:
+def test_with_symptoms_of_the_devices_the_two_faults_come_first() -> None:
     located = LAB.locate({f"oss2-disk{one}": both(80e6) for one in (1, 2)})
     (one,) = located.sets
     turned = one._replace(alternatives=one.alternatives[::-1])
@@ -121,7 +123,7 @@ def test_symptoms_of_the_devices_bring_the_two_faults_to_the_front() -> None:
     )
 
 
-def test_a_host_with_slow_devices_alone_is_named_with_what_they_may_share() -> None:
+def test_a_host_with_unequally_slow_devices_has_a_remark() -> None:
     parts = LAB.plan.parts
     slow = {"oss2-disk1": both(80e6), "oss2-disk2": both(40e6)}
     (remark,) = remarks(LAB.locate(slow), parts)
@@ -131,9 +133,13 @@ def test_a_host_with_slow_devices_alone_is_named_with_what_they_may_share() -> N
     assert list(remarks(LAB.locate({"oss2": both(25e6)}), parts)) == []
 
 
-def test_the_table_has_the_slow_ones_and_the_good_ones_that_cross_a_suspect() -> None:
-    seen = [made("ost a", "port a", 100), made("ost b", "port b", 90, 90), made("ost c", "c", 200)]
-    located = locate(seen, equal=100.0)
+def test_the_table_has_slow_measurements_and_good_ones_across_a_suspect() -> None:
+    observations = [
+        made("ost a", "port a", 100),
+        made("ost b", "port b", 90, 90),
+        made("ost c", "c", 200),
+    ]
+    located = locate(observations, equal=100.0)
     table = list(rows(located, located.sets[0]))
     assert all(len(row) == len(HEADERS) for row in table)
     assert [row[:5] for row in table] == [
@@ -147,7 +153,7 @@ def test_long_lists_are_cut() -> None:
     assert listed([f"t{n}" for n in range(9)], ", ") == "t0, t1, t2, t3, 5 more"
 
 
-def test_the_summary_counts_votes_and_admits_a_search_cut_short() -> None:
+def test_the_summary_counts_votes_and_names_a_search_cut_short() -> None:
     located = LAB.locate({"oss2-disk1": both(80e6)})
     text = "4 slow and 44 good measurements, 0 that speak neither for nor against a part"
     assert summary(located) == f"{text}."
@@ -155,13 +161,13 @@ def test_the_summary_counts_votes_and_admits_a_search_cut_short() -> None:
 
 
 def shape(located: Located) -> dict[str, object]:
-    found: dict[str, object] = json.loads(
+    raw: dict[str, object] = json.loads(
         json.dumps(document(located, LAB.plan.parts, [None] * len(located.sets)), allow_nan=False)
     )
-    return found
+    return raw
 
 
-def test_the_document_names_suspects_slow_ones_and_who_is_explained_by_which_set() -> None:
+def test_the_document_has_suspects_slow_measurements_and_explanations() -> None:
     located = LAB.locate({"oss2-disk1": both(80e6), "oss3-nic": both(25e6)})
     raw = document(located, LAB.plan.parts, [None, None])
     assert raw["schema"] == 1
@@ -171,13 +177,13 @@ def test_the_document_names_suspects_slow_ones_and_who_is_explained_by_which_set
     assert nic["alternatives"] == [["oss3-nic"]]
     assert disk["suspects"][0]["kind"] == "disk"
     assert disk["certain"] is True
-    assert {one["name"] for one in disk["slow"]} == {
+    assert {item["name"] for item in disk["slow"]} == {
         "ost scratch-OST0002 read",
         "ost scratch-OST0002 write",
         "raw oss2-disk1 read",
         "raw oss2-disk1 read together",
     }
-    explained = {(one["layer"], one["component"]): one["set"] for one in raw["explained"]}
+    explained = {(item["layer"], item["component"]): item["set"] for item in raw["explained"]}
     assert explained["ost", "scratch-OST0005"] == 0
     assert explained["net", "client1"] == 0
     assert explained["raw", "oss2-disk1"] == 1
@@ -187,9 +193,9 @@ def test_the_document_names_suspects_slow_ones_and_who_is_explained_by_which_set
 
 def test_the_document_has_the_next_measurement() -> None:
     located = LAB.locate({"oss2-disk1": both(80e6)}, ("raw",))
-    (one,) = located.sets
-    names = [suspect.name for suspect in one.suspects]
-    probe = next_probe(located, one, Candidates(LAB.plan.expectations).crossing(names, ()))
+    (ambiguity,) = located.sets
+    names = [suspect.name for suspect in ambiguity.suspects]
+    probe = next_probe(located, ambiguity, Candidates(LAB.plan.expectations).crossing(names, ()))
     raw = json.loads(json.dumps(document(located, {}, [probe]), allow_nan=False))
     assert raw["sets"][0]["next"]["kind"] == "raw_read"
     assert raw["sets"][0]["next"]["node"] == "oss2"
@@ -200,13 +206,13 @@ def test_the_document_has_the_next_measurement() -> None:
     assert raw["sets"][0]["suspects"][0]["kind"] is None
 
 
-def test_a_slow_component_is_explained_by_the_set_that_explains_most() -> None:
+def test_a_slow_component_is_explained_by_the_larger_set() -> None:
     located = LAB.locate({"oss2-disk1": both(80e6), "oss2-nic": both(100e6)})
-    found = explanations(located)
-    assert found["ost", "scratch-OST0003"].alternatives == (("oss2-nic",),)
-    assert found["raw", "oss2-disk1"].alternatives == (("oss2-disk1",),)
-    assert ("ost", "scratch-OST0000") not in found
+    explained = explanations(located)
+    assert explained["ost", "scratch-OST0003"].alternatives == (("oss2-nic",),)
+    assert explained["raw", "oss2-disk1"].alternatives == (("oss2-disk1",),)
+    assert ("ost", "scratch-OST0000") not in explained
 
 
-def test_an_empty_document_is_a_document() -> None:
+def test_a_document_without_suspects_is_valid() -> None:
     assert shape(locate([]))["sets"] == []

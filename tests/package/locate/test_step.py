@@ -1,4 +1,4 @@
-"""Cost of a step: seconds if not all nodes work at the same time, and bytes at most."""
+"""Cost of a step: seconds if nodes take turns, and maximum bytes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_nodes_that_take_turns_take_longer_and_move_no_more(forks: int, turns: i
 
 
 @pytest.mark.parametrize(("forks", "turns"), [(1, 2), (2, 1), (50, 1)])
-def test_in_each_slot_half_of_the_hosts_begin_and_may_take_turns(forks: int, turns: int) -> None:
+def test_half_of_the_hosts_begin_in_each_slot_and_may_take_turns(forks: int, turns: int) -> None:
     # four hosts meet in six slots, for ten seconds in each direction
     assert whole("net", forks).seconds == 6 * turns * (START_S + 20)
 
@@ -49,26 +49,26 @@ def mixed() -> Scene:
             "feeds": "client[1-2]-nic",
         },
     ]
-    document["parts"] = [one for one in document["parts"] if one["name"] != "client1"]
-    # the hosts in the order of their first letters: the slow one first
-    document["parts"].sort(key=lambda one: not str(one["name"]).startswith("oss1"))
+    document["parts"] = [entry for entry in document["parts"] if entry["name"] != "client1"]
+    # the slow host comes first
+    document["parts"].sort(key=lambda entry: not str(entry["name"]).startswith("oss1"))
     return Scene(build(document))
 
 
 def test_the_bytes_of_the_network_are_those_of_all_hosts() -> None:
     moved = whole("net", 50, mixed()).bytes
-    # both directions, ten seconds; of two pairs in each slot one is of fast hosts
+    # both directions, ten seconds; in each slot one of two pairs has fast hosts
     pairs = 6 * 20 * (10 * GIGABIT + GIGABIT)
     assert pairs <= moved <= 2 * pairs
 
 
 @pytest.mark.parametrize(("partner", "times"), [("oss1", 1), ("client2", 10)])
-def test_the_bytes_of_a_pair_are_those_of_its_own_link(partner: str, times: int) -> None:
+def test_the_bytes_of_a_pair_follow_its_own_link(partner: str, times: int) -> None:
     scene = mixed()
     steps = Steps(scene.plan.expectations)
-    made = {
+    by_partner = {
         step.partner: step
         for candidate in scene.candidates.crossing(["client1"], ())
         if candidate.of.layer == "net" and (step := steps.of(candidate)) and step.node == "client1"
     }
-    assert made[partner].bytes == 20 * times * GIGABIT
+    assert by_partner[partner].bytes == 20 * times * GIGABIT

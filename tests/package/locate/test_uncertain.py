@@ -13,18 +13,20 @@ LAB = Scene(lab())
 
 
 def explained(name: str, share: float) -> bool:
-    """Return whether a slow link explains a target behind it that is too uncertain to vote."""
-    seen = [unsure(one, share) if one.of.component == name else one for one in slow_link()]
-    return ("ost", name) in explanations(locate(seen))
+    """Return whether a slow link explains a target that is too uncertain to vote."""
+    observations = [
+        unsure(item, share) if item.of.component == name else item for item in slow_link()
+    ]
+    return ("ost", name) in explanations(locate(observations))
 
 
 def slow_link() -> list[Observation]:
     return LAB.observe({"oss3-nic": both(60e6)})
 
 
-def unsure(one: Observation, share: float) -> Observation:
-    return one._replace(
-        vote=Vote.NONE, measured=share * one.of.expected, error=0.05, reason="unsure"
+def unsure(item: Observation, share: float) -> Observation:
+    return item._replace(
+        vote=Vote.NONE, measured=share * item.of.expected, error=0.05, reason="unsure"
     )
 
 
@@ -36,5 +38,7 @@ def unsure(one: Observation, share: float) -> Observation:
         pytest.param("scratch-OST0000", 0.52, False, id="not behind the link"),
     ],
 )
-def test_what_is_behind_a_suspect_carries_a_note(name: str, share: float, noted: bool) -> None:
+def test_an_uncertain_target_behind_a_suspect_is_explained_by_it(
+    name: str, share: float, noted: bool
+) -> None:
     assert explained(name, share) is noted
