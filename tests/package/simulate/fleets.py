@@ -1,4 +1,4 @@
-"""Fleets to simulate in tests: the small site, changed in what a test is about."""
+"""Fleets for tests: the small site with the changes of a test."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def days(
 def outcome(
     of: Fleet, number: int, *faults: Fault, noise: Noise = NONE, seed: str = "1"
 ) -> Outcome:
-    """Return what a course came to."""
+    """Return the outcome of a course."""
     score = Score(of, Capacity(of), faults, number)
     for today in days(of, number, *faults, noise=noise, seed=seed):
         score.take(today)

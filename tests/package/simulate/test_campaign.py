@@ -18,26 +18,28 @@ CAPACITY = Capacity(SITE)
 LARGE = Losses(0.4, 0.9)
 
 
-def tried(faults: int, count: int, noise: Noise = NONE, losses: Losses = LARGE) -> list[Attempt]:
+def attempts_of(
+    faults: int, number: int, noise: Noise = NONE, losses: Losses = LARGE
+) -> list[Attempt]:
     terms = Terms(faults, losses, noise, days_for(SITE))
-    return list(islice(campaign(SITE, CAPACITY, terms, "1"), count))
+    return list(islice(campaign(SITE, CAPACITY, terms, "1"), number))
 
 
 @pytest.mark.slow
 def test_without_noise_every_part_at_fault_is_suspected() -> None:
-    found = tried(1, 12)
-    assert all(one.inside for one in found)
-    assert len({one.true for one in found}) > 3
+    attempts_ = attempts_of(1, 12)
+    assert all(attempt.inside for attempt in attempts_)
+    assert len({attempt.true for attempt in attempts_}) > 3
 
 
 def test_a_healthy_site_has_no_suspect() -> None:
-    assert all(not one.named and not one.alarms for one in tried(0, 5, QUIET))
+    assert all(not attempt.named and not attempt.alarms for attempt in attempts_of(0, 5, QUIET))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("attempts", [2, pytest.param(20, marks=pytest.mark.long)])
 def test_hosts_of_different_speed_are_not_suspects_and_a_slow_one_is(attempts: int) -> None:
-    """A host's baseline is of all its partners; not all pairs can give it."""
+    """A host has one baseline for all its partners; not all pairs can reach it."""
     document = site()
     document["parts"] += [
         {"name": "login[1-4]", "kind": "client", "rate": "125 MB/s", "feeds": "switch1"},
@@ -48,36 +50,36 @@ def test_hosts_of_different_speed_are_not_suspects_and_a_slow_one_is(attempts: i
     mixed = fleet(document)
     capacity = Capacity(mixed)
     terms = Terms(0, LARGE, QUIET, days_for(mixed))
-    assert [one.named for one in islice(campaign(mixed, capacity, terms, "1"), 2)] == [
+    assert [attempt.named for attempt in islice(campaign(mixed, capacity, terms, "1"), 2)] == [
         frozenset()
     ] * 2
     terms = terms._replace(faults=1)
-    found = islice(campaign(mixed, capacity, terms, "1"), attempts)
-    assert all(one.inside for one in found)
+    attempts_ = islice(campaign(mixed, capacity, terms, "1"), attempts)
+    assert all(attempt.inside for attempt in attempts_)
 
 
 def test_equal_seeds_give_equal_attempts() -> None:
-    assert tried(1, 4, QUIET) == tried(1, 4, QUIET)
+    assert attempts_of(1, 4, QUIET) == attempts_of(1, 4, QUIET)
 
 
-def test_losses_that_nothing_sees_are_refused() -> None:
+def test_losses_that_no_measurement_sees_are_refused() -> None:
     with pytest.raises(UsageError, match="choose larger ones"):
-        tried(1, 1, losses=Losses(0.01, 0.02))
+        attempts_of(1, 1, losses=Losses(0.01, 0.02))
 
 
 def test_a_fault_behind_a_slower_one_is_not_visible() -> None:
-    name = tried(1, 1)[0].faults[0].component
+    name = attempts_of(1, 1)[0].faults[0].component
     assert visible(CAPACITY, [Fault(name, 0.6)])
     assert not visible(CAPACITY, [Fault(name, 0.05)])
 
 
 def test_twins_are_parts_that_would_look_alike() -> None:
-    for one in tried(1, 8):
-        assert set(one.twins) == set(twins(CAPACITY, one.faults[0]))
-        assert one.true.isdisjoint(one.twins)
+    for attempt in attempts_of(1, 8):
+        assert set(attempt.twins) == set(twins(CAPACITY, attempt.faults[0]))
+        assert attempt.true.isdisjoint(attempt.twins)
 
 
-def test_a_tally_counts_what_was_suspected_alone() -> None:
+def test_a_tally_counts_faults_that_were_suspected_alone() -> None:
     fault = (Fault("disk", 0.5),)
     alone = Attempt(fault, 1, frozenset({"disk"}), (), (), (), 2, 1)
     missed = Attempt(fault, 0, frozenset(), ("port",), (), ("read",), 1, 1)

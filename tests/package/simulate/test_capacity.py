@@ -1,4 +1,4 @@
-"""Faults slow what crosses the part and needs what it has lost, and nothing else."""
+"""Faults slow the flows that cross the part and need the lost capacity, and no others."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def shares(capacity: Capacity, *faults: Fault) -> dict[Flow, float]:
 
 
 @pytest.mark.parametrize("machine", ["edison", "redstorm", "bgl", "jaguar"])
-def test_a_healthy_flow_gives_what_the_plan_calls_its_ceiling(machine: str) -> None:
-    of = build(paper(machine), load({}))
-    healthy = Capacity(of).healthy_Bps
-    for member in of.members:
+def test_a_healthy_flow_reaches_the_ceiling_of_the_plan(machine: str) -> None:
+    large = build(paper(machine), load({}))
+    healthy = Capacity(large).healthy_Bps
+    for member in large.members:
         for flow in member.flows():
             ceiling = member.expectation.reference(flow.operation, flow.scenario).ceiling
             assert ceiling is not None
@@ -40,61 +40,61 @@ def test_a_healthy_flow_gives_what_the_plan_calls_its_ceiling(machine: str) -> N
 
 
 def test_a_slow_disk_slows_its_target_and_its_own_reads() -> None:
-    found = shares(CAPACITY, Fault("oss1-disk2", 0.4))
-    assert set(found) == {
+    slowed_ = shares(CAPACITY, Fault("oss1-disk2", 0.4))
+    assert set(slowed_) == {
         Flow("ost", "scratch-OST1", WRITE, ALONE),
         Flow("ost", "scratch-OST1", READ, ALONE),
         Flow("raw", "oss1-disk2", READ, ALONE),
         Flow("raw", "oss1-disk2", READ, TOGETHER),
     }
-    assert list(found.values()) == pytest.approx([0.6] * 4)
+    assert list(slowed_.values()) == pytest.approx([0.6] * 4)
 
 
-def test_a_slow_target_slows_itself_alone() -> None:
-    found = shares(CAPACITY, Fault("scratch-OST3", 0.25))
-    assert {flow.component for flow in found} == {"scratch-OST3"}
-    assert list(found.values()) == pytest.approx([0.75] * 2)
+def test_a_slow_target_slows_only_itself() -> None:
+    slowed_ = shares(CAPACITY, Fault("scratch-OST3", 0.25))
+    assert {flow.component for flow in slowed_} == {"scratch-OST3"}
+    assert list(slowed_.values()) == pytest.approx([0.75] * 2)
 
 
-def test_a_part_with_slack_may_lose_it() -> None:
+def test_a_part_may_lose_its_slack_without_slowing_a_flow() -> None:
     # the disks behind it give 80 MB/s, the port 125 MB/s
     assert {flow.layer for flow in shares(CAPACITY, Fault("oss1-nic", 0.30))} == {"net"}
-    found = shares(CAPACITY, Fault("oss1-nic", 0.50))
-    assert {flow.component for flow in found if flow.layer == "ost"} == {
+    slowed_ = shares(CAPACITY, Fault("oss1-nic", 0.50))
+    assert {flow.component for flow in slowed_ if flow.layer == "ost"} == {
         "scratch-OST0",
         "scratch-OST1",
     }
-    assert {share for flow, share in found.items() if flow.layer == "ost"} == {62.5 / 80}
+    assert {share for flow, share in slowed_.items() if flow.layer == "ost"} == {62.5 / 80}
 
 
 def test_a_part_without_a_rate_is_just_fast_enough() -> None:
-    found = shares(CAPACITY, Fault("oss1", 0.1))
-    # both disks together are the most that is asked of the server: one alone has slack
-    assert found[Flow("raw", "oss1-disk1", READ, TOGETHER)] == pytest.approx(0.9)
-    assert Flow("raw", "oss1-disk1", READ, ALONE) not in found
-    # and so has one write: what the server has left serves whichever way it is used
-    assert Flow("ost", "scratch-OST0", WRITE, ALONE) not in found
+    slowed_ = shares(CAPACITY, Fault("oss1", 0.1))
+    # both disks together need all of the server; a single one leaves slack
+    assert slowed_[Flow("raw", "oss1-disk1", READ, TOGETHER)] == pytest.approx(0.9)
+    assert Flow("raw", "oss1-disk1", READ, ALONE) not in slowed_
+    # and so does a single write
+    assert Flow("ost", "scratch-OST0", WRITE, ALONE) not in slowed_
     half = shares(CAPACITY, Fault("oss1", 0.8))
     assert half[Flow("ost", "scratch-OST0", WRITE, ALONE)] < 1
 
 
-def test_what_runs_together_shares_what_is_left() -> None:
+def test_flows_that_run_together_share_the_remaining_capacity() -> None:
     document = site()
     part(document, "oss[1-2]")["rate"] = "200 MB/s"
     capacity = Capacity(fleet(document))
-    found = shares(capacity, Fault("oss1", 0.5))
-    together = {flow: share for flow, share in found.items() if flow.scenario is TOGETHER}
+    slowed_ = shares(capacity, Fault("oss1", 0.5))
+    together = {flow: share for flow, share in slowed_.items() if flow.scenario is TOGETHER}
     assert {flow.component for flow in together} == {"oss1-disk1", "oss1-disk2"}
     assert list(together.values()) == pytest.approx([100 / 160] * 2)
-    assert Flow("raw", "oss1-disk1", READ, ALONE) not in found
+    assert Flow("raw", "oss1-disk1", READ, ALONE) not in slowed_
 
 
 def test_two_faults_of_one_part_add_up() -> None:
-    found = shares(CAPACITY, Fault("oss1-disk1", 0.5), Fault("oss1-disk1", 0.5, 9))
-    assert found[Flow("raw", "oss1-disk1", READ, ALONE)] == pytest.approx(0.25)
+    slowed_ = shares(CAPACITY, Fault("oss1-disk1", 0.5), Fault("oss1-disk1", 0.5, 9))
+    assert slowed_[Flow("raw", "oss1-disk1", READ, ALONE)] == pytest.approx(0.25)
 
 
-def test_every_part_of_a_path_can_have_a_fault() -> None:
+def test_every_kind_of_part_on_a_path_can_have_a_fault() -> None:
     kinds = {SMALL.kinds[name] for name in CAPACITY.components}
     assert kinds == {"switch", "nic", "server", "disk", "client", "target"}
 
@@ -105,17 +105,17 @@ faults = st.lists(
 
 
 @given(faults)
-def test_no_fault_makes_anything_faster_or_slower_than_its_own_loss(found: list[Fault]) -> None:
-    left = 1.0
-    for fault in found:
-        left *= 1 - fault.loss
-    for share in shares(CAPACITY, *found).values():
-        assert left * (1 - 1e-9) <= share < 1
+def test_no_fault_makes_a_flow_faster_or_slower_than_its_own_loss(drawn: list[Fault]) -> None:
+    remaining = 1.0
+    for fault in drawn:
+        remaining *= 1 - fault.loss
+    for share in shares(CAPACITY, *drawn).values():
+        assert remaining * (1 - 1e-9) <= share < 1
 
 
 @given(st.sampled_from(CAPACITY.components), st.floats(0.01, 0.9), st.floats(0.01, 0.09))
-def test_a_larger_loss_is_never_the_better_one(component: str, loss: float, more: float) -> None:
-    mild, worse = (CAPACITY.under([Fault(component, one)]) for one in (loss, loss + more))
+def test_a_larger_loss_never_gives_a_higher_rate(component: str, loss: float, more: float) -> None:
+    mild, worse = (CAPACITY.under([Fault(component, size)]) for size in (loss, loss + more))
     for flow, rate in mild.items():
         assert worse[flow] <= rate
 
@@ -127,12 +127,12 @@ def test_a_fleet_knows_the_kind_of_each_part() -> None:
 
 
 def test_a_release_slows_one_operation_of_all_targets() -> None:
-    found = shares(CAPACITY, Fault("release-2.4.0", 0.7, operation="read"))
-    assert {flow.layer for flow in found} == {"ost"}
-    assert {flow.operation for flow in found} == {READ}
-    assert len({flow.component for flow in found}) == 4
-    assert list(found.values()) == pytest.approx([0.3] * len(found))
-    assert found == shares(CAPACITY, Fault("release-2.4.0/scratch", 0.7, operation="read"))
+    slowed_ = shares(CAPACITY, Fault("release-2.4.0", 0.7, operation="read"))
+    assert {flow.layer for flow in slowed_} == {"ost"}
+    assert {flow.operation for flow in slowed_} == {READ}
+    assert len({flow.component for flow in slowed_}) == 4
+    assert list(slowed_.values()) == pytest.approx([0.3] * len(slowed_))
+    assert slowed_ == shares(CAPACITY, Fault("release-2.4.0/scratch", 0.7, operation="read"))
 
 
 def test_a_whole_file_system_or_site_may_be_slow() -> None:
@@ -148,7 +148,7 @@ def test_a_part_may_be_slow_in_one_operation() -> None:
     assert reads == {flow: share for flow, share in both.items() if flow.operation is READ}
 
 
-def test_what_a_part_and_a_release_take_adds_up() -> None:
+def test_the_losses_of_a_part_and_a_release_add_up() -> None:
     disk, release = Fault("oss1-disk1", 0.4), Fault("release-2.4.0", 0.5)
     both, alone = shares(CAPACITY, disk, release), shares(CAPACITY, disk)
     slowed = [flow for flow in alone if flow.layer == "ost"]
@@ -160,7 +160,7 @@ def baseline(rate: float) -> Baseline:
     return Baseline(rate, 0, 1, "2014-05-07", "2014-05-07", DEMONSTRATED, {}, "ada", "a paper")
 
 
-def test_a_healthy_flow_gives_what_was_demonstrated_of_it_or_its_even_share() -> None:
+def test_a_healthy_flow_reaches_its_demonstrated_rate_or_even_share() -> None:
     topology = paper("edison")
     healthy = {
         Key("fs", "edison", "write", "together"): baseline(168e9),
@@ -169,13 +169,13 @@ def test_a_healthy_flow_gives_what_was_demonstrated_of_it_or_its_even_share() ->
         Key("fs", "ssu01", "write", "together"): baseline(3.6e9),
         Key("ost", "fs1-OST0001", "write", "single"): baseline(450e6),
     }
-    of = Capacity(build(topology, load({}), healthy)).healthy_Bps
+    healthy_Bps = Capacity(build(topology, load({}), healthy)).healthy_Bps
     rates = {
         (flow.component, flow.operation): rate * REACHED / 1e6
-        for flow, rate in of.items()
+        for flow, rate in healthy_Bps.items()
         if flow.layer == "ost"
     }
-    # its own, that of its unit in the lower layer, of its file system, of the site, its ceiling
+    # demonstrated: its own, of its unit in the lower layer, its file system, the site; its ceiling
     assert rates["fs1-OST0001", WRITE] == pytest.approx(450)
     assert rates["fs1-OST0000", WRITE] == pytest.approx(400)
     assert rates["fs1-OST0008", WRITE] == pytest.approx(300)
@@ -183,7 +183,7 @@ def test_a_healthy_flow_gives_what_was_demonstrated_of_it_or_its_even_share() ->
     assert rates["fs2-OST0000", READ] == pytest.approx(4000 * REACHED)
 
 
-def test_a_fault_slows_what_was_demonstrated_where_no_slack_is_left() -> None:
+def test_a_fault_slows_a_demonstrated_rate_without_slack() -> None:
     steps = ("write", "read")
     healthy = {Key("fs", "fs1", step, "together"): baseline(28.8e9) for step in steps}
     capacity = Capacity(build(paper("edison"), load({}), healthy))

@@ -1,4 +1,4 @@
-"""A low component is measured again on the same day, and the bytes are counted."""
+"""Confirmation in simulations: low components are measured again, with counted bytes."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from tests.package.sites import INVENTORIES
 LAB = yaml.safe_load(
     (INVENTORIES / "lab" / "group_vars" / "all" / "topology.yml").read_text(encoding="utf-8")
 )["plumbline_topology"]
-"""Six targets are peers of one another; of two there would be no confirmation."""
+"""Six targets are peers; two would not be confirmed."""
 QUIETER = QUIET._replace(component=0.0)
 
 
 def course(
     *faults: Fault, days: int = 4, policy: Optional[dict[str, Any]] = None
 ) -> tuple[list[set[str]], float]:
-    """Return who has an alarm at the end of each day, and what confirmation has moved."""
-    of = fleet(LAB, policy)
-    capacity, weather = Capacity(of), Weather(QUIETER, Random("1"))
-    measuring, nodes = prepare(of, capacity, weather)
-    confirming = Confirmer(measuring, nodes, of.periods_s)
+    """Return the components in alarm after each day, and the bytes of confirmation."""
+    simulated = fleet(LAB, policy)
+    capacity, weather = Capacity(simulated), Weather(QUIETER, Random("1"))
+    measuring, nodes = prepare(simulated, capacity, weather)
+    confirming = Confirmer(measuring, nodes, simulated.periods_s)
     alarms = []
     for day in range(1, days + 1):
         weather.next_day()
@@ -36,21 +36,23 @@ def course(
         for _ in measuring.day(day, rates):
             pass
         confirming.day(day, rates)
-        found = set()
+        alarming = set()
         for node, entries in nodes.items():
-            known = Weighing({node: entries}, {node: measuring.memory}).all()
-            found |= {
-                name for (_, name, group), evidence in known.items() if evidence.alarm and not group
+            evidence_of = Weighing({node: entries}, {node: measuring.memory}).all()
+            alarming |= {
+                name
+                for (_, name, group), evidence in evidence_of.items()
+                if evidence.alarm and not group
             }
-        alarms.append(found)
+        alarms.append(alarming)
     return alarms, confirming.moved_bytes
 
 
-def test_where_nothing_is_low_nothing_is_measured_again() -> None:
+def test_without_a_loss_nothing_is_measured_again() -> None:
     assert course() == ([set()] * 4, 0)
 
 
-def test_a_gross_loss_is_an_alarm_on_its_first_day_and_then_costs_nothing_more() -> None:
+def test_a_gross_loss_is_an_alarm_on_its_first_day_at_limited_cost() -> None:
     slow = Fault("oss1-disk1", 0.7)
     once, moved = course(slow, days=1)
     assert "oss1-disk1" in once[0] or any("OST" in name for name in once[0])
@@ -60,13 +62,13 @@ def test_a_gross_loss_is_an_alarm_on_its_first_day_and_then_costs_nothing_more()
     assert moved_later < 3 * moved
 
 
-def test_what_is_measured_once_in_ten_days_is_confirmed_on_the_days_between() -> None:
+def test_components_measured_every_ten_days_are_confirmed_in_between() -> None:
     tenth = {"calendar": "*-*-01,11,21 02:06", "every": "10 d"}
     layer = {"schedule": tenth, "confirm": {"every": "1 d", "bytes": "50%"}}
     policy = {"schema": 1, "layers": {"ost": layer, "raw": layer}}
     slow = Fault("oss1-disk1", 0.7)
-    found, moved = course(slow, days=9, policy=policy)
-    assert not found[0]
-    assert found[4]
-    assert found[4] == found[-1]
+    alarms, moved = course(slow, days=9, policy=policy)
+    assert not alarms[0]
+    assert alarms[4]
+    assert alarms[4] == alarms[-1]
     assert moved == course(slow, days=5, policy=policy)[1]

@@ -1,4 +1,4 @@
-"""The judge of production sees the faults of a fleet, and nothing else where there is no noise."""
+"""Courses: the production judge sees the faults of a fleet, and nothing else without noise."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ def bad(verdicts: tuple[Verdict, ...]) -> dict[str, str]:
     }
 
 
-def test_without_fault_and_noise_every_day_is_fine() -> None:
-    found = list(days(fleet(), 20))
-    assert [today.day for today in found] == list(range(1, 21))
-    assert all(bad(today.verdicts) == {} for today in found)
+def test_without_faults_and_noise_every_day_is_fine() -> None:
+    course = list(days(fleet(), 20))
+    assert [today.day for today in course] == list(range(1, 21))
+    assert all(bad(today.verdicts) == {} for today in course)
 
 
 def test_every_component_and_group_is_judged_each_day() -> None:
@@ -34,53 +34,53 @@ def test_every_component_and_group_is_judged_each_day() -> None:
     assert len(today.verdicts) == 4 + 4 + 2 + 3
 
 
-def test_what_planned_runs_move_is_counted_from_the_first_day_on() -> None:
-    one, two = days(fleet(), 2)
-    spec = one.nodes["client1"][0].spec
-    # with no spread at all nothing is as usual, which one repeat would be enough for
-    assert one.planned_bytes == spec.bytes * spec.repeats * sum(
+def test_the_bytes_of_planned_runs_are_counted_from_the_first_day() -> None:
+    first, second = days(fleet(), 2)
+    spec = first.nodes["client1"][0].spec
+    # without any spread no rate is usual, so each run has all its repeats
+    assert first.planned_bytes == spec.bytes * spec.repeats * sum(
         len(entry.references)
-        for entries in one.nodes.values()
+        for entries in first.nodes.values()
         for entry in entries
         if entry.layer in ("ost", "raw")
     )
-    assert two.planned_bytes == 2 * one.planned_bytes
-    assert two.confirmed_bytes == 0
+    assert second.planned_bytes == 2 * first.planned_bytes
+    assert second.confirmed_bytes == 0
 
 
-def test_a_gross_fault_is_found_by_its_evidence_and_named() -> None:
-    found = list(days(fleet(), 12, Fault("oss2-disk1", 0.6, day=4)))
-    assert [bad(today.verdicts) for today in found[:3]] == [{}] * 3
+def test_a_gross_fault_raises_alarms_by_evidence() -> None:
+    course = list(days(fleet(), 12, Fault("oss2-disk1", 0.6, day=4)))
+    assert [bad(today.verdicts) for today in course[:3]] == [{}] * 3
     slow = {"raw oss2-disk1": "CRITICAL", "ost scratch-OST2": "CRITICAL"}
-    assert bad(found[-1].verdicts) == slow
+    assert bad(course[-1].verdicts) == slow
     sentence = next(
-        verdict.sentence for verdict in found[-1].verdicts if verdict.component == "oss2-disk1"
+        verdict.sentence for verdict in course[-1].verdicts if verdict.component == "oss2-disk1"
     )
     assert sentence.startswith("oss2-disk1 read 28.2 MB/s, 40 % of baseline 70.4 MB/s")
     assert "runs since 2026-01-04" in sentence
-    assert found[2].faults == ()
-    assert found[3].faults == (Fault("oss2-disk1", 0.6, 4),)
+    assert course[2].faults == ()
+    assert course[3].faults == (Fault("oss2-disk1", 0.6, 4),)
 
 
-def test_what_all_share_is_seen_by_the_group() -> None:
+def test_a_shared_loss_is_an_alarm_of_the_group() -> None:
     *_, today = days(fleet(), 12, Fault("client1", 0.97, day=2))
     assert bad(today.verdicts) == {"ost scratch": "CRITICAL"}
 
 
-def test_a_release_slows_a_file_system_and_is_one_alarm_that_names_it() -> None:
-    found = list(days(fleet(), 8, Fault("release-2.4.0", 0.7, 3, "read")))
-    assert [bad(today.verdicts) for today in found[:3]] == [{}] * 3
-    assert bad(found[-1].verdicts) == {"ost scratch": "CRITICAL"}
-    (alarm,) = [verdict for verdict in found[-1].verdicts if verdict.state is State.CRITICAL]
+def test_a_slow_release_is_one_alarm_that_names_it() -> None:
+    course = list(days(fleet(), 8, Fault("release-2.4.0", 0.7, 3, "read")))
+    assert [bad(today.verdicts) for today in course[:3]] == [{}] * 3
+    assert bad(course[-1].verdicts) == {"ost scratch": "CRITICAL"}
+    (alarm,) = [verdict for verdict in course[-1].verdicts if verdict.state is State.CRITICAL]
     assert "read 30 % of the baseline from before client earlier -> 2.4.0" in alarm.sentence
     assert all(
-        dict(one.latest.versions or {}) == {"client": "2.4.0"}
-        for node in found[-1].nodes["client1"]
-        for one in found[-1].memory.of("ost", node.component)
+        dict(series.latest.versions or {}) == {"client": "2.4.0"}
+        for node in course[-1].nodes["client1"]
+        for series in course[-1].memory.of("ost", node.component)
     )
 
 
-def test_when_a_release_was_seen_is_remembered() -> None:
+def test_the_first_run_under_a_release_is_remembered() -> None:
     *_, today = days(fleet(), 8, Fault("release-2.4.0", 0.1, 3))
     (write, *_) = today.memory.of("ost", "scratch-OST0")
     assert today.memory.changed_at(write.latest) == write.samples[5].started_at
@@ -90,32 +90,32 @@ def test_when_a_release_was_seen_is_remembered() -> None:
     assert not device.latest.versions
 
 
-def test_a_site_that_never_gave_what_it_should_is_seen_without_baselines() -> None:
-    of = fleet()
+def test_a_site_that_was_always_slow_is_below_its_floor_without_baselines() -> None:
+    new_site = fleet()
     scenario = Scenario(6, NONE, (Fault("site", 0.75, 0),), "1", new=True)
-    found = list(simulated_days(of, Capacity(of), scenario))
-    assert found[-1].memory.of("ost", "scratch-OST0")[0].samples[5:] != ()
-    assert found[-1].memory.of("ost", "scratch-OST0")[0].samples[6:] == ()
-    below = [verdict for verdict in found[4].verdicts if verdict.reason is Reason.BELOW_FLOOR]
+    course = list(simulated_days(new_site, Capacity(new_site), scenario))
+    assert course[-1].memory.of("ost", "scratch-OST0")[0].samples[5:] != ()
+    assert course[-1].memory.of("ost", "scratch-OST0")[0].samples[6:] == ()
+    below = [verdict for verdict in course[4].verdicts if verdict.reason is Reason.BELOW_FLOOR]
     assert {(one.layer, one.component) for one in below} >= {("ost", "scratch"), ("raw", "oss1")}
     assert not [
-        verdict for today in found[:4] for verdict in today.verdicts if verdict.state in ALARMS
+        verdict for today in course[:4] for verdict in today.verdicts if verdict.state in ALARMS
     ]
 
 
 def rates(today: Today, component: str) -> dict[str, float]:
-    """Return the last rate of each operation of a component beside its baseline."""
-    found = {}
+    """Return the last rate of each operation of a component relative to its baseline."""
+    shares = {}
     for expectations in today.nodes.values():
-        for each in expectations:
-            if (each.layer, each.component) == ("raw", component):
-                for series in today.memory.of(each.layer, each.component):
+        for entry in expectations:
+            if (entry.layer, entry.component) == ("raw", component):
+                for series in today.memory.of(entry.layer, entry.component):
                     latest = series.latest
-                    baseline = each.reference(latest.operation, latest.scenario).baseline
+                    baseline = entry.reference(latest.operation, latest.scenario).baseline
                     assert baseline
                     assert latest.rate
-                    found[latest.scenario.value] = latest.rate / baseline.median
-    return found
+                    shares[latest.scenario.value] = latest.rate / baseline.median
+    return shares
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def rates(today: Today, component: str) -> dict[str, float]:
     ],
     ids=["only before", "from before on", "replaced by a faster one"],
 )
-def test_what_is_faster_than_its_baseline_has_no_alarm(fault: Fault, share: float) -> None:
+def test_a_component_faster_than_its_baseline_has_no_alarm(fault: Fault, share: float) -> None:
     *_, today = days(fleet(), 8, fault)
     assert rates(today, "oss1-disk1")["single"] == pytest.approx(share)
     assert not [verdict for verdict in today.verdicts if verdict.state in ALARMS]
@@ -136,12 +136,12 @@ def test_what_is_faster_than_its_baseline_has_no_alarm(fault: Fault, share: floa
 @pytest.mark.slow
 def test_equal_seeds_give_equal_days() -> None:
     fault = Fault("oss1-disk1", 0.3, 5)
-    found = [
+    courses = [
         [today.verdicts for today in days(fleet(), 10, fault, noise=YEAR, seed=seed)]
         for seed in ("a", "a", "b")
     ]
-    assert found[0] == found[1]
-    assert found[0] != found[2]
+    assert courses[0] == courses[1]
+    assert courses[0] != courses[2]
 
 
 def test_a_fault_changes_no_day_before_it_and_no_noise() -> None:
@@ -150,36 +150,36 @@ def test_a_fault_changes_no_day_before_it_and_no_noise() -> None:
     faulty = [today.verdicts for today in days(fleet(), 8, fault, noise=YEAR)]
     assert healthy[:4] == faulty[:4]
     hosts = [
-        [[verdict for verdict in verdicts if verdict.layer == "net"] for verdicts in found]
-        for found in (healthy, faulty)
+        [[verdict for verdict in verdicts if verdict.layer == "net"] for verdicts in course]
+        for course in (healthy, faulty)
     ]
     assert hosts[0] == hosts[1]
 
 
-def test_the_verdicts_are_those_of_the_judge() -> None:
+def test_the_verdicts_equal_those_of_the_judge() -> None:
     *_, today = days(fleet(), 9, Fault("oss2-disk1", 0.3, 2), noise=YEAR)
     verdicts = {
         (verdict.layer, verdict.component): verdict
         for verdict in today.verdicts
         if not verdict.group
     }
-    for found in today.nodes.values():
-        for each in found:
-            judging = judge_pair_service if each.layer == "net" else judge_service
-            series = today.memory.of(each.layer, each.component)
-            evidence = today.weighing.evidence((each.layer, each.component, False))
-            alone = judging(each, series, (), today.now, evidence)
-            seen = verdicts[each.layer, each.component]
-            assert seen._replace(evidence=()) == alone._replace(evidence=())
+    for entries in today.nodes.values():
+        for entry in entries:
+            judging = judge_pair_service if entry.layer == "net" else judge_service
+            series = today.memory.of(entry.layer, entry.component)
+            evidence = today.weighing.evidence((entry.layer, entry.component, False))
+            alone = judging(entry, series, (), today.now, evidence)
+            simulated = verdicts[entry.layer, entry.component]
+            assert simulated._replace(evidence=()) == alone._replace(evidence=())
 
 
-def test_baselines_are_captured_from_the_days_before() -> None:
+def test_baselines_are_captured_from_the_days_before_the_course() -> None:
     (today,) = days(fleet(), 1)
     baselines = [
         reference.baseline
-        for found in today.nodes.values()
-        for each in found
-        for reference in each.references.values()
+        for entries in today.nodes.values()
+        for entry in entries
+        for reference in entry.references.values()
     ]
     assert len(baselines) == 4 * 2 + 4 * 2 + 2 * 2
     for baseline in baselines:
@@ -188,7 +188,7 @@ def test_baselines_are_captured_from_the_days_before() -> None:
         assert baseline.last == "2025-12-31"
 
 
-def test_what_is_far_below_its_siblings_in_the_days_before_gets_no_baseline() -> None:
+def test_a_component_far_below_its_siblings_gets_no_baseline() -> None:
     noise = NONE._replace(component=0.3)
     (today,) = days(fleet(), 1, noise=noise, seed="3")
     without = [

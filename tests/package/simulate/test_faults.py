@@ -1,4 +1,4 @@
-"""Faults as a person types them, and drawn ones."""
+"""Faults as typed by a person, and random faults."""
 
 from __future__ import annotations
 
@@ -47,31 +47,31 @@ def test_a_fault_is_a_part_a_loss_and_a_day(text: str, fault: Fault) -> None:
     + ["oss1=40%:", "oss1=40%:erase", "oss1=40%@2:read", "oss1=40%~3", "oss1=40%~4/3"]
     + ["oss1=40%~0/3", "oss1=40%@5-", "oss1=40%/day"],
 )
-def test_what_is_no_fault_is_refused_with_an_example(text: str) -> None:
+def test_an_invalid_fault_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(UsageError, match="for example"):
         parse_fault(text)
 
 
 def losses_of(fault: Fault, days: int) -> list[float]:
-    """Return the loss of each day from the first on, 0 where nothing is slower."""
+    """Return the loss of each day from the first on, 0 for days without."""
     return [slow.loss if (slow := fault.on(day, "1")) else 0.0 for day in range(1, days + 1)]
 
 
-def test_a_fault_stays_or_is_repaired_and_an_alarm_may_stand_two_days_longer() -> None:
+def test_a_repaired_fault_explains_alarms_for_two_more_days() -> None:
     assert losses_of(Fault("a", 0.4, 3), 5) == [0, 0, 0.4, 0.4, 0.4]
     repaired = Fault("a", 0.4, 2, last=3)
     assert losses_of(repaired, 5) == [0, 0.4, 0.4, 0, 0]
     assert [repaired.blamed(day) for day in range(1, 7)] == [False, *[True] * 4, False]
 
 
-def test_a_fault_that_comes_and_goes_is_there_on_its_share_of_the_days() -> None:
+def test_an_intermittent_fault_has_its_share_of_the_days() -> None:
     losses = losses_of(Fault("a", 0.4, share=0.3), 1000)
     assert set(losses) == {0.0, 0.4}
     assert sum(losses) / 400 == pytest.approx(0.3, abs=0.05)
     assert losses == losses_of(Fault("a", 0.4, share=0.3), 1000)
 
 
-def test_a_drift_loses_as_much_more_each_week() -> None:
+def test_a_drift_loses_the_same_share_each_week() -> None:
     losses = losses_of(Fault("a", 0.02, 1, drift=True), 21)
     assert losses[6::7] == pytest.approx([0.02, 1 - 0.98**2, 1 - 0.98**3])
     assert losses == sorted(losses)
@@ -85,33 +85,33 @@ def test_a_drift_loses_as_much_more_each_week() -> None:
         ("15,20,30%", Losses(0.15, 0.3, (0.15, 0.2, 0.3))),
     ],
 )
-def test_losses_are_a_span_or_some(text: str, losses: Losses) -> None:
+def test_losses_are_a_range_or_a_list(text: str, losses: Losses) -> None:
     assert parse_losses(text) == losses
 
 
 @pytest.mark.parametrize("text", ["", "90-20%", "20-", "0-50%", "a,b", "20-100%"])
-def test_what_is_no_loss_is_refused(text: str) -> None:
+def test_an_invalid_loss_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="loss"):
         parse_losses(text)
 
 
-def test_drawn_faults_are_of_different_parts_and_begin_in_the_first_half() -> None:
+def test_random_faults_are_of_different_parts_and_begin_in_the_first_half() -> None:
     parts = [f"disk{number}" for number in range(50)]
-    found = random_faults(parts, 50, Losses(0.2, 0.9), 60, "1")
-    assert sorted(fault.component for fault in found) == sorted(parts)
-    assert all(0.2 <= fault.loss <= 0.9 and 1 <= fault.day <= 30 for fault in found)
-    assert len({fault.day for fault in found}) > 10
+    drawn = random_faults(parts, 50, Losses(0.2, 0.9), 60, "1")
+    assert sorted(fault.component for fault in drawn) == sorted(parts)
+    assert all(0.2 <= fault.loss <= 0.9 and 1 <= fault.day <= 30 for fault in drawn)
+    assert len({fault.day for fault in drawn}) > 10
 
 
 def test_equal_seeds_draw_equal_faults() -> None:
     parts = [f"disk{number}" for number in range(50)]
     losses = parse_losses("15,30%")
-    found = [random_faults(parts, 5, losses, 60, seed) for seed in ("1", "1", "2")]
-    assert found[0] == found[1]
-    assert found[0] != found[2]
+    drawn = [random_faults(parts, 5, losses, 60, seed) for seed in ("1", "1", "2")]
+    assert drawn[0] == drawn[1]
+    assert drawn[0] != drawn[2]
 
 
-def test_a_fault_of_what_nothing_crosses_is_refused() -> None:
+def test_a_fault_of_a_part_on_no_path_is_refused() -> None:
     with pytest.raises(UsageError, match="crosses 'disk9'"):
         refuse_unknown([Fault("disk9", 0.4)], KNOWN, 30)
 
@@ -134,15 +134,15 @@ def test_a_release_is_for_a_file_system_of_the_site_or_for_all() -> None:
 
 
 def test_the_neighbour_of_a_target_shares_most_parts_with_it() -> None:
-    of = fleet()
+    small = fleet()
     paths = {
         member.key[1]: set(member.expectation.path)
-        for member in of.members
+        for member in small.members
         if member.key[0] == "ost"
     }
     for name, path in paths.items():
         shared = {other: len(path & its) for other, its in paths.items() if other != name}
-        assert shared[of.neighbour(name)] == max(shared.values())
-    assert of.neighbour("oss1-disk1") == "oss1-disk2"
+        assert shared[small.neighbour(name)] == max(shared.values())
+    assert small.neighbour("oss1-disk1") == "oss1-disk2"
     with pytest.raises(UsageError, match="is no target or device, so it has no neighbour"):
-        of.neighbour("switch1")
+        small.neighbour("switch1")

@@ -1,4 +1,4 @@
-"""A fleet is what the plan has the nodes measure."""
+"""A fleet consists of the measurements of the plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_fleet_has_each_operation_of_each_component_and_partner() -> None:
     assert "net oss1 receive single oss2" in flows
 
 
-def test_devices_and_targets_share_the_busy_days_of_their_file_system() -> None:
+def test_devices_and_targets_belong_to_the_busy_days_of_their_file_system() -> None:
     systems = {member.key: member.system for member in fleet().members}
     assert systems["ost", "scratch-OST0"] == "scratch"
     assert systems["raw", "oss1-disk1"] == "scratch"
@@ -45,16 +45,18 @@ def lustre(client: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("client", "covered"), [("client1", False), ("oss1", True)])
-def test_a_lustre_target_has_a_coverage_where_its_server_measures_it(
+def test_a_lustre_target_has_a_coverage_if_its_server_measures_it(
     client: str, covered: bool
 ) -> None:
-    found = {member.covered for member in fleet(lustre(client)).members if member.key[0] == "ost"}
-    assert found == {covered}
+    covered_ = {
+        member.covered for member in fleet(lustre(client)).members if member.key[0] == "ost"
+    }
+    assert covered_ == {covered}
 
 
-def test_a_device_has_a_coverage_and_a_mere_client_or_a_host_none() -> None:
-    found = {member.key[0]: member.covered for member in fleet().members}
-    assert found == {"ost": False, "raw": True, "net": False}
+def test_devices_have_a_coverage_and_targets_of_clients_and_hosts_have_none() -> None:
+    covered_ = {member.key[0]: member.covered for member in fleet().members}
+    assert covered_ == {"ost": False, "raw": True, "net": False}
 
 
 def test_the_schedules_are_those_of_the_policy() -> None:
@@ -69,7 +71,7 @@ def test_the_schedules_are_those_of_the_policy() -> None:
     assert {"ost": 86400, "raw": 7 * 86400, "net": 4 * 3600}.items() <= periods_s.items()
 
 
-def test_a_site_where_nothing_is_measured_is_refused() -> None:
+def test_a_site_without_measurements_is_refused() -> None:
     with pytest.raises(DocumentError, match="nothing of lab is measured"):
         fleet(parts({"name": "switch1", "kind": "switch"}))
 

@@ -1,4 +1,4 @@
-"""Runs are made when the policy has them made, and peers are measured beside one another."""
+"""Simulated runs follow the schedule of the policy, with peers in the same run."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from tests.package.simulate.fleets import fleet
 def measured(
     first: int, last: int, policy: Optional[dict[str, Any]] = None, noise: Noise = NONE
 ) -> tuple[Measuring, list[Record]]:
-    of = fleet(policy=policy)
-    measuring = Measuring(of, Weather(noise, Random("1")))
-    healthy = Capacity(of).healthy_Bps
-    records = [one for day in range(first, last + 1) for one in measuring.day(day, healthy)]
+    site = fleet(policy=policy)
+    measuring = Measuring(site, Weather(noise, Random("1")))
+    healthy = Capacity(site).healthy_Bps
+    records = [record for day in range(first, last + 1) for record in measuring.day(day, healthy)]
     return measuring, records
 
 
@@ -67,7 +67,7 @@ def test_hosts_meet_their_partners_in_turns() -> None:
     }
 
 
-def test_a_sample_stands_beside_the_median_of_the_others() -> None:
+def test_a_sample_has_the_median_rate_of_its_peers() -> None:
     measuring, records = measured(1, 1, noise=YEAR)
     rates = {
         record.component: record.rate
@@ -83,14 +83,14 @@ def test_a_sample_stands_beside_the_median_of_the_others() -> None:
         assert found.samples[0].peers == 3
 
 
-def test_a_history_is_as_long_as_a_node_keeps_it() -> None:
+def test_a_series_is_as_long_as_on_a_node() -> None:
     measuring, _ = measured(1, 40)
     series = measuring.memory.of("ost", "scratch-OST0")
-    assert [len(measured_series.samples) for measured_series in series] == [30, 30]
+    assert [len(one_series.samples) for one_series in series] == [30, 30]
     assert series[0].samples[0].started_at == series[0].latest.started_at
 
 
-def test_runs_end_early_once_it_is_known_what_is_usual() -> None:
+def test_runs_at_their_usual_rate_end_early() -> None:
     site = fleet()
     capacity = Capacity(site)
     measuring = prepare(site, capacity, Weather(QUIET, Random("1"))).measuring
@@ -99,9 +99,9 @@ def test_runs_end_early_once_it_is_known_what_is_usual() -> None:
         for flow, rate in capacity.healthy_Bps.items()
     }
     repeats: dict[str, list[int]] = {}
-    for one in measuring.day(1, slow):
-        if one.layer == "ost":
-            repeats.setdefault(one.component, []).append(len(one.repeats))
+    for record in measuring.day(1, slow):
+        if record.layer == "ost":
+            repeats.setdefault(record.component, []).append(len(record.repeats))
     assert repeats.pop("scratch-OST0") == [3, 3]
-    others = Counter(number for found in repeats.values() for number in found)
+    others = Counter(number for numbers in repeats.values() for number in numbers)
     assert others[1] > others[3]

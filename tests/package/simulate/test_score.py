@@ -1,4 +1,4 @@
-"""An alarm is false unless a fault explains it, and a fault is found by its first new alarm."""
+"""Scores: an alarm without a fault is false, and a fault is found by its first new alarm."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ def verdict(component: str, state: State, **changes: Any) -> Verdict:
 
 
 def today(day: int, verdicts: list[Verdict], faults: tuple[Fault, ...]) -> Today:
-    """Return a day with these verdicts and faults, of which nothing was measured."""
+    """Return a day with these verdicts and faults, without measurements."""
     nothing = Memory(())
     return Today(day, 0.0, tuple(verdicts), faults, {}, nothing, weigh({}, nothing), 0, 0)
 
 
 def scored(
-    *each: list[Verdict], faults: tuple[Fault, ...] = (), suspects: Optional[Suspects] = None
+    *days: list[Verdict], faults: tuple[Fault, ...] = (), suspects: Optional[Suspects] = None
 ) -> Outcome:
     """Return the score of days with these verdicts."""
-    score = Score(FLEET, CAPACITY, faults, len(each), suspects)
-    for day, verdicts in enumerate(each, start=1):
-        there = tuple(fault for fault in faults if fault.day <= day)
-        score.take(today(day, verdicts, there))
+    score = Score(FLEET, CAPACITY, faults, len(days), suspects)
+    for day, verdicts in enumerate(days, start=1):
+        present = tuple(fault for fault in faults if fault.day <= day)
+        score.take(today(day, verdicts, present))
     return score.outcome()
 
 
@@ -75,7 +75,7 @@ def test_unknown_is_no_alarm_and_is_counted() -> None:
     assert found.unknown[Source("raw", False, Reason.STALE)] == 2
 
 
-def test_a_fault_is_found_by_the_first_alarm_of_what_it_slows() -> None:
+def test_a_fault_is_found_by_the_first_alarm_of_a_component_that_it_slows() -> None:
     found = scored(*of("oss1-disk1", OK, OK, OK, W, C), faults=(DISK,))
     (trial,) = found.trials
     assert (trial.found, trial.followed, trial.kind) == (2, 3, "disk")
@@ -94,24 +94,26 @@ def test_an_alarm_that_stood_before_finds_nothing() -> None:
 @pytest.mark.parametrize(
     ("day_before", "identifiable"), [([W, C], False), ([W, OK], True), ([OK, W], True)]
 )
-def test_a_fault_of_what_is_in_alarm_already_is_not_identifiable(
+def test_a_fault_of_a_component_already_in_alarm_is_not_identifiable(
     day_before: list[State], *, identifiable: bool
 ) -> None:
     names = ("raw", "oss1-disk1"), ("ost", "scratch-OST0")
-    before = [verdict(name, one, layer=layer) for (layer, name), one in zip(names, day_before)]
+    before = [verdict(name, state, layer=layer) for (layer, name), state in zip(names, day_before)]
     after = [verdict(name, C, layer=layer) for layer, name in names]
     (trial,) = scored([], before, after, faults=(DISK,)).trials
     assert trial.identifiable is identifiable
 
 
-def test_all_services_that_a_fault_makes_alarm_are_counted_once() -> None:
+def test_each_service_that_a_fault_alarms_is_counted_once() -> None:
     disk, target = (of(name, OK, OK, W, OK, C) for name in ("oss1-disk1", "oss1-disk2"))
     alarmed = verdict("scratch-OST0", W, layer="ost")
-    each = [[*one, *other, alarmed] for one, other in zip(disk, target)]
-    (trial,) = scored(*each[:2], *([*one, alarmed] for one in each[2:]), faults=(DISK,)).trials
+    days = [[*first, *second, alarmed] for first, second in zip(disk, target)]
+    (trial,) = scored(
+        *days[:2], *([*verdicts, alarmed] for verdicts in days[2:]), faults=(DISK,)
+    ).trials
     # the other disk is healthy, and the alarm of the target stood before
     assert trial.services == 1
-    (trial,) = scored([], [], *each[2:], faults=(DISK,)).trials
+    (trial,) = scored([], [], *days[2:], faults=(DISK,)).trials
     assert trial.services == 2
 
 
@@ -119,10 +121,10 @@ TARGET = {"layer": "ost"}
 
 
 def notified(
-    *each: list[Verdict], suspects: Any = None, faults: tuple[Fault, ...] = (DISK,)
+    *days: list[Verdict], suspects: Any = None, faults: tuple[Fault, ...] = (DISK,)
 ) -> Any:
-    """Return for each fault how many services alarmed, and how many notified."""
-    trials = scored(*each, suspects=suspects, faults=faults).trials
+    """Return the number of alarms and of notifications of each fault."""
+    trials = scored(*days, suspects=suspects, faults=faults).trials
     return [(trial.services, trial.notifications) for trial in trials]
 
 
@@ -130,26 +132,26 @@ def test_a_device_is_silent_while_the_target_on_it_alarms() -> None:
     disk, target = verdict("oss1-disk1", W), verdict("scratch-OST0", W, **TARGET)
     assert notified([], [], [disk, target]) == [(2, 1)]
     assert notified([], [], [target], [disk, target]) == [(2, 1)]
-    # what nobody could know before is told once more
+    # a target that alarms later notifies again
     assert notified([], [], [disk], [disk, target]) == [(2, 2)]
-    # of a device whose target has healed first, or got no verdict
+    # a device whose target recovered first, or has no verdict
     assert notified([], [], [disk, target], [disk]) == [(2, 2)]
     unknown = verdict("scratch-OST0", U, **TARGET)
     assert notified([], [], [disk, unknown]) == [(1, 1)]
 
 
-def test_a_silent_alarm_that_speaks_again_is_no_second_one() -> None:
+def test_a_silent_alarm_that_notifies_again_is_counted_once() -> None:
     disk, target = verdict("oss1-disk1", W), verdict("scratch-OST0", W, **TARGET)
     assert notified([], [], [disk], [disk, target], [disk]) == [(2, 2)]
 
 
-def test_the_false_alarm_of_a_device_behind_its_target_is_none_of_its_own() -> None:
+def test_a_false_alarm_of_a_device_behind_its_target_is_not_counted() -> None:
     found = scored([verdict("oss1-disk1", W), verdict("scratch-OST0", W, **TARGET)])
     assert sum(found.raised.values()) == 1
     assert sum(found.standing.values()) == 2
 
 
-def test_a_suspect_speaks_for_all_that_is_behind_it() -> None:
+def test_a_suspect_notifies_for_all_components_behind_it() -> None:
     server = Fault("oss1", 0.6, 1)
     targets = [verdict(name, C, **TARGET) for name in ("scratch-OST0", "scratch-OST1")]
 
@@ -163,26 +165,26 @@ def test_a_suspect_speaks_for_all_that_is_behind_it() -> None:
     assert sum(found.raised.values()) == 1
 
 
-def test_the_alarm_of_a_group_is_neither_false_nor_found_where_few_of_it_are_slow() -> None:
+def test_an_alarm_of_a_group_with_few_slow_members_does_not_count() -> None:
     alarm = of("scratch", W, layer="ost", group=True)
-    found = scored(*alarm, faults=(Fault("scratch-OST1", 0.4),))
-    assert (found.trials[0].found, sum(found.raised.values()), found.false_days) == (None, 0, 0)
+    result = scored(*alarm, faults=(Fault("scratch-OST1", 0.4),))
+    assert (result.trials[0].found, sum(result.raised.values()), result.false_days) == (None, 0, 0)
 
 
-def test_an_alarm_of_a_healthy_sibling_is_false_while_there_is_a_fault() -> None:
+def test_an_alarm_of_a_healthy_sibling_is_false_during_a_fault() -> None:
     found = scored(*of("oss1-disk2", OK, OK, W), faults=(DISK,))
     assert found.trials[0].found is None
     assert found.raised[Source("raw", False, Reason.BELOW_LEVEL)] == 1
 
 
 @pytest.mark.parametrize(("group", "found"), [("oss1", 1), ("oss2", None)])
-def test_a_group_finds_what_slows_half_of_it(group: str, found: int) -> None:
+def test_an_alarm_of_a_group_finds_a_fault_that_slows_half_of_it(group: str, found: int) -> None:
     result = scored(*of(group, OK, OK, W, group=True), faults=(DISK,))
     assert result.trials[0].found == found
     assert result.healthy_days == 0
 
 
-def test_a_host_is_not_accused_of_its_partner() -> None:
+def test_an_alarm_of_the_partner_of_a_slow_host_is_false() -> None:
     document = site()
     part(document, "oss[1-2]")["address"] = "10.0.0.[1-2]"
     document["parts"].append(
@@ -204,21 +206,21 @@ def test_a_fault_of_a_part_with_slack_is_not_identifiable() -> None:
     document = site()
     part(document, "oss[1-2]").pop("address")
     roomy = fleet(document)
-    hidden, seen = Fault("oss1-nic", 0.3), Fault("oss1-nic", 0.5)
+    hidden, visible = Fault("oss1-nic", 0.3), Fault("oss1-nic", 0.5)
     found = outcome(roomy, 5, hidden).trials[0]
     assert (found.identifiable, found.slows, found.found) == (False, 0.0, None)
-    found = outcome(roomy, 5, seen).trials[0]
+    found = outcome(roomy, 5, visible).trials[0]
     assert found.identifiable
     assert found.slows == pytest.approx(1 - 62.5 / 80)
     assert found.found is not None
 
 
-def test_outcomes_add_up() -> None:
-    one = scored(*of("oss1-disk1", OK, W, W, W), faults=(DISK,))
-    both = add([one, one])
-    assert (both.fleets, both.days, both.healthy_days) == (2, 4, 2 * one.healthy_days)
+def test_outcomes_can_be_added() -> None:
+    single = scored(*of("oss1-disk1", OK, W, W, W), faults=(DISK,))
+    both = add([single, single])
+    assert (both.fleets, both.days, both.healthy_days) == (2, 4, 2 * single.healthy_days)
     assert both.raised == {Source("raw", False, Reason.BELOW_LEVEL): 2}
-    assert both.trials == one.trials * 2
+    assert both.trials == single.trials * 2
 
 
 def alarms(outcomes: Outcome) -> int:
@@ -226,7 +228,7 @@ def alarms(outcomes: Outcome) -> int:
 
 
 @pytest.mark.slow
-def test_noise_that_the_judge_does_not_reckon_with_raises_false_alarms() -> None:
+def test_noise_beyond_the_model_of_the_judge_raises_false_alarms() -> None:
     worse = YEAR._replace(run=0.6, tail_share=0.5, tail_loss=2.0)
     none, quiet, bad = (outcome(FLEET, 40, noise=noise) for noise in (NONE, QUIET, worse))
     assert alarms(none) == alarms(quiet) == 0
@@ -236,7 +238,7 @@ def test_noise_that_the_judge_does_not_reckon_with_raises_false_alarms() -> None
 
 
 @pytest.mark.slow
-def test_a_larger_loss_is_found_no_later() -> None:
+def test_a_larger_loss_is_not_found_later() -> None:
     faults = [Fault("scratch-OST1", loss, 4) for loss in (0.12, 0.3, 0.6)]
     found: list[Trial] = [outcome(FLEET, 30, fault, noise=QUIET).trials[0] for fault in faults]
     days = [float("inf") if trial.found is None else trial.found for trial in found]

@@ -1,4 +1,4 @@
-"""Counts become figures for a month, and what was not found stays visible."""
+"""Summary: figures per month, and faults that were not found."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ RAW = Source("raw", True, Reason.BELOW_LEVEL)
 
 def trial(loss: float, found: Optional[int], followed: int = 60, slows: float = 0.3) -> Trial:
     by = () if found is None else ("ost a", "a is slow")
-    fault, told = Fault("a", loss, 61 - followed), int(found is not None)
-    return Trial(fault, "disk", slows, followed, found, by, len(by), told)
+    fault, notifications = Fault("a", loss, 61 - followed), int(found is not None)
+    return Trial(fault, "disk", slows, followed, found, by, len(by), notifications)
 
 
 def outcome(*trials: Trial, fleets: int = 1) -> Outcome:
@@ -44,7 +44,7 @@ def outcome(*trials: Trial, fleets: int = 1) -> Outcome:
 
 
 @pytest.mark.parametrize("fleets", [1, 4])
-def test_alarms_are_for_one_fleet_in_a_month_and_for_1000_components(fleets: int) -> None:
+def test_alarms_are_per_month_of_one_fleet_and_per_1000_components(fleets: int) -> None:
     ost, raw = false_alarms(outcome(fleets=fleets))
     assert (ost.source, ost.number) == (OST, 6 * fleets)
     assert ost.a_month == pytest.approx(6 / 60 * 30.44)
@@ -57,19 +57,24 @@ def test_groups_do_not_count_as_components_without_a_judgement() -> None:
     assert unknown_share(outcome()) == pytest.approx(12 / 6000)
 
 
-def test_faults_of_one_size_are_told_together() -> None:
-    found = list(sizes([trial(0.4, 1), trial(0.4, 3), trial(0.4, None), trial(0.2, 9)]))
-    assert [(one.least, one.most, one.faults) for one in found] == [(0.2, 0.2, 1), (0.4, 0.4, 3)]
-    assert (found[1].identifiable, found[1].found, found[1].median) == (3, 2, 3)
-    assert found[1].within == pytest.approx((1 / 3, 2 / 3, 2 / 3, 2 / 3, 2 / 3))
-    # one in three was not found, so nine in ten were not
-    assert found[1].most_days is None
+def test_faults_of_one_size_are_summarized_together() -> None:
+    groups = list(sizes([trial(0.4, 1), trial(0.4, 3), trial(0.4, None), trial(0.2, 9)]))
+    assert [(size.least, size.most, size.faults) for size in groups] == [
+        (0.2, 0.2, 1),
+        (0.4, 0.4, 3),
+    ]
+    assert (groups[1].identifiable, groups[1].found, groups[1].median) == (3, 2, 3)
+    assert groups[1].within == pytest.approx((1 / 3, 2 / 3, 2 / 3, 2 / 3, 2 / 3))
+    # a third was not found, so the ninth decile is unknown
+    assert groups[1].most_days is None
 
 
-def test_many_sizes_are_put_together_by_tens_of_percent() -> None:
+def test_many_sizes_are_grouped_by_tens_of_percent() -> None:
     losses = [0.20, 0.203, 0.25, 0.30, 0.31, 0.35, 0.41, 0.45, 0.5, 0.6, 0.7, 0.9]
-    found = [(size.least, size.most, size.faults) for size in sizes([trial(x, 1) for x in losses])]
-    assert found == [
+    groups = [
+        (size.least, size.most, size.faults) for size in sizes([trial(loss, 1) for loss in losses])
+    ]
+    assert groups == [
         (0.1, 0.2, 1),
         (0.2, 0.3, 3),
         (0.3, 0.4, 2),
@@ -80,26 +85,26 @@ def test_many_sizes_are_put_together_by_tens_of_percent() -> None:
     ]
 
 
-def test_who_was_followed_for_less_says_nothing_about_longer() -> None:
-    (one,) = sizes([trial(0.4, None, followed=5), trial(0.4, 2, followed=10)])
-    assert one.within == (0.0, 0.5, 1.0, None, None)
+def test_a_short_trial_does_not_count_for_longer_times() -> None:
+    (size,) = sizes([trial(0.4, None, followed=5), trial(0.4, 2, followed=10)])
+    assert size.within == (0.0, 0.5, 1.0, None, None)
 
 
-def test_what_slows_nothing_is_not_among_what_can_be_found() -> None:
-    (one,) = sizes([trial(0.4, None, slows=0.0)])
-    assert (one.faults, one.identifiable, one.found) == (1, 0, 0)
-    assert (one.within, one.median) == ((None,) * 5, None)
+def test_a_fault_that_slows_nothing_is_not_identifiable() -> None:
+    (size,) = sizes([trial(0.4, None, slows=0.0)])
+    assert (size.faults, size.identifiable, size.found) == (1, 0, 0)
+    assert (size.within, size.median) == ((None,) * 5, None)
 
 
-def test_false_alarms_are_set_against_months_and_days_of_all_fleets() -> None:
-    found = false_alarm_rate(outcome(fleets=4))
-    assert found.number == 36
-    assert found.a_month == pytest.approx(9 / 60 * 30.44)
-    assert found.days == 12
-    assert found.days_share == pytest.approx(3 / 60)
+def test_the_false_alarm_rate_covers_the_months_and_days_of_all_fleets() -> None:
+    rate = false_alarm_rate(outcome(fleets=4))
+    assert rate.number == 36
+    assert rate.a_month == pytest.approx(9 / 60 * 30.44)
+    assert rate.days == 12
+    assert rate.days_share == pytest.approx(3 / 60)
 
 
-def test_alarms_a_fault_are_those_that_notified() -> None:
+def test_alarms_per_fault_are_its_notifications() -> None:
     silent = trial(0.4, 1)._replace(notifications=0)
     assert alarms_a_fault(outcome(trial(0.4, None), silent)) is None
     faults = [trial(0.4, 1), trial(0.4, 1)._replace(notifications=2), silent, trial(0.4, None)]
@@ -107,31 +112,31 @@ def test_alarms_a_fault_are_those_that_notified() -> None:
     assert silent_faults(outcome(*faults)) == 1
 
 
-def test_chance_has_the_form_of_detection() -> None:
-    given = outcome(trial(0.4, 1))._replace(chance=(trial(0.4, None),))
-    found = to_json(given, {})
-    assert [list(one) for one in found["chance"]] == [list(one) for one in found["detection"]]
-    assert (found["detection"][0]["found"], found["chance"][0]["found"]) == (1, 0)
+def test_chance_and_detection_have_the_same_keys() -> None:
+    with_chance = outcome(trial(0.4, 1))._replace(chance=(trial(0.4, None),))
+    raw = to_json(with_chance, {})
+    assert [list(row) for row in raw["chance"]] == [list(row) for row in raw["detection"]]
+    assert (raw["detection"][0]["found"], raw["chance"][0]["found"]) == (1, 0)
 
 
-def test_the_document_has_each_figure_and_is_plain_json() -> None:
-    found = to_json(outcome(trial(0.4, 1), trial(0.4, None, slows=0.0)), {"site": "lab"})
-    assert json.loads(json.dumps(found, allow_nan=False)) == found
-    assert list(found)[:5] == [
+def test_the_document_has_all_figures_as_plain_json() -> None:
+    raw = to_json(outcome(trial(0.4, 1), trial(0.4, None, slows=0.0)), {"site": "lab"})
+    assert json.loads(json.dumps(raw, allow_nan=False)) == raw
+    assert list(raw)[:5] == [
         "schema",
         "site",
         "false_alarms_a_month",
         "false_alarm_days_share",
         "alarms_a_fault",
     ]
-    assert found["false_alarms_a_month"] == pytest.approx(9 / 60 * 30.44)
-    assert found["false_alarm_days_share"] == pytest.approx(3 / 60)
-    assert (found["alarms_a_fault"], found["silent_faults"]) == (1, 0)
-    assert (found["planned_bytes_a_day"], found["confirmed_bytes_a_day"]) == (0, 0)
-    first = found["false_alarms"][0]
+    assert raw["false_alarms_a_month"] == pytest.approx(9 / 60 * 30.44)
+    assert raw["false_alarm_days_share"] == pytest.approx(3 / 60)
+    assert (raw["alarms_a_fault"], raw["silent_faults"]) == (1, 0)
+    assert (raw["planned_bytes_a_day"], raw["confirmed_bytes_a_day"]) == (0, 0)
+    first = raw["false_alarms"][0]
     assert (first["layer"], first["reason"]) == ("ost", "below_level")
     assert list(first)[:4] == ["layer", "group", "reason", "number"]
-    assert found["false_alarms"][0]["number"] == 6
-    assert found["detection"][0]["within"] == dict.fromkeys(("1", "3", "7", "14", "30"), 1.0)
-    assert [one["identifiable"] for one in found["faults"]] == [True, False]
-    assert found["faults"][0]["found_by"] == "ost a"
+    assert raw["false_alarms"][0]["number"] == 6
+    assert raw["detection"][0]["within"] == dict.fromkeys(("1", "3", "7", "14", "30"), 1.0)
+    assert [row["identifiable"] for row in raw["faults"]] == [True, False]
+    assert raw["faults"][0]["found_by"] == "ost a"

@@ -1,4 +1,4 @@
-"""Draws are as wide as the model, and the model is as the measured year."""
+"""Noise of simulated runs: as wide as the model, and like the measured year."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ def flow(component: str = "scratch-OST0000") -> Flow:
 def drawn(noise: Noise, days: int, seed: str = "1") -> list[Draw]:
     """Return one run a day."""
     weather = Weather(noise, Random(seed))
-    found = []
+    draws = []
     for day in range(days):
         weather.next_day()
-        found.append(weather.run(flow(), "oss1", "scratch", day * DAY_S))
-    return found
+        draws.append(weather.run(flow(), "oss1", "scratch", day * DAY_S))
+    return draws
 
 
 def test_without_noise_no_run_differs() -> None:
@@ -40,21 +40,21 @@ def test_equal_seeds_draw_equally() -> None:
 
 
 @pytest.mark.parametrize("part", ["host", "day", "run"])
-def test_each_part_of_the_noise_is_as_wide_as_it_says(part: str) -> None:
-    losses = [one.loss for one in drawn(NONE._replace(**{part: 0.1}), 2000)]
+def test_each_part_of_the_noise_has_its_width(part: str) -> None:
+    losses = [draw.loss for draw in drawn(NONE._replace(**{part: 0.1}), 2000)]
     assert pstdev(losses) == pytest.approx(0.1, rel=0.1)
 
 
-def test_what_differs_for_good_does_not_change_from_day_to_day() -> None:
-    losses = {one.loss for one in drawn(NONE._replace(component=0.1), 20)}
+def test_lasting_differences_do_not_change_from_day_to_day() -> None:
+    losses = {draw.loss for draw in drawn(NONE._replace(component=0.1), 20)}
     assert len(losses) == 1
     assert losses != {0.0}
 
 
-def test_a_day_is_shared_by_a_file_system_and_a_host_by_its_parts() -> None:
+def test_components_share_the_day_of_their_file_system_and_the_noise_of_their_host() -> None:
     weather = Weather(NONE._replace(day=0.1, host=0.01), Random("1"))
     weather.next_day()
-    one, beside, elsewhere, other = (
+    first, same_host, other_host, other_system = (
         weather.run(flow(name), host, system, 0.0).loss
         for name, host, system in (
             ("a", "oss1", "scratch"),
@@ -63,9 +63,9 @@ def test_a_day_is_shared_by_a_file_system_and_a_host_by_its_parts() -> None:
             ("d", "oss1", "home"),
         )
     )
-    assert one == beside
-    assert 0 < abs(one - elsewhere) < 0.06
-    assert abs(one - other) > 0.0
+    assert first == same_host
+    assert 0 < abs(first - other_host) < 0.06
+    assert abs(first - other_system) > 0.0
 
 
 def test_repeats_differ_and_none_exceeds_the_hardware() -> None:
@@ -76,10 +76,10 @@ def test_repeats_differ_and_none_exceeds_the_hardware() -> None:
 
 
 def low_in_a_row(noise: Noise, count: int) -> float:
-    """Return how often so many runs in a row are below 80 % of their own median."""
+    """Return how often ``count`` runs in a row are below 80 % of their own median."""
     rows = []
     for seed in range(60):
-        losses = [one.loss for one in drawn(noise, 300, str(seed))]
+        losses = [draw.loss for draw in drawn(noise, 300, str(seed))]
         limit = median(losses) - log(0.8)
         low = [loss > limit for loss in losses]
         rows += [all(low[at : at + count]) for at in range(len(low) - count + 1)]
@@ -87,16 +87,16 @@ def low_in_a_row(noise: Noise, count: int) -> float:
 
 
 def test_as_many_healthy_runs_are_low_as_in_the_year() -> None:
-    # of the year's large benchmarks: 13.3 % of the runs, 4.7 % of the pairs in a row
+    # in the year's large benchmarks: 13.3 % of the runs, 4.7 % of the pairs in a row
     assert low_in_a_row(YEAR, 1) == pytest.approx(0.133, abs=0.02)
     assert low_in_a_row(YEAR, 2) == pytest.approx(0.047, abs=0.015)
 
 
-def test_nothing_is_low_where_it_is_quiet() -> None:
+def test_quiet_noise_has_no_low_runs() -> None:
     assert low_in_a_row(QUIET, 1) == 0.0
 
 
-def test_as_many_runs_are_contended_as_in_the_year_and_these_are_slower() -> None:
+def test_contended_runs_are_as_frequent_as_in_the_year_and_slower() -> None:
     draws = drawn(YEAR._replace(spell_begins=0.0), 5000)
     contended = [draw for draw in draws if draw.coverage < 0.9]
     assert len(contended) / len(draws) == pytest.approx(0.08, abs=0.015)
@@ -107,10 +107,10 @@ def test_as_many_runs_are_contended_as_in_the_year_and_these_are_slower() -> Non
 
 @pytest.mark.parametrize("hours", [0.0, 1.0, 6.0, 24.0, 72.0])
 def test_a_low_moment_lasts_over_hours_and_nights(hours: float) -> None:
-    share, often = 0.3, 6000
+    share, count = 0.3, 6000
     noise = NONE._replace(tail_share=share, tail_loss=0.24, goes_on=YEAR.goes_on, alike=YEAR.alike)
     again = []
-    for number in range(often):
+    for number in range(count):
         weather = Weather(noise, Random(number))
         first = weather.run(flow(), "oss1", "scratch", 0.0)
         weather.next_day()
@@ -122,22 +122,22 @@ def test_a_low_moment_lasts_over_hours_and_nights(hours: float) -> None:
 
 
 @pytest.mark.parametrize("part", ["host", "day"])
-def test_what_is_shared_lasts_over_nights_and_has_heavy_tails(part: str) -> None:
-    losses = [each.loss / 0.1 for each in drawn(NONE._replace(**{part: 0.1}), 20_000)]
+def test_shared_noise_lasts_over_nights_and_has_heavy_tails(part: str) -> None:
+    losses = [draw.loss / 0.1 for draw in drawn(NONE._replace(**{part: 0.1}), 20_000)]
     together = [before * after for before, after in zip(losses, losses[1:])]
     assert sum(together) / len(together) == pytest.approx(LASTS, abs=0.1)
-    # of a normal distribution 3 of 100,000 are beyond four standard deviations
+    # a normal distribution has 3 of 100,000 beyond four standard deviations
     assert sum(abs(loss) > 4 for loss in losses) > len(losses) / 1000
 
 
-def test_further_runs_change_nothing_of_what_planned_ones_meet() -> None:
-    found = []
+def test_further_runs_do_not_change_the_noise_of_planned_ones() -> None:
+    draws = []
     for further in (0, 3):
         weather = Weather(YEAR, Random("5"))
         for day in range(20):
             weather.next_day()
-            found.append(weather.run(flow(), "oss1", "scratch", day * DAY_S))
+            draws.append(weather.run(flow(), "oss1", "scratch", day * DAY_S))
             with weather.further():
                 for hour in range(further):
                     weather.run(flow(), "oss1", "scratch", day * DAY_S + hour * HOUR_S)
-    assert found[:20] == found[20:]
+    assert draws[:20] == draws[20:]
