@@ -13,15 +13,7 @@ from plumbline.locate.suspects import locate
 from plumbline.model.errors import UsageError
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.rounds import Role, turn
-from tests.package.locate.scenes import (
-    LaneRates,
-    Scene,
-    both,
-    lab,
-    observation,
-    rate,
-    redstorm,
-)
+from tests.package.locate.scenes import LaneRates, Scene, both, lab, observation, rate, redstorm
 from tests.package.records import failed, record
 
 LAB = Scene(lab())
@@ -38,16 +30,9 @@ class Night:
     """A site with faults that measures the steps of an investigation."""
 
     def __init__(
-        self,
-        remaining: LaneRates,
-        retransmitted: Sequence[str] = (),
-        broken: Sequence[str] = (),
+        self, rates: LaneRates, retransmitted: Sequence[str] = (), broken: Sequence[str] = ()
     ) -> None:
-        self._remaining, self._retransmitted, self._broken = (
-            remaining,
-            set(retransmitted),
-            set(broken),
-        )
+        self._rates, self._retransmitted, self._broken = rates, set(retransmitted), set(broken)
         self.done: list[Step] = []
 
     def investigate(
@@ -78,7 +63,7 @@ class Night:
         return Findings(locate(slow), locate(failures))
 
     def _observations(self, placed: PlannedMeasurement) -> Iterable[Observation]:
-        yield observation(placed.of, rate(placed.of, self._remaining))
+        yield observation(placed.of, rate(placed.of, self._rates))
         if placed.partner:
             bad = not self._retransmitted.isdisjoint(placed.of.path)
             of = placed.of._replace(
@@ -129,15 +114,11 @@ FAULTS = [
 ]
 
 
-@pytest.mark.parametrize(("fault", "remaining", "retransmitted", "broken", "named"), FAULTS)
+@pytest.mark.parametrize(("fault", "rates", "retransmitted", "broken", "named"), FAULTS)
 def test_an_investigation_of_the_site_names_exactly_the_faults(
-    fault: str,
-    remaining: LaneRates,
-    retransmitted: list[str],
-    broken: list[str],
-    named: list[str],
+    fault: str, rates: LaneRates, retransmitted: list[str], broken: list[str], named: list[str]
 ) -> None:
-    night = Night(remaining, retransmitted, broken)
+    night = Night(rates, retransmitted, broken)
     end = night.investigate()
     assert sorted(night.suspects()) == [((name,),) for name in named], fault
     assert end.reason == ("certain" if named else "nothing slow")
@@ -146,7 +127,7 @@ def test_an_investigation_of_the_site_names_exactly_the_faults(
 
 
 @pytest.mark.parametrize(
-    ("target", "remaining", "retransmitted", "broken", "named"),
+    ("target", "rates", "retransmitted", "broken", "named"),
     [
         ("scratch-OST0002", SLOW_DISK, [], [], ["oss2-disk1"]),
         ("scratch-OST0004", SLOW_LINK, [], [], ["oss3-nic"]),
@@ -156,13 +137,9 @@ def test_an_investigation_of_the_site_names_exactly_the_faults(
     ],
 )
 def test_an_investigation_of_a_target_names_exactly_its_faults(
-    target: str,
-    remaining: LaneRates,
-    retransmitted: list[str],
-    broken: list[str],
-    named: list[str],
+    target: str, rates: LaneRates, retransmitted: list[str], broken: list[str], named: list[str]
 ) -> None:
-    night = Night(remaining, retransmitted, broken)
+    night = Night(rates, retransmitted, broken)
     night.investigate([target])
     assert sorted(night.suspects()) == [((name,),) for name in named]
     assert len(night.done) <= 8
@@ -202,15 +179,15 @@ def test_steps_beyond_the_budget_are_named_and_not_run() -> None:
     assert none.done == []
 
 
-@pytest.mark.parametrize("remaining", [SLOW_DISK, {}, SLOW_LINK])
+@pytest.mark.parametrize("rates", [SLOW_DISK, {}, SLOW_LINK])
 @pytest.mark.parametrize("target", ["scratch-OST0002", "oss2-disk1", "oss2"])
-def test_a_silent_node_is_not_used_in_any_step(remaining: LaneRates, target: str) -> None:
-    night = Night(remaining)
+def test_a_silent_node_is_not_used_in_any_step(rates: LaneRates, target: str) -> None:
+    night = Night(rates)
     end = night.investigate([target], silent=["oss2"])
     assert night.done
     steps = (*night.done, *end.beyond)
     assert "oss2" not in {name for step in steps for name in (step.node, step.partner)}
-    poor = Night(remaining).investigate([target], Budget(0.0, 0.0), silent=["oss2"])
+    poor = Night(rates).investigate([target], Budget(0.0, 0.0), silent=["oss2"])
     assert "oss2" not in {name for step in poor.beyond for name in (step.node, step.partner)}
 
 

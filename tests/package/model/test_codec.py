@@ -1,4 +1,4 @@
-"""Typed values that are read from JSON by their annotations, and what is refused."""
+"""Typed values read from JSON by their annotations, and refusals."""
 
 from __future__ import annotations
 
@@ -101,11 +101,11 @@ def test_a_value_is_read_as_it_was_written(value: Whole) -> None:
     assert read(Whole, json.loads(json.dumps(write(value)))) == value
 
 
-def test_absent_keys_have_their_defaults() -> None:
+def test_missing_keys_have_their_defaults() -> None:
     assert read(Whole, RAW) == Whole(Level.LOW, Colour.RED, 1.5, (), {})
 
 
-def test_a_whole_number_is_a_float_and_stays_whole() -> None:
+def test_a_whole_number_is_a_valid_float_and_stays_whole() -> None:
     assert repr(read(Part, {"name": "a", "size": 2}).size) == "2"
 
 
@@ -152,11 +152,11 @@ def test_a_missing_key_is_named() -> None:
         read(Whole, {key: value for key, value in RAW.items() if key != "colour"})
 
 
-def test_unknown_keys_are_ignored_where_the_class_is_lenient() -> None:
+def test_unknown_keys_of_a_lenient_class_are_ignored() -> None:
     assert read(Loose, {"number": 2, "newer": 1}) == Loose(2)
 
 
-def test_an_annotation_without_a_form_is_refused_at_once() -> None:
+def test_an_unsupported_annotation_is_refused() -> None:
     class Odd(NamedTuple):
         value: complex
 

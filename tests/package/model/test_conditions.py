@@ -1,4 +1,4 @@
-"""Conditions differ by name, in words that a verdict and a review can show."""
+"""Changed conditions, by name, in words for verdicts and reviews."""
 
 from __future__ import annotations
 
@@ -31,26 +31,28 @@ BASELINE = Baseline(
 
 
 def measured(spec: ProbeSpec = SPEC, **changes: Any) -> Any:
-    said: dict[str, Any] = {
+    values: dict[str, Any] = {
         "spec": spec.to_json(),
         "spec_hash": spec.hash(),
         "versions": BASELINE.versions,
         "tool": Tool("fio", "3.39", ("fio",)),
         "fill": 0.35,
     }
-    return of_record(record(**{**said, **changes}))
+    return of_record(record(**{**values, **changes}))
 
 
-def found(then: Baseline = BASELINE, /, **changes: Any) -> list[str]:
-    return [str(one) for one in differences(of_baseline(then), measured(**changes), 0.2)]
+def changed(then: Baseline = BASELINE, /, **changes: Any) -> list[str]:
+    return [
+        str(difference) for difference in differences(of_baseline(then), measured(**changes), 0.2)
+    ]
 
 
 def test_the_same_conditions_do_not_differ() -> None:
-    assert found() == []
+    assert changed() == []
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "expected"),
     [
         ({"versions": {**BASELINE.versions, "client": "2.18.0"}}, ["client 2.17.0 -> 2.18.0"]),
         ({"versions": {"client": "2.17.0"}}, ["checksums t10ip4K -> unknown"]),
@@ -79,14 +81,14 @@ def test_the_same_conditions_do_not_differ() -> None:
         ),
     ],
 )
-def test_each_condition_that_changed_is_named(changes: dict[str, Any], said: list[str]) -> None:
-    assert found(**changes) == said
+def test_each_condition_that_changed_is_named(changes: dict[str, Any], expected: list[str]) -> None:
+    assert changed(**changes) == expected
 
 
-def test_what_an_older_baseline_does_not_say_is_not_held_against_a_measurement() -> None:
-    assert found(BASELINE._replace(host="", tool="", fill=None), host="client2", fill=0.9) == []
+def test_conditions_missing_in_an_older_baseline_are_not_compared() -> None:
+    assert changed(BASELINE._replace(host="", tool="", fill=None), host="client2", fill=0.9) == []
 
 
-def test_terms_that_are_not_known_in_words_are_told_by_their_hashes() -> None:
-    said = found(BASELINE._replace(terms="", spec_hash="abc"))
-    assert said == [f"specification abc -> {SPEC.hash()}"]
+def test_terms_without_words_are_shown_by_their_hashes() -> None:
+    texts = changed(BASELINE._replace(terms="", spec_hash="abc"))
+    assert texts == [f"specification abc -> {SPEC.hash()}"]

@@ -1,4 +1,4 @@
-"""What is kept of several runs is read as it was written, and refused where it is damaged."""
+"""Evidence survives writing and reading; damage is refused."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from tests.package.judgements import evidence
 
 
 @pytest.mark.parametrize("also", [(), (("write", 0.55), ("read together", 0.7))])
-def test_it_is_read_as_it_was_written(also: tuple[tuple[str, float], ...]) -> None:
-    found = evidence(also=also)
-    assert Evidence.from_json(json.loads(json.dumps(found._asdict()))) == found
+def test_evidence_survives_writing_and_reading(also: tuple[tuple[str, float], ...]) -> None:
+    written = evidence(also=also)
+    assert Evidence.from_json(json.loads(json.dumps(written._asdict()))) == written
 
 
-def test_a_document_of_before_has_neither_other_operations_nor_further_runs() -> None:
+def test_a_document_of_an_older_version_lacks_other_operations_and_further_runs() -> None:
     raw = evidence()._asdict()
     del raw["also"], raw["more"]
     assert Evidence.from_json(raw) == evidence()
@@ -27,12 +27,12 @@ def test_a_document_of_before_has_neither_other_operations_nor_further_runs() ->
 @pytest.mark.parametrize(
     "also", [None, 1, ["write"], [["write", "much"]], [["write", -1.0]], [[1, 0.5]], [["a", 1, 2]]]
 )
-def test_other_operations_that_are_none_are_damage(also: Any) -> None:
+def test_invalid_other_operations_are_refused(also: Any) -> None:
     with pytest.raises(DocumentError):
         Evidence.from_json({**evidence()._asdict(), "also": also})
 
 
 @pytest.mark.parametrize("more", [-1, 1.5, "2", True])
-def test_further_runs_that_are_no_number_are_damage(more: Any) -> None:
+def test_an_invalid_number_of_further_runs_is_refused(more: Any) -> None:
     with pytest.raises(DocumentError):
         Evidence.from_json({**evidence()._asdict(), "more": more})

@@ -1,4 +1,4 @@
-"""What console and node say to one another is taken for nothing that it is not."""
+"""Requests and answers between console and node are checked when they are read."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HEAD = Head(
 )
 
 
-def test_both_are_the_same_after_the_wire() -> None:
+def test_requests_and_answers_survive_writing_and_reading() -> None:
     for request in (
         Request(Cursor(7, "abc"), 20),
         Request(Cursor(7, "abc"), 20, 1795241041.5),
@@ -25,9 +25,9 @@ def test_both_are_the_same_after_the_wire() -> None:
     assert Head.from_json(json.loads(json.dumps(HEAD.to_json()))) == HEAD
 
 
-@pytest.mark.parametrize(("asked", "given"), [(0, 1), (-5, 1), (10**9, MOST_RECORDS)])
-def test_nobody_is_given_more_than_one_answer_may_hold(asked: int, given: int) -> None:
-    assert Request.from_json({**Request(Cursor()).to_json(), "limit": asked}).limit == given
+@pytest.mark.parametrize(("requested", "granted"), [(0, 1), (-5, 1), (10**9, MOST_RECORDS)])
+def test_the_limit_of_a_request_is_at_most_one_answer(requested: int, granted: int) -> None:
+    assert Request.from_json({**Request(Cursor()).to_json(), "limit": requested}).limit == granted
 
 
 @pytest.mark.parametrize(
@@ -45,13 +45,13 @@ def test_nobody_is_given_more_than_one_answer_may_hold(asked: int, given: int) -
         {"schema": 1, "after": [1, ""], "limit": 1, "conditions_at": "yesterday"},
     ],
 )
-def test_a_damaged_request_is_a_sentence(raw: Any) -> None:
+def test_a_damaged_request_is_refused_in_a_sentence(raw: Any) -> None:
     with pytest.raises(DocumentError, match="the request is damaged"):
         Request.from_json(raw)
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "sentence"),
     [
         ({"schema": 2}, "its answer has schema 2, this version reads 1; deploy the roles"),
         ({"now": float("inf")}, "its answer is damaged"),
@@ -64,6 +64,6 @@ def test_a_damaged_request_is_a_sentence(raw: Any) -> None:
         ({"error": 5}, "."),
     ],
 )
-def test_an_answer_that_is_not_understood_is_a_sentence(changes: dict[str, Any], said: str) -> None:
-    with pytest.raises(DocumentError, match=said):
+def test_an_invalid_answer_is_refused_in_a_sentence(changes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(DocumentError, match=sentence):
         Head.from_json({**HEAD.to_json(), **changes})

@@ -1,4 +1,4 @@
-"""Expectations survive the way to a node and say what is wrong with them."""
+"""Expectations survive writing and reading; damage is named."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def document(**changes: Any) -> dict[str, Any]:
     return {**json.loads(json.dumps(raw)), **changes}
 
 
-def test_expectations_survive_the_way_to_the_node() -> None:
-    found = Expectations.from_json(document()).find("ost", "scratch-OST0003")
-    assert found == (EXPECTATION,)
+def test_expectations_survive_writing_and_reading() -> None:
+    entries = Expectations.from_json(document()).find("ost", "scratch-OST0003")
+    assert entries == (EXPECTATION,)
 
 
 BASELINE_MBPS = 202.1
@@ -60,19 +60,17 @@ def expected(limits: Limits = Limits(), **changes: Any) -> Expectation:
 
 
 @pytest.mark.parametrize(("percent", "usual"), [(80.1, True), (79.9, False)])
-def test_what_is_below_a_level_is_not_usual_however_much_the_runs_differ(
-    percent: float, usual: bool
-) -> None:
+def test_a_rate_below_a_level_is_not_usual_at_any_spread(percent: float, usual: bool) -> None:
     rate = percent / 100 * BASELINE.median
     assert expected(spread=0.5).usual(Operation.READ, Scenario.SINGLE, rate) is usual
 
 
-def test_few_runs_do_not_say_what_is_usual_and_no_baseline_says_nothing() -> None:
-    asked = Operation.READ, Scenario.SINGLE, BASELINE.median
-    assert expected(runs=5).usual(*asked)
-    assert not expected(runs=4).usual(*asked)
-    assert not expected(spec_hash=DEMONSTRATED).usual(*asked)
-    assert expected(runs=4, limits=Limits(min_runs=4)).usual(*asked)
+def test_without_a_firm_baseline_no_rate_is_usual() -> None:
+    run = Operation.READ, Scenario.SINGLE, BASELINE.median
+    assert expected(runs=5).usual(*run)
+    assert not expected(runs=4).usual(*run)
+    assert not expected(spec_hash=DEMONSTRATED).usual(*run)
+    assert expected(runs=4, limits=Limits(min_runs=4)).usual(*run)
     assert not EXPECTATION.usual(Operation.WRITE, Scenario.SINGLE, BASELINE.median)
 
 
@@ -82,20 +80,20 @@ def with_profile(profile: Any) -> dict[str, Any]:
     return raw
 
 
-def test_the_profile_of_a_baseline_survives() -> None:
-    (found,) = Expectations.from_json(with_profile([1.5, 0.5])).find("ost")
-    assert found.references["read/single"] == Reference(
+def test_the_profile_of_a_baseline_survives_writing_and_reading() -> None:
+    (entry,) = Expectations.from_json(with_profile([1.5, 0.5])).find("ost")
+    assert entry.references["read/single"] == Reference(
         CEILING, BASELINE._replace(profile=(1.5, 0.5))
     )
 
 
 @pytest.mark.parametrize("profile", [7, ["fast"], [0, 0], [-1, 3], [float("nan"), 1]])
-def test_a_profile_that_is_none_is_refused(profile: Any) -> None:
+def test_an_invalid_profile_is_refused(profile: Any) -> None:
     with pytest.raises(DocumentError, match="an entry of layer ost is damaged"):
         Expectations.from_json(with_profile(profile)).find("ost")
 
 
-def test_an_operation_without_references_has_empty_ones() -> None:
+def test_an_operation_without_references_has_an_empty_one() -> None:
     assert EXPECTATION.reference(Operation.WRITE, Scenario.SINGLE) == Reference(None, None)
 
 
@@ -119,14 +117,14 @@ def test_the_members_of_a_group_are_found_by_its_name() -> None:
         expectations.members("ost", "home")
 
 
-def test_a_specification_hash_changes_with_what_is_measured_only() -> None:
+def test_a_specification_hash_changes_with_the_terms_only() -> None:
     spec = EXPECTATION.spec
     assert spec._replace(repeats=9, seconds=1.0).hash() == spec.hash()
     assert spec._replace(transfer_bytes=4 << 20).hash() != spec.hash()
     assert spec._replace(direct=False).hash() != spec.hash()
 
 
-def test_a_specification_hash_is_what_it_was_so_that_accepted_baselines_hold() -> None:
+def test_the_specification_hash_of_accepted_baselines_does_not_change() -> None:
     assert ProbeSpec("fio", bytes=1 << 30, seconds=60.0).hash() == "c1fba5fc0343"
 
 
@@ -135,18 +133,18 @@ def test_a_specification_with_an_unknown_key_names_it() -> None:
         read(ProbeSpec, {"tool": "fio", "blocksize": 1})
 
 
-def test_goals_floors_and_their_acceptance_survive_the_way_to_the_node() -> None:
+def test_goals_floors_and_their_acceptance_survive_writing_and_reading() -> None:
     low = BASELINE._replace(below_floor="10 % of it")
-    given = Reference(CEILING, low, goal=200e6, goal_part=100e6)
+    reference = Reference(CEILING, low, goal=200e6, goal_part=100e6)
     entry = EXPECTATION._replace(
-        references={"read/single": given}, limits=Limits(min_efficiency=0.4)
+        references={"read/single": reference}, limits=Limits(min_efficiency=0.4)
     )
-    sent = json.loads(json.dumps(entry.to_json()))
-    assert Expectation.from_json(sent) == entry
+    raw = json.loads(json.dumps(entry.to_json()))
+    assert Expectation.from_json(raw) == entry
 
 
 @pytest.mark.parametrize("goal", ["fast", 0, -1.0, True])
-def test_a_goal_that_is_no_rate_is_refused(goal: Any) -> None:
+def test_an_invalid_goal_is_refused(goal: Any) -> None:
     raw = document()
     raw["entries"][0]["references"]["read/single"]["goal"] = goal
     with pytest.raises(DocumentError, match="goal is"):

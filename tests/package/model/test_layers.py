@@ -1,4 +1,4 @@
-"""The layers agree with themselves, and a name that is none is refused."""
+"""Layers: their registry, properties, and refusal of unknown names."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from plumbline.model.record import Operation, Scenario
 EACH = pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 
 
-def test_each_layer_has_a_file_of_its_name_and_stands_in_the_registry() -> None:
+def test_each_layer_has_a_module_of_its_name_and_is_registered() -> None:
     files = {path.stem for path in Path(layers.__file__).parent.glob("*.py")}
     assert files == {"__init__", "layer", *LAYERS}
     assert [layer.name for layer in LAYERS.values()] == list(LAYERS)
 
 
-def test_a_name_that_is_no_layer_is_refused_with_those_that_are() -> None:
+def test_an_unknown_layer_is_refused_with_the_known_ones() -> None:
     with pytest.raises(DocumentError, match="no layer 'metadata'; known are ost, raw, net, fs"):
         layer_of("metadata")
 
 
 @EACH
-def test_the_default_terms_are_possible(layer: Layer) -> None:
+def test_the_default_terms_are_valid(layer: Layer) -> None:
     refuse_impossible(layer.spec)
 
 
@@ -45,19 +45,19 @@ def test_reports_name_the_layers_from_the_disk_up() -> None:
 
 
 @EACH
-def test_what_has_no_peers_is_not_measured_together(layer: Layer) -> None:
+def test_only_layers_with_peers_are_measured_alone_by_default(layer: Layer) -> None:
     scenarios = {scenario for _, scenario in layer.steps(alone=True)}
     assert (scenarios == {Scenario.SINGLE}) is layer.has_peers
 
 
 @EACH
-def test_what_shares_a_path_is_measured_together(layer: Layer) -> None:
+def test_devices_and_whole_file_systems_are_measured_together(layer: Layer) -> None:
     together = (Operation.READ, Scenario.TOGETHER) in layer.steps()
     assert together is (layer.on_devices or layer.whole)
 
 
 @pytest.mark.parametrize("name", ["server", "sweep", "node", "symptoms", ""])
-def test_a_layer_that_nobody_judges_has_no_property_and_is_not_in_the_registry(name: str) -> None:
+def test_a_layer_that_is_not_judged_has_no_properties_and_is_not_registered(name: str) -> None:
     properties = [key for key in dir(Layer) if isinstance(getattr(LAYERS[name], key), bool)]
     assert {"paired", "by_ranks", "has_peers", "of_storage"} <= {*properties}
     assert not any(getattr(LAYERS[name], key) for key in properties)
@@ -75,8 +75,8 @@ PURPOSES = {
 
 
 @EACH
-def test_what_a_layer_is_asked_follows_from_how_it_measures(layer: Layer) -> None:
-    asked = {key for key in dir(Layer) if isinstance(getattr(Layer, key), property)}
-    answers = {key for key in asked if getattr(layer, key) is True}
-    assert answers == PURPOSES.get(layer.name, PURPOSES["ost"])
+def test_the_properties_of_a_layer_follow_from_how_it_measures(layer: Layer) -> None:
+    properties = {key for key in dir(Layer) if isinstance(getattr(Layer, key), property)}
+    true_properties = {key for key in properties if getattr(layer, key) is True}
+    assert true_properties == PURPOSES.get(layer.name, PURPOSES["ost"])
     assert layer.peer_group("oss1") == ("" if layer.name == "net" else "oss1")

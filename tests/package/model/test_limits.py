@@ -29,17 +29,17 @@ def test_a_range_alerts_outside_or_inside(
 
 
 @pytest.mark.parametrize("text", ["", "a:", "20:10", "10:b", "::"])
-def test_what_is_not_a_range_is_refused(text: str) -> None:
+def test_an_invalid_range_is_refused(text: str) -> None:
     with pytest.raises(DocumentError, match="threshold"):
         Range.parse(text)
 
 
 @pytest.mark.parametrize("text", ["161680000:", "80.5:", "~:123456789012", "0.1"])
-def test_no_digit_of_a_range_is_lost(text: str) -> None:
+def test_a_range_keeps_all_its_digits(text: str) -> None:
     assert str(Range.parse(text)) == text
 
 
-def test_references_of_an_older_version_are_read_by_the_names_that_their_keys_had() -> None:
+def test_references_of_an_older_version_are_read_by_their_old_keys() -> None:
     baseline = Baseline(2e8, 0.01, 12, "2026-11-01", "2026-11-20", "abc", {}, "ada", "first")
     ceiling = {"rate_Bps": 2.5e8, "even_Bps": 1e8, "limited_by": ["disk1"]}
     median = {"median_Bps": 2e8, **baseline._asdict()}

@@ -1,4 +1,4 @@
-"""Named tuples made without typing are those that typing makes."""
+"""Own named tuples behave like those of typing."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Theirs(typing.NamedTuple):
         typing.get_type_hints,
     ],
 )
-def test_they_are_like_those_of_typing(fact: Any) -> None:
+def test_named_tuples_are_like_those_of_typing(fact: Any) -> None:
     assert fact(Ours) == fact(Theirs)
 
 

@@ -1,4 +1,4 @@
-"""Names are safe wherever they stand, and have their places in the report."""
+"""Allowed names, and their anchors in the report."""
 
 from __future__ import annotations
 
@@ -29,30 +29,32 @@ def test_each_kind_has_examples() -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_plain_is_allowed(kind: str) -> None:
+def test_plain_names_are_allowed(kind: str) -> None:
     for text in NAMES["allowed"][kind]:
         assert KINDS[kind].match("it", text)[0] == text
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", NAMES["unsafe"], ids=ascii)
-def test_what_a_shell_a_terminal_or_nagios_would_obey_is_refused(kind: str, text: str) -> None:
+def test_names_that_a_shell_a_terminal_or_nagios_would_interpret_are_refused(
+    kind: str, text: str
+) -> None:
     with pytest.raises(DocumentError, match=r"^the thing ") as caught:
         KINDS[kind].refuse("the thing", text)
     assert str(caught.value).isprintable()
     assert len(str(caught.value)) < 250
 
 
-def test_a_plain_name_is_its_own_place() -> None:
+def test_a_plain_name_is_its_own_anchor() -> None:
     assert anchor("ost", "scratch-OST0003") == "ost-scratch-OST0003"
     assert group_anchor("raw", "oss1") == "raw-group-oss1"
 
 
 @pytest.mark.parametrize("name", [*HOSTILE, "", "ümlaut", "\ud800"])
-def test_any_name_is_plain_in_an_address(name: str) -> None:
+def test_any_name_has_a_plain_anchor(name: str) -> None:
     assert re.fullmatch(r"[A-Za-z0-9_.-]{1,90}", anchor("ost", name))
 
 
-def test_names_that_differ_have_places_that_differ() -> None:
+def test_different_names_have_different_anchors() -> None:
     names = ["a b", "a_b", "a/b", "x" * 200, "x" * 201]
     assert len({anchor("ost", name) for name in names}) == len(names)

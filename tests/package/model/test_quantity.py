@@ -1,4 +1,4 @@
-"""A quantity shows, writes and reads its figures; of seconds less is better."""
+"""Quantities show, write and read their figures; with seconds, less is better."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SHOWN = [
 
 
 @pytest.mark.parametrize(("quantity", "rate", "shown", "text"), SHOWN)
-def test_a_rate_is_shown_and_kept_with_its_unit(
+def test_a_rate_is_shown_and_written_with_its_unit(
     quantity: Quantity, rate: float, shown: str, text: str
 ) -> None:
     assert quantity.format(rate) == shown
@@ -47,7 +47,7 @@ def test_a_figure_of_another_quantity_is_refused(
         quantity.parse(text)
 
 
-def test_a_picture_has_figures_in_the_unit_of_its_axis() -> None:
+def test_a_chart_has_figures_in_the_unit_of_its_axis() -> None:
     assert [quantity.pictured(500.0) for quantity in (BYTES_PER_S, OPERATIONS_PER_S, SECONDS)] == [
         0.001,
         500.0,
@@ -56,7 +56,7 @@ def test_a_picture_has_figures_in_the_unit_of_its_axis() -> None:
     assert SECONDS.pictured(None) is SECONDS.pictured(float("nan")) is None
 
 
-def test_an_operation_is_one_value_wherever_it_comes_from() -> None:
+def test_an_operation_is_the_same_object_from_any_source() -> None:
     assert Operation("read") is Operation.READ
     assert pickle.loads(pickle.dumps(Operation.READ)) is Operation.READ
     assert copy.deepcopy(Operation.READ) is Operation.READ

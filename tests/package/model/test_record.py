@@ -1,4 +1,4 @@
-"""A record or measurement that says something impossible cannot be built."""
+"""Impossible records and measurements are refused."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def record(**changes: Any) -> Record:
 
 
 @pytest.mark.parametrize("rate", [None, math.nan, math.inf, 0.0, -1.0])
-def test_an_ok_record_without_a_real_rate_cannot_be_built(rate: float) -> None:
+def test_an_ok_record_without_a_valid_rate_is_refused(rate: float) -> None:
     with pytest.raises(DocumentError, match=r"scratch-OST0003 read: rate"):
         record(rate=rate)
 
@@ -58,12 +58,12 @@ def test_a_failed_record_carries_a_reason_and_no_rate() -> None:
         record(outcome=Outcome.SKIPPED, rate=None)
 
 
-def test_a_record_survives_being_written_and_read() -> None:
+def test_a_record_survives_writing_and_reading() -> None:
     original = record()
     assert Record.from_json(json.loads(json.dumps(original.to_json()))) == original
 
 
-def test_a_record_of_an_older_version_is_read_by_the_names_that_its_keys_had() -> None:
+def test_a_record_of_an_older_version_is_read_by_its_old_keys() -> None:
     original = record(repeats=(190.0, 200.0), profile=(180.0, 220.0))
     raw = original.to_json()
     for key in ("rate", "repeats", "profile"):
@@ -84,7 +84,7 @@ def test_a_record_of_an_older_version_is_read_by_the_names_that_its_keys_had() -
         ({"component": "\ud800"}, "which is no Unicode text"),
     ],
 )
-def test_a_document_that_is_not_a_record_is_named(change: dict[str, Any], message: str) -> None:
+def test_a_document_that_is_not_a_record_is_refused(change: dict[str, Any], message: str) -> None:
     with pytest.raises(DocumentError, match=message):
         Record.from_json({**record().to_json(), **change})
 
@@ -101,7 +101,7 @@ def measurement(**changes: Any) -> Measurement:
     return Measurement(**{**values, **changes})
 
 
-def test_a_sound_measurement_keeps_its_values() -> None:
+def test_a_valid_measurement_keeps_its_values() -> None:
     sound = measurement()
     assert (sound.rate, sound.retransmits, sound.flags) == (200.0, 3, ())
 

@@ -1,4 +1,4 @@
-"""Hosts are paired without a coordinator: disjoint in each slot, complete over a cycle."""
+"""Pairing of hosts without a coordinator: disjoint in each slot, complete over a cycle."""
 
 from __future__ import annotations
 
@@ -40,18 +40,22 @@ def test_over_a_cycle_each_ordered_pair_occurs_exactly_once(number: int, first: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "met"), [(63, 62), (64, 63), (65, 62), (66, 63), (1100, 63)])
-def test_of_many_hosts_each_meets_as_many_as_of_sixty_four(number: int, met: int) -> None:
+@pytest.mark.parametrize(
+    ("number", "expected"), [(63, 62), (64, 63), (65, 62), (66, 63), (1100, 63)]
+)
+def test_a_host_has_as_many_partners_among_many_as_among_sixty_four(
+    number: int, expected: int
+) -> None:
     names = [f"oss{index:04d}" for index in range(number)]
     begun = [
-        (host, found.partner)
+        (host, turn_.partner)
         for slot in range(cycle(number))
-        for host, found in pairing(names, slot).items()
-        if found.role is Role.INITIATOR
+        for host, turn_ in pairing(names, slot).items()
+        if turn_.role is Role.INITIATOR
     ]
     assert len(set(begun)) == len(begun)
     counts = Counter(host for host, _ in begun)
-    assert set(counts.values()) <= {met, met + number % 2}
+    assert set(counts.values()) <= {expected, expected + number % 2}
     assert set(begun) == {(other, host) for host, other in begun}
     assert set(partners(names, names[0])) == {other for host, other in begun if host == names[0]}
 
@@ -61,11 +65,11 @@ def test_a_host_begins_with_all_others_or_five_within_the_span(number: int, firs
     names = hosts(number)
     for host in names:
         turns = [turn(names, host, slot) for slot in range(first, first + span(number))]
-        met = {found.partner for found in turns if found and found.role is Role.INITIATOR}
+        met = {turn_.partner for turn_ in turns if turn_ and turn_.role is Role.INITIATOR}
         assert len(met) >= min(number - 1, 5)
 
 
-def test_a_host_finds_its_turn_whatever_the_order_of_the_list() -> None:
+def test_the_turn_of_a_host_does_not_depend_on_the_order_of_the_list() -> None:
     names = hosts(7)
     for slot in range(cycle(7)):
         assert turn(names, "oss03", slot) == turn(names[::-1], "oss03", slot)
@@ -73,15 +77,15 @@ def test_a_host_finds_its_turn_whatever_the_order_of_the_list() -> None:
 
 def test_partners_come_in_the_order_of_the_rounds() -> None:
     names = hosts(5)
-    met = [turn(names, "oss02", slot) for slot in range(0, cycle(5), 2)]
-    assert partners(names, "oss02") == tuple(found.partner for found in met if found)
+    turns = [turn(names, "oss02", slot) for slot in range(0, cycle(5), 2)]
+    assert partners(names, "oss02") == tuple(turn_.partner for turn_ in turns if turn_)
     assert sorted(partners(names, "oss02")) == ["oss00", "oss01", "oss03", "oss04"]
 
 
 def test_four_hosts_need_six_slots() -> None:
     assert cycle(4) == 6
     begun = [
-        {host: found.partner for host, found in pairing(hosts(4), slot).items() if not slot % 2}
+        {host: turn_.partner for host, turn_ in pairing(hosts(4), slot).items() if not slot % 2}
         for slot in (0, 2, 4)
     ]
     assert [pairs["oss00"] for pairs in begun] == ["oss03", "oss01", "oss02"]
@@ -90,7 +94,7 @@ def test_four_hosts_need_six_slots() -> None:
 @pytest.mark.parametrize(
     ("names", "host"), [([], "a"), (["a"], "a"), (["a", "b"], "c"), (["a", "a"], "a")]
 )
-def test_who_cannot_be_paired_is_told_why(names: list[str], host: str) -> None:
+def test_a_host_that_cannot_be_paired_is_refused(names: list[str], host: str) -> None:
     with pytest.raises(DocumentError, match="needs two or more different hosts, itself included"):
         turn(names, host, 0)
 

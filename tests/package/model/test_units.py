@@ -1,4 +1,4 @@
-"""Quantities are written once, with their unit, and mean the same everywhere."""
+"""Texts with a unit: rates, sizes and durations."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ READERS = {
 @pytest.mark.parametrize(
     ("kind", "text"), [(kind, text) for kind in READERS for text in QUANTITIES[kind]]
 )
-def test_a_quantity_means_what_the_field_means_by_its_unit(kind: str, text: str) -> None:
+def test_a_quantity_has_the_usual_meaning_of_its_unit(kind: str, text: str) -> None:
     assert READERS[kind](text) == QUANTITIES[kind][text]
 
 
 @pytest.mark.parametrize("text", QUANTITIES["no_rates"])
-def test_a_rate_that_is_not_one_is_refused_by_its_text(text: str) -> None:
+def test_an_invalid_rate_is_refused_with_its_text(text: str) -> None:
     with pytest.raises(DocumentError, match="rate"):
         units.parse_rate(text)
 
 
 @pytest.mark.parametrize("text", QUANTITIES["no_durations"])
-def test_what_may_be_no_duration_is_refused_with_what_to_write(text: str) -> None:
+def test_an_invalid_duration_is_refused_with_an_example(text: str) -> None:
     with pytest.raises(DocumentError, match=f"duration {re.escape(repr(text))}"):
         units.parse_duration(text)
 
 
-def test_the_refusal_of_a_unit_names_those_that_are_known() -> None:
+def test_the_refusal_of_a_unit_names_the_known_ones() -> None:
     with pytest.raises(DocumentError, match=r"write for example 10m \(s, m or min, h, d, w\)"):
         units.parse_duration("5 M")
 
@@ -54,25 +54,25 @@ def test_more_than_any_machine_has_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("digits", ["1" * 100_000, "1." * 50_000, "1e" * 50_000, " " * 100_000])
-def test_a_quantity_without_end_is_refused_by_its_length(digits: str) -> None:
+def test_an_endless_quantity_is_refused_in_a_short_message(digits: str) -> None:
     with pytest.raises(DocumentError, match="is not a number with a unit") as caught:
         units.parse_rate(f"{digits} MB/s!")
     assert len(str(caught.value)) < 150
 
 
 @pytest.mark.parametrize("text", ["4 GB/s", "4 GiB/s", "4000MB/s "])
-def test_a_line_rate_in_bytes_is_refused_with_the_one_in_bits(text: str) -> None:
+def test_a_line_rate_in_bytes_is_refused_with_the_rate_in_bits(text: str) -> None:
     with pytest.raises(DocumentError, match=r"counts bytes.* write 4\w* ?\w*bit/s if .* rate: 4"):
         units.parse_line_rate(text)
 
 
-def test_short_forms_are_those_of_time_alone() -> None:
+def test_short_units_are_for_times_only() -> None:
     with pytest.raises(DocumentError, match="size '5 m'"):
         units.parse_bytes("5 m")
 
 
 @pytest.mark.parametrize(("text", "rate"), QUANTITIES["printed_rates"].items())
-def test_a_rate_is_printed_with_one_digit_and_its_unit(text: str, rate: float) -> None:
+def test_a_rate_is_printed_with_one_decimal_and_its_unit(text: str, rate: float) -> None:
     assert units.format_rate(rate) == text
 
 
@@ -81,7 +81,7 @@ def test_a_printed_rate_reads_back_within_its_last_digit(rate: float) -> None:
     assert units.parse_rate(units.format_rate(rate)) == pytest.approx(rate, rel=0.06)
 
 
-def test_tcp_goodput_is_that_of_the_ethernet_arithmetic() -> None:
+def test_tcp_goodput_follows_from_ethernet_framing() -> None:
     assert units.tcp_goodput(1500) == pytest.approx(0.949, abs=5e-4)
     assert units.tcp_goodput(1500, 52, 14) == pytest.approx(1448 / 1514)
 

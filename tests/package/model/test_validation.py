@@ -1,4 +1,4 @@
-"""What is of the wrong kind is named and refused, in documents and in what tools print."""
+"""Values of the wrong type are refused, in documents and in the output of tools."""
 
 from __future__ import annotations
 
@@ -25,24 +25,24 @@ from plumbline.model.validation import (
 
 
 @pytest.mark.parametrize("value", [None, "1", True, [], math.nan, math.inf, 2 * LARGEST, 10**400])
-def test_what_is_no_plausible_number_is_refused(value: Any) -> None:
+def test_implausible_numbers_are_refused(value: Any) -> None:
     with pytest.raises(TypeError, match=r"^rate is .*, which is no plausible number$"):
         numbers(size=3, rate=value)
 
 
-def test_numbers_are_numbers() -> None:
+def test_plausible_numbers_are_accepted() -> None:
     numbers(size=3, rate=-2.5, share=0)
 
 
 @pytest.mark.parametrize("value", [-1, 1.0, True, "1", 10**19])
-def test_what_is_no_count_is_refused(value: Any) -> None:
+def test_invalid_counts_are_refused(value: Any) -> None:
     counts(runs=3)
     with pytest.raises(TypeError, match="runs is"):
         counts(runs=value)
 
 
 @pytest.mark.parametrize("value", [-0.1, 1.1, None])
-def test_what_is_beyond_its_bounds_is_refused(value: Any) -> None:
+def test_values_beyond_their_bounds_are_refused(value: Any) -> None:
     share = Within(0, 1)
     share(share=1)
     with pytest.raises(TypeError, match="share is"):
@@ -50,19 +50,19 @@ def test_what_is_beyond_its_bounds_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize("value", [0, -1.0, 5e-324])
-def test_what_is_no_rate_is_refused(value: Any) -> None:
+def test_invalid_rates_are_refused(value: Any) -> None:
     rates(own=1e6)
     with pytest.raises(TypeError, match="which is no rate"):
         rates(peers=value)
 
 
 @pytest.mark.parametrize("value", [-1, 1e15, "now"])
-def test_what_is_no_time_is_refused(value: Any) -> None:
+def test_invalid_times_are_refused(value: Any) -> None:
     with pytest.raises(TypeError, match="since is"):
         times(since=value)
 
 
-def test_texts_are_texts() -> None:
+def test_lists_of_texts_have_only_texts() -> None:
     texts("path", ("a", "b"))
     with pytest.raises(TypeError, match="path has 3, which is no text"):
         texts("path", ("a", 3))
@@ -78,12 +78,12 @@ def test_whole_numbers_are_read(text: str, base: int, value: int) -> None:
 @pytest.mark.parametrize(
     "text", ["", "-1", "+1", "1.0", "1_0", "²", "٣", "nan", "9" * 19, "9" * 5000, "0x1", "1 2"]
 )
-def test_what_is_no_whole_number_is_refused(text: str) -> None:
+def test_invalid_whole_numbers_are_refused(text: str) -> None:
     with pytest.raises(SkipTarget, match=r"^the index is '.{0,70}', which is no plausible number$"):
         whole(text, "the index", SkipTarget)
 
 
-def test_a_whole_number_has_a_largest() -> None:
+def test_a_whole_number_has_a_maximum() -> None:
     assert whole("ffff", "it", base=16, most=0xFFFF) == 0xFFFF
     with pytest.raises(ToolError):
         whole("10000", "it", base=16, most=0xFFFF)
@@ -97,7 +97,7 @@ def test_real_numbers_are_read(text: str, value: Any) -> None:
 @pytest.mark.parametrize(
     "text", ["", "nan", "inf", "-Infinity", "1e19", "1e999", "1.2.3", "1_0", "9" * 5000, "."]
 )
-def test_what_is_no_real_number_is_refused(text: str) -> None:
+def test_invalid_real_numbers_are_refused(text: str) -> None:
     with pytest.raises(ToolError, match=r"^it is '.{0,70}', which is no plausible number$"):
         real(text, "it")
 
@@ -119,5 +119,5 @@ def test_other_numbers_are_read(number: str) -> None:
 @pytest.mark.parametrize(
     "document", [list(range(3000)), ["node101", "1E5"] * 99, [0.1234567891] * 99]
 )
-def test_names_and_lists_of_numbers_take_no_second_look(document: list[object]) -> None:
+def test_names_and_lists_of_numbers_skip_the_slow_check(document: list[object]) -> None:
     assert not may_be_infinite(json.dumps(document))

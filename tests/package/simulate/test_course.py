@@ -97,7 +97,10 @@ def test_a_site_that_was_always_slow_is_below_its_floor_without_baselines() -> N
     assert course[-1].memory.of("ost", "scratch-OST0")[0].samples[5:] != ()
     assert course[-1].memory.of("ost", "scratch-OST0")[0].samples[6:] == ()
     below = [verdict for verdict in course[4].verdicts if verdict.reason is Reason.BELOW_FLOOR]
-    assert {(one.layer, one.component) for one in below} >= {("ost", "scratch"), ("raw", "oss1")}
+    assert {(alarm.layer, alarm.component) for alarm in below} >= {
+        ("ost", "scratch"),
+        ("raw", "oss1"),
+    }
     assert not [
         verdict for today in course[:4] for verdict in today.verdicts if verdict.state in ALARMS
     ]

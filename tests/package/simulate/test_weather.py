@@ -101,7 +101,7 @@ def test_contended_runs_are_as_frequent_as_in_the_year_and_slower() -> None:
     contended = [draw for draw in draws if draw.coverage < 0.9]
     assert len(contended) / len(draws) == pytest.approx(0.08, abs=0.015)
     others = [draw for draw in draws if draw.coverage >= 0.9]
-    cost = median(one.loss for one in contended) - median(one.loss for one in others)
+    cost = median(draw.loss for draw in contended) - median(draw.loss for draw in others)
     assert 0.08 < cost < 0.25
 
 

@@ -1,4 +1,4 @@
-"""Ceilings: the arithmetic of shared components, and what would limit next."""
+"""Ceilings: the arithmetic of shared components, and the next limit."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from plumbline.model.limits import Ceiling
 from plumbline.topology.ceiling import Limit, alone, in_sum, together
 
 
-def test_one_flow_gets_the_minimum_and_every_part_that_sets_it() -> None:
+def test_a_single_flow_gets_the_minimum_and_all_parts_that_set_it() -> None:
     capacities = {"nic": 100.0, "switch": None, "peer": 100.0, "disk": 200.0}
     path = ("nic", "switch", "peer", "disk", "target")
     assert alone(capacities, path) == Limit(
@@ -25,14 +25,14 @@ def test_a_path_without_rates_has_no_ceiling() -> None:
     assert alone({"switch": None}, ("switch", "target")) is None
 
 
-def test_nothing_limits_next_where_no_other_part_has_a_rate() -> None:
+def test_without_another_rate_there_is_no_next_limit() -> None:
     assert alone({"disk": 5.0, "switch": None}, ("switch", "disk")) == Limit(
         Ceiling(5.0, ("disk",)), None
     )
     assert together({"disk": 5.0}, {"a": ["disk"]})["a"] == Limit(Ceiling(5.0, ("disk",)), None)
 
 
-def test_what_one_flow_cannot_use_the_others_share() -> None:
+def test_the_others_share_the_capacity_that_one_flow_cannot_use() -> None:
     capacities = {"link": 100.0, "slow": 20.0, "fast": 90.0}
     paths = {"a": ("link", "slow"), "b": ("link", "fast"), "c": ("link", "fast")}
     flows = together(capacities, paths)
@@ -43,19 +43,19 @@ def test_what_one_flow_cannot_use_the_others_share() -> None:
     }
 
 
-def test_flows_with_the_same_limit_grow_on_together_when_it_is_lifted() -> None:
+def test_flows_with_the_same_limit_grow_together_when_it_is_lifted() -> None:
     capacities = {"link": 100.0, "slow": 20.0, "fast": 90.0}
     paths = {"a": ("link", "slow"), "b": ("link", "fast"), "c": ("link", "fast")}
     flows = together(capacities, paths)
     assert {flow: limit and limit.next for flow, limit in flows.items()} == {
-        # b and c keep what they have, so the link has nothing left for a
+        # b and c keep their rates, so the link has nothing left for a
         "a": Ceiling(20.0, ("link",)),
         "b": Ceiling(45.0, ("fast",)),
         "c": Ceiling(45.0, ("fast",)),
     }
 
 
-def test_the_rest_of_a_group_grows_on_when_one_of_it_meets_its_next_limit() -> None:
+def test_the_others_of_a_group_grow_on_when_one_reaches_its_next_limit() -> None:
     capacities = {"port": 10.0, "slow": 6.0, "link": 20.0}
     paths = {"a": ("link", "port", "slow"), "b": ("link", "port")}
     flows = together(capacities, paths)
@@ -63,12 +63,12 @@ def test_the_rest_of_a_group_grows_on_when_one_of_it_meets_its_next_limit() -> N
     assert flows["b"] == Limit(Ceiling(5.0, ("port",)), Ceiling(14.0, ("link",)))
 
 
-def test_a_flow_that_nothing_limits_does_not_disturb_the_others() -> None:
+def test_an_unlimited_flow_does_not_disturb_the_others() -> None:
     flows = together({"link": 10.0}, {"free": ("air",), "bound": ("link",)})
     assert flows == {"free": None, "bound": Limit(Ceiling(10.0, ("link",)), None)}
 
 
-def test_a_sum_names_every_limit_and_what_it_would_be_without_them() -> None:
+def test_a_sum_has_all_its_limits_and_the_next_ones() -> None:
     capacities = {"link": 100.0, "slow": 20.0, "a": 70.0, "b": 50.0}
     summed = in_sum(capacities, {"a": ("link", "slow", "a"), "b": ("link", "b")})
     assert summed is not None
@@ -76,13 +76,13 @@ def test_a_sum_names_every_limit_and_what_it_would_be_without_them() -> None:
     assert (summed.lowest_Bps, summed.highest_Bps) == (20.0, 50.0)
 
 
-def test_a_sum_with_a_flow_that_nothing_limits_has_no_limit() -> None:
+def test_a_sum_with_an_unlimited_flow_has_no_limit() -> None:
     assert in_sum({"link": 10.0}, {"free": ("air",), "bound": ("link",)}) is None
     assert in_sum({"link": 10.0}, {}) is None
 
 
 _NAMES = st.sampled_from("abcdefgh")
-# small whole numbers tie often, as the parts of a machine do
+# small whole numbers are often equal, like the parts of a machine
 _RATES = st.one_of(st.floats(1, 1e9), st.integers(1, 12).map(float))
 _CAPACITIES = st.dictionaries(_NAMES, _RATES, min_size=1)
 _ROUTES = st.lists(st.lists(_NAMES, min_size=1, unique=True), min_size=1, max_size=12)
@@ -115,7 +115,7 @@ def test_shares_are_feasible_and_max_min_fair(
             continue
         assert limit.ceiling.limited_by
         for name in limit.ceiling.limited_by:
-            # full, and nobody there has more: the definition of a bottleneck
+            # full, and no flow there has more: the definition of a bottleneck
             assert used[name] == pytest.approx(capacities[name], rel=ROUNDING)
             sharing = [rate for other, rate in settled.items() if name in paths[other]]
             assert max(sharing) <= limit.ceiling.rate * (1 + ROUNDING), flow
@@ -137,9 +137,9 @@ def same_limit(limit: Optional[Limit], other: Limit) -> bool:
 
 @pytest.mark.slow
 @given(_CAPACITIES, st.lists(_NAMES, min_size=1, unique=True))
-# a share is the sum of its steps, which rounds
+# a share is a sum of steps, with rounding
 @example({"a": 1.4440707564353943, "b": 536870914.4430004}, ["a", "b"])
-def test_lifting_the_limits_of_one_flow_gives_the_next(
+def test_the_next_limit_is_the_limit_without_the_first_ones(
     capacities: dict[str, float], path: list[str]
 ) -> None:
     limit = alone(capacities, path)
@@ -158,18 +158,18 @@ def grow(
     capacities: Mapping[str, float],
     paths: Mapping[str, Sequence[str]],
     group: set[str],
-    held: Mapping[str, float],
+    rates: Mapping[str, float],
 ) -> dict[str, float]:
-    """Fill step by step, in the plainest way: ``group`` grows, the others keep their rates."""
-    settled = {flow: rate for flow, rate in held.items() if flow not in group}
+    """Fill step by step: ``group`` grows, the others keep their rates."""
+    settled = {flow: rate for flow, rate in rates.items() if flow not in group}
     growing = set(group)
     while growing:
         levels = {}
         for name, capacity in capacities.items():
             crossing = [flow for flow in growing if name in paths[flow]]
             if crossing:
-                taken = fsum(rate for flow, rate in settled.items() if name in paths[flow])
-                levels[name] = (capacity - taken) / len(crossing)
+                used = fsum(rate for flow, rate in settled.items() if name in paths[flow])
+                levels[name] = (capacity - used) / len(crossing)
         if not levels:
             return {**settled, **dict.fromkeys(growing, inf)}
         name = min(levels, key=levels.__getitem__)
@@ -180,7 +180,7 @@ def grow(
 
 
 @given(_CAPACITIES, _ROUTES)
-def test_flows_together_have_next_what_growing_on_gives_their_group(
+def test_the_next_limit_of_flows_together_is_where_their_group_stops_growing(
     capacities: dict[str, float], routes: list[list[str]]
 ) -> None:
     paths = numbered(routes)
@@ -200,7 +200,7 @@ def test_flows_together_have_next_what_growing_on_gives_their_group(
 
 
 @given(_CAPACITIES, _ROUTES)
-def test_a_sum_is_that_of_its_flows_now_and_with_all_limits_lifted(
+def test_the_limits_of_a_sum_are_those_of_its_flows(
     capacities: dict[str, float], routes: list[list[str]]
 ) -> None:
     paths = numbered(routes)

@@ -1,4 +1,4 @@
-"""Clients that know nothing of one another never measure on one part of the storage."""
+"""Several clients never measure on the same part of the storage."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.package.sites import INVENTORIES, part, site
 
 
 def of_paper(name: str, clients: str, rate: str) -> dict[str, Any]:
-    """Return a machine of the papers with several clients in the place of login1."""
+    """Return a machine of the papers with several clients instead of login1."""
     text = (INVENTORIES / name / "group_vars" / "all" / "topology.yml").read_text(encoding="utf-8")
     document: dict[str, Any] = yaml.safe_load(text)["plumbline_topology"]
     part(document, "login1").update(name=clients, rate=rate)
@@ -25,7 +25,7 @@ def of_paper(name: str, clients: str, rate: str) -> dict[str, Any]:
 
 
 def crossed(topology: Topology) -> dict[str, set[str]]:
-    """Return which clients measure across each part of the storage."""
+    """Return the clients that measure across each part of the storage."""
     nodes_of: dict[str, set[str]] = {}
     compiled = compile_plan(topology, load({}), {})
     for node, entries in compiled.expectations.items():
@@ -50,7 +50,7 @@ def test_no_part_of_the_storage_has_two_clients(name: str, clients: str) -> None
     assert {part: nodes for part, nodes in nodes_of.items() if len(nodes) > 1} == {}
 
 
-def test_the_targets_are_dealt_out_evenly_and_in_order() -> None:
+def test_the_targets_are_spread_evenly_and_in_order() -> None:
     topology = build(of_paper("edison", "login[1-4]", "10 GB/s"))
     by_client = Counter((target.file_system, target.client) for target in topology.targets.values())
     # units of eight targets: twelve, twelve and eighteen
@@ -84,11 +84,11 @@ def clients(document: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("kind", ["controller", "enclosure"])
-def test_what_lies_behind_one_part_has_one_client(kind: str) -> None:
+def test_all_targets_behind_one_part_have_one_client(kind: str) -> None:
     assert len(set(clients(behind_one_part(kind)))) == 1
 
 
-def test_what_meets_in_the_network_alone_is_shared_in_blocks() -> None:
+def test_targets_that_share_only_the_network_are_spread_in_blocks() -> None:
     assert clients(behind_one_part("router")) == ["client1", "client1", "client2", "client2"]
 
 
@@ -97,7 +97,7 @@ def test_a_second_file_system_on_the_same_servers_follows_the_first() -> None:
     part(document, "client1")["name"] = "client[1-2]"
     first = document["file_systems"][0]
     first["client"] = "client[1-2]"
-    # the other way round, as an invoice may have it
+    # in reverse order
     document["file_systems"].append(
         {
             **first,
@@ -111,7 +111,7 @@ def test_a_second_file_system_on_the_same_servers_follows_the_first() -> None:
     assert clients(document) == ["client1", "client1", "client2", "client2", "client2", "client1"]
 
 
-def test_a_retired_target_weighs_nothing() -> None:
+def test_a_retired_target_is_not_counted() -> None:
     document = site()
     for described in document["parts"]:
         described["name"] = (

@@ -1,4 +1,4 @@
-"""The topology document: what a person may say of parts and file systems."""
+"""The topology document: valid parts and file systems, and refusals."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from plumbline.topology.strict import parse
 from tests.package.sites import part, site
 
 
-def capacity(**said: Any) -> tuple[Any, Any]:
-    return parse(Part, {"name": "x", "kind": "disk", **said}, "parts").capacity()
+def capacity(**keys: Any) -> tuple[Any, Any]:
+    return parse(Part, {"name": "x", "kind": "disk", **keys}, "parts").capacity()
 
 
 @pytest.mark.parametrize(
-    ("said", "read_MBps", "write_MBps"),
+    ("keys", "read_MBps", "write_MBps"),
     [
         ({"rate": "200 MB/s"}, 200, 200),
         ({"rate": "66 MB/s", "count": 8}, 528, 528),
@@ -28,7 +28,7 @@ def capacity(**said: Any) -> tuple[Any, Any]:
         ({"link": "8 Gbit/s", "encoding": "128b/130b", "count": 16}, 15753.85, 15753.85),
         # IEEE 802.3 and TCP without options: 1460 of 1538 bytes
         ({"link": "1 Gbit/s", "encoding": "none", "mtu": 1500}, 118.66, 118.66),
-        # a shaper sees 1514 bytes, of which Linux fills 1448
+        # a shaper counts 1514 bytes, 1448 of them payload
         (
             {"link": "1 Gbit/s", "encoding": "none", "mtu": 1500, "framing": "shaped"},
             119.55,
@@ -36,10 +36,10 @@ def capacity(**said: Any) -> tuple[Any, Any]:
         ),
     ],
 )
-def test_a_part_has_the_capacity_of_its_speed(
-    said: dict[str, Any], read_MBps: float, write_MBps: float
+def test_the_capacity_of_a_part_follows_from_its_speed(
+    keys: dict[str, Any], read_MBps: float, write_MBps: float
 ) -> None:
-    assert capacity(**said) == pytest.approx((read_MBps * 1e6, write_MBps * 1e6), rel=1e-4)
+    assert capacity(**keys) == pytest.approx((read_MBps * 1e6, write_MBps * 1e6), rel=1e-4)
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_a_part_without_a_speed_never_limits() -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "sentence"),
+    ("keys", "sentence"),
     [
         ({"rate": "1 GB/s", "link": "8 Gbit/s", "encoding": "none"}, "give the speed once"),
         ({"rate": "1 GB/s", "read": "1 GB/s", "write": "1 GB/s"}, "give the speed once"),
@@ -97,13 +97,11 @@ def test_a_part_without_a_speed_never_limits() -> None:
         ({"fedes": "x"}, "the key 'fedes' is unknown; did you mean 'feeds'"),
     ],
 )
-def test_a_part_that_says_something_impossible_is_refused(
-    said: dict[str, Any], sentence: str
-) -> None:
+def test_an_impossible_part_is_refused(keys: dict[str, Any], sentence: str) -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]").pop("rate")
     part(document, "oss[1-2]-disk[1-2]").pop("device")
-    part(document, "oss[1-2]-disk[1-2]").update(said)
+    part(document, "oss[1-2]-disk[1-2]").update(keys)
     with pytest.raises(DocumentError) as caught:
         load(document)
     assert str(caught.value).startswith("plumbline_topology: parts 'oss[1-2]-disk[1-2]'")
@@ -131,7 +129,7 @@ def test_a_file_system_has_the_keys_of_its_kind(change: dict[str, Any], sentence
 
 
 @pytest.mark.parametrize("raw", [None, {}, []])
-def test_an_empty_topology_says_what_to_write(raw: Any) -> None:
+def test_an_empty_topology_is_refused_with_the_remedy(raw: Any) -> None:
     with pytest.raises(DocumentError, match=r"describe the site's parts as in docs/topology\.md"):
         load(raw)
 

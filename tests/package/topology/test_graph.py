@@ -1,4 +1,4 @@
-"""Parts are linked one by one, and what does not fit together is refused."""
+"""Links of parts, and refusal of parts that do not fit together."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.package.sites import paper, part, parts, site
 Change = Callable[[dict[str, Any]], None]
 
 
-def test_each_part_of_a_range_is_linked_with_its_own_neighbour() -> None:
+def test_each_part_of_a_range_has_its_own_neighbour() -> None:
     topology = build(site())
     device, among = "/dev/disk/by-id/oss2-disk1", "oss[1-2]-disk[1-2]"
     assert topology.components["oss2-disk1"] == Component(
@@ -24,7 +24,7 @@ def test_each_part_of_a_range_is_linked_with_its_own_neighbour() -> None:
     assert len(topology.devices()) == 4
 
 
-def test_each_target_knows_part_client_and_how_it_is_reached() -> None:
+def test_each_target_has_its_part_its_client_and_its_mount() -> None:
     target = build(site()).targets["scratch-OST2"]
     assert (target.on, target.client, target.retired) == ("oss2-disk1", "client1", False)
     assert target.among == "scratch-OST[0-3]"
@@ -57,7 +57,7 @@ def test_directories_need_no_mount() -> None:
     assert reach == {"kind": "directory", "directory": "/mnt/b2", "source": "nas:/export/b2"}
 
 
-def test_device_names_that_every_server_has_are_repeated() -> None:
+def test_device_names_without_the_server_are_repeated() -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]")["device"] = "/dev/mapper/ost[0-1]"
     devices = [disk.device for disk in build(document).devices()]
@@ -148,7 +148,7 @@ HOSTILE = ["a\nb", "a;b", "a|b", "a'b", "a`b", "../a", "-a", "a\x1b[0m", '"']
 
 
 def _hostile(place: str, text: str) -> dict[str, Any]:
-    """Return the site with a text, made as plain as may be, at one of its places."""
+    """Return the site with a text at one of its places."""
     document = site()
     system = document["file_systems"][0]
     target = system["targets"][0]
@@ -187,12 +187,10 @@ def _hostile(place: str, text: str) -> dict[str, Any]:
     ],
 )
 @pytest.mark.parametrize("text", HOSTILE, ids=ascii)
-def test_a_name_that_somebody_would_obey_is_refused_wherever_it_stands(
-    place: str, text: str
-) -> None:
+def test_an_unsafe_name_is_refused_at_any_place(place: str, text: str) -> None:
     inner = place in ("mount", "device", "brick", "directory") and text == "-a"
     if inner:
-        # behind a slash it is no option
+        # after a slash it is no option
         text = "a-;"
     with pytest.raises(DocumentError, match=r"^plumbline_topology") as caught:
         build(_hostile(place, text))
@@ -200,7 +198,7 @@ def test_a_name_that_somebody_would_obey_is_refused_wherever_it_stands(
 
 
 @pytest.mark.parametrize("place", ["site", "host", "mount", "address", "directory", "source"])
-def test_a_plain_name_is_taken_at_the_same_places(place: str) -> None:
+def test_a_plain_name_is_accepted_at_the_same_places(place: str) -> None:
     document = _hostile(place, "plain")
     for system in document["file_systems"]:
         system["client"] = "plain" if place == "host" else "client1"

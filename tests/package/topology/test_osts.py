@@ -1,4 +1,4 @@
-"""Names of OSTs are those that Lustre gives, and a slip is answered with the right one."""
+"""Names of OSTs: those of Lustre are accepted, others refused with the right one."""
 
 from __future__ import annotations
 
@@ -40,13 +40,13 @@ def lustre(name: str, **more: Any) -> dict[str, Any]:
         ("a-file-system-OST0000", "index is hexadecimal of four digits"),
     ],
 )
-def test_a_name_that_lustre_does_not_give_is_refused(name: str, remedy: str) -> None:
+def test_a_name_that_is_not_lustres_is_refused(name: str, remedy: str) -> None:
     with pytest.raises(DocumentError, match=re.escape(remedy)) as caught:
         build(lustre(name))
     assert "index is hexadecimal of four digits" in str(caught.value)
 
 
-def test_names_of_lustre_are_taken() -> None:
+def test_names_of_lustre_are_accepted() -> None:
     targets = build(lustre("scratch-OST[0000-008f]", retired="scratch-OST000a")).targets
     assert list(targets)[-1] == "scratch-OST008f"
     assert targets["scratch-OST000a"].retired

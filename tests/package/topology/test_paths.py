@@ -1,4 +1,4 @@
-"""The components that the bytes of a measurement cross."""
+"""Paths: the components crossed by the bytes of a measurement."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def target_path(topology: Topology, name: str) -> tuple[str, ...]:
     return to_target(topology, topology.targets[name])
 
 
-def test_a_target_is_reached_client_first_and_comes_last() -> None:
+def test_the_path_to_a_target_begins_at_the_client() -> None:
     path = target_path(build(site()), "scratch-OST3")
     assert path == ("client1", "switch1", "oss2-nic", "oss2", "oss2-disk2", "scratch-OST3")
 
 
-def test_the_storage_side_leaves_out_what_is_the_clients_own() -> None:
+def test_the_storage_side_leaves_out_the_client() -> None:
     topology = build(site())
     path = storage_side(topology, topology.targets["scratch-OST3"])
     assert path == ("switch1", "oss2-nic", "oss2", "oss2-disk2", "scratch-OST3")
@@ -44,7 +44,7 @@ def test_the_storage_side_of_a_local_target_begins_at_its_host() -> None:
     assert path == ("oss1", "oss1-disk2", "local1")
 
 
-def test_a_raw_device_is_reached_from_its_server() -> None:
+def test_the_path_to_a_device_begins_at_its_server() -> None:
     topology = paper("redstorm")
     assert to_device(topology, topology.components["ddn40b-lun4"]) == (
         "oss160",
@@ -56,7 +56,7 @@ def test_a_raw_device_is_reached_from_its_server() -> None:
     )
 
 
-def test_a_pair_crosses_both_chains() -> None:
+def test_the_path_of_a_pair_crosses_the_parts_of_both_hosts() -> None:
     topology = build(site())
     hosts = topology.components
     assert between(topology, hosts["oss2"], hosts["client1"]) == (
@@ -68,7 +68,7 @@ def test_a_pair_crosses_both_chains() -> None:
     assert to_network(topology, hosts["oss1"]) == ("oss1", "oss1-nic", "switch1")
 
 
-def test_the_judged_host_is_the_nearest_to_the_target() -> None:
+def test_the_judged_host_is_the_one_nearest_to_the_target() -> None:
     topology = build(site())
     assert host_of(topology, target_path(topology, "scratch-OST3")) == "oss2"
 
@@ -93,14 +93,14 @@ def two_ports() -> dict[str, Any]:
     return document
 
 
-def test_a_target_chooses_between_ports_with_through() -> None:
+def test_through_chooses_the_port_of_a_target() -> None:
     document = two_ports()
     part(document, "oss[1-2]-disk[1-2]").pop("device")
     document["file_systems"][0]["targets"][0]["through"] = "oss[1-2]-port2"
     assert "oss1-port2" in target_path(build(document), "scratch-OST0")
 
 
-def test_an_open_choice_names_the_ports() -> None:
+def test_an_ambiguous_path_is_refused_with_its_ports() -> None:
     topology = build(two_ports())
     with pytest.raises(DocumentError, match="by oss1-port1 or by oss1-port2; choose with through"):
         target_path(topology, "scratch-OST0")
@@ -108,7 +108,7 @@ def test_an_open_choice_names_the_ports() -> None:
         to_device(topology, topology.components["oss1-disk1"])
 
 
-def test_a_target_on_another_fabric_is_not_connected() -> None:
+def test_a_target_on_another_fabric_is_refused() -> None:
     document = site()
     part(document, "client1")["feeds"] = "switch2"
     document["parts"].append({"name": "switch2", "kind": "switch"})
@@ -124,14 +124,14 @@ def test_a_device_without_a_server_is_refused() -> None:
         to_device(topology, topology.components["oss1-disk1"])
 
 
-def test_a_target_through_a_part_off_its_way_is_refused() -> None:
+def test_through_a_part_off_the_path_is_refused() -> None:
     document = site()
     document["file_systems"][0]["targets"][0]["through"] = "client1"
     with pytest.raises(DocumentError, match="no way of oss1-disk1 leads through client1"):
         target_path(build(document), "scratch-OST0")
 
 
-def test_a_host_with_two_ways_to_the_network_must_choose() -> None:
+def test_a_host_with_two_ways_to_the_network_is_refused() -> None:
     document = site()
     document["parts"].append({"name": "switch2", "kind": "switch"})
     part(document, "client1")["feeds"] = ["switch1", "switch2"]

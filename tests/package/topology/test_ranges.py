@@ -1,4 +1,4 @@
-"""Ranges stand for names, and names of one range meet those of another."""
+"""Ranges of names, and the assignment of one range to another."""
 
 from __future__ import annotations
 
@@ -51,27 +51,27 @@ def test_a_damaged_range_is_quoted(text: str, message: str) -> None:
     assert text in str(caught.value)
 
 
-def test_six_names_meet_three_two_by_two() -> None:
-    met = meet(["a1", "a2", "b1", "b2", "c1", "c2"], ["a", "b", "c"])
-    assert met == [("a",), ("a",), ("b",), ("b",), ("c",), ("c",)]
+def test_six_names_are_assigned_to_three_two_by_two() -> None:
+    assigned = meet(["a1", "a2", "b1", "b2", "c1", "c2"], ["a", "b", "c"])
+    assert assigned == [("a",), ("a",), ("b",), ("b",), ("c",), ("c",)]
 
 
-def test_two_names_that_meet_four_have_two_each() -> None:
+def test_two_names_have_two_of_four_each() -> None:
     assert meet(["a", "b"], ["a1", "a2", "b1", "b2"]) == [("a1", "a2"), ("b1", "b2")]
 
 
-def test_targets_that_were_numbered_in_decimal_are_told_their_range() -> None:
+def test_targets_numbered_in_decimal_are_refused_with_their_hexadecimal_range() -> None:
     names, arrays = expand("fs-OST[0000-0047]", HEXADECIMAL), expand("oss[01-48]")
     with pytest.raises(DocumentError, match=r"in hexadecimal: 48 of them are fs-OST\[0000-002f\]"):
         meet(names, arrays)
 
 
-def test_names_that_do_not_come_out_even_are_refused_with_both_ranges() -> None:
+def test_ranges_that_do_not_divide_evenly_are_refused() -> None:
     with pytest.raises(DocumentError, match=r"4 names \(d1 to d4\) .* over 3 \(oss1 to oss3\)"):
         meet(expand("d[1-4]"), expand("oss[1-3]"))
 
 
-def test_fewer_values_start_again() -> None:
+def test_fewer_values_are_repeated() -> None:
     assert repeat(["a", "b", "c", "d"], ["x", "y"]) == ["x", "y", "x", "y"]
     with pytest.raises(DocumentError, match="do not come out even for 3 names"):
         repeat(["a", "b", "c"], ["x", "y"])

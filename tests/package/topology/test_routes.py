@@ -1,4 +1,4 @@
-"""Ways over linked parts are found, or what is missing or ambiguous is named."""
+"""Routes over linked parts; missing and ambiguous ones are refused."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from plumbline.topology.graph import find_routes, join
 FEEDS = {"net": (), "a": ("net",), "b": ("net",), "shared": ("a", "b"), "disk": ("shared",)}
 
 
-def test_all_ways_to_the_network_are_found() -> None:
+def test_all_routes_to_the_network_are_found() -> None:
     routes = find_routes(FEEDS, {})
     assert routes["disk"] == (("disk", "shared", "a", "net"), ("disk", "shared", "b", "net"))
 
 
-def test_through_chooses_one() -> None:
+def test_through_chooses_one_route() -> None:
     assert find_routes(FEEDS, {"disk": ("b",)})["disk"] == (("disk", "shared", "b", "net"),)
 
 
-def test_through_that_is_on_no_way_is_refused() -> None:
+def test_through_a_part_on_no_route_is_refused() -> None:
     with pytest.raises(DocumentError, match="no way of a to the network leads through b"):
         find_routes(FEEDS, {"a": ("b",)})
 
 
-def test_too_many_ways_ask_for_a_choice() -> None:
+def test_too_many_routes_are_refused() -> None:
     feeds: dict[str, tuple[str, ...]] = {"net": ()}
     last: tuple[str, ...] = ("net",)
     for level in range(9):
@@ -37,7 +37,7 @@ def test_too_many_ways_ask_for_a_choice() -> None:
 
 
 @pytest.mark.slow
-def test_a_way_that_no_storage_has_is_refused_before_it_takes_all_memory() -> None:
+def test_an_absurdly_long_route_is_refused_before_memory_runs_out() -> None:
     feeds: dict[str, tuple[str, ...]] = {"part0": ()}
     feeds.update((f"part{i}", (f"part{i - 1}",)) for i in range(1, 20_000))
     with pytest.raises(DocumentError, match="way of part100 to the network leads over 101 parts"):
@@ -45,7 +45,7 @@ def test_a_way_that_no_storage_has_is_refused_before_it_takes_all_memory() -> No
 
 
 @pytest.mark.slow
-def test_more_ways_than_can_be_followed_are_refused_before_they_take_all_memory() -> None:
+def test_absurdly_many_routes_are_refused_before_memory_runs_out() -> None:
     feeds: dict[str, tuple[str, ...]] = {"net": ()}
     last: tuple[str, ...] = ("net",)
     for level in range(8):
@@ -57,18 +57,18 @@ def test_more_ways_than_can_be_followed_are_refused_before_they_take_all_memory(
         find_routes(feeds, {})
 
 
-def test_a_path_turns_where_the_ends_first_meet() -> None:
+def test_a_path_turns_at_the_first_common_part() -> None:
     near = [("client", "leaf", "spine")]
     assert join(near, [("disk", "oss", "leaf", "spine")]) == ("client", "leaf", "oss", "disk")
     assert join([("oss", "leaf")], [("disk", "oss", "leaf")]) == ("oss", "disk")
 
 
-def test_ends_that_never_meet_are_named() -> None:
+def test_unconnected_ends_are_refused() -> None:
     with pytest.raises(DocumentError, match="disk is not connected to client"):
         join([("client", "ethernet")], [("disk", "oss", "infiniband")])
 
 
-def test_several_paths_are_named_by_their_difference() -> None:
+def test_several_paths_are_refused_with_their_difference() -> None:
     far = [("disk", "port1", "net"), ("disk", "port2", "net")]
     with pytest.raises(DocumentError, match="2 ways, by port1 or by port2; choose with through"):
         join([("client", "net")], far)

@@ -1,4 +1,4 @@
-"""Which flows run together follows from the paths."""
+"""Flows that run together, from their paths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def test_targets_run_together_behind_each_shared_part_and_in_each_file_system() 
     assert [(*key, sharing.whole, len(sharing.paths)) for key, sharing in sets.items()] == [
         ("targets", "oss1", False, 2),
         ("targets", "oss2", False, 2),
-        # the switch too is shared by all four, and says nothing new
+        # the switch is shared by all four too, and adds no set
         ("targets", "scratch", True, 4),
         ("servers", "servers", True, 2),
     ]
@@ -32,7 +32,7 @@ def test_targets_run_together_behind_each_shared_part_and_in_each_file_system() 
     }
 
 
-def test_several_file_systems_run_together_too() -> None:
+def test_several_file_systems_run_together() -> None:
     document = site()
     targets = {"name": "home[0-1]", "part": "oss1-disk[1-2]", "subvolume": "home-client-[0-1]"}
     home = {**document["file_systems"][0], "name": "home", "targets": [targets]}
@@ -46,13 +46,13 @@ def test_several_file_systems_run_together_too() -> None:
     assert (sets["targets", "lab"].whole, len(sets["targets", "lab"].paths)) == (True, 6)
 
 
-def test_a_retired_target_does_not_run() -> None:
+def test_a_retired_target_has_no_flow() -> None:
     document = site()
     document["file_systems"][0]["retired"] = ["scratch-OST3"]
     assert [of for flows, of in sharings_of(document) if flows == "targets"] == ["oss1", "scratch"]
 
 
-def test_clients_meet_in_the_parts_of_their_network() -> None:
+def test_clients_share_the_parts_of_their_network() -> None:
     document = site()
     document["parts"].append({"name": "leaf", "kind": "switch", "feeds": "switch1"})
     document["parts"].append({"name": "c[1-3]", "kind": "client", "feeds": "leaf"})
@@ -69,7 +69,7 @@ def test_a_host_with_several_ways_to_the_network_is_left_out() -> None:
     assert [of for flows, of in sharings_of(document) if flows == "servers"] == []
 
 
-def test_the_ports_of_an_adapter_and_of_a_controller_are_found_on_red_storm() -> None:
+def test_targets_behind_an_adapter_and_a_controller_of_red_storm_run_together() -> None:
     sets = {sharing.of: tuple(sharing.paths) for sharing in sharings(paper("redstorm"))}
     assert sets["oss002-hba"] == ("scratch-OST0001", "scratch-OST00a1")
     assert sets["ddn01b-data"] == tuple(f"scratch-OST00a{number}" for number in range(4))

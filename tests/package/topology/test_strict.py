@@ -1,4 +1,4 @@
-"""What people write is read as written or refused in one sentence."""
+"""Documents written by people are read strictly or refused in one sentence."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def read(**document: Any) -> Outer:
 
 
 def test_quantities_become_base_units() -> None:
-    said = read(size="128 MiB", wait="36 h", share="2.5 %", names="a")
-    assert (said.size, said.wait, said.share, said.names) == (128 << 20, 129600.0, 0.025, ["a"])
+    notes = read(size="128 MiB", wait="36 h", share="2.5 %", names="a")
+    assert (notes.size, notes.wait, notes.share, notes.names) == (128 << 20, 129600.0, 0.025, ["a"])
     assert read(entries=[{"name": "x", "rate": "2 Gbit/s"}]).entries[0].rate == 250e6
 
 
@@ -64,7 +64,7 @@ def test_quantities_become_base_units() -> None:
         ({"wait": "3 fortnights"}, "wait: duration '3 fortnights' has no known unit"),
     ],
 )
-def test_trouble_names_place_value_and_remedy(document: dict[str, Any], sentence: str) -> None:
+def test_an_error_names_place_value_and_remedy(document: dict[str, Any], sentence: str) -> None:
     with pytest.raises(DocumentError) as caught:
         parse(Outer, document, "notes")
     assert sentence in str(caught.value)
