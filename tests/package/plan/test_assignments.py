@@ -1,4 +1,4 @@
-"""What is measured by whom, and what cannot be."""
+"""Assignments: the node of each measurement, and refusals."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ from tests.project.repository import ROOT
 
 
 def planned(document: dict[str, Any], **policy: Any) -> dict[str, Assignment]:
-    found = assignments(build(document), load(policy))
-    return {f"{one.layer} {one.component}": one for one in found}
+    assigned = assignments(build(document), load(policy))
+    return {f"{item.layer} {item.component}": item for item in assigned}
 
 
-def steps(one: Assignment) -> list[str]:
-    return [f"{operation.value} {scenario.value}" for operation, scenario in one.steps]
+def steps(assignment: Assignment) -> list[str]:
+    return [f"{operation.value} {scenario.value}" for operation, scenario in assignment.steps]
 
 
 def test_a_server_with_one_device_measures_it_alone() -> None:
@@ -45,11 +45,11 @@ def test_a_server_with_one_device_measures_it_alone() -> None:
 
 
 def test_hosts_with_an_address_are_paired() -> None:
-    found = planned(site(), layers={"net": {"port": 5000}})
-    assert [name for name in found if name.startswith("net")] == ["net oss1", "net oss2"]
-    one = found["net oss2"]
-    assert steps(one) == ["send single", "receive single"]
-    assert one.target == {
+    by_name = planned(site(), layers={"net": {"port": 5000}})
+    assert [name for name in by_name if name.startswith("net")] == ["net oss1", "net oss2"]
+    pair = by_name["net oss2"]
+    assert steps(pair) == ["send single", "receive single"]
+    assert pair.target == {
         "kind": "pair",
         "address": "10.0.0.2",
         "hosts": ["oss1", "oss2"],
@@ -59,7 +59,7 @@ def test_hosts_with_an_address_are_paired() -> None:
     }
 
 
-def test_one_address_alone_makes_no_pair() -> None:
+def test_a_single_address_makes_no_pair() -> None:
     document = site()
     part(document, "oss[1-2]").pop("address")
     part(document, "client1")["address"] = "10.0.0.9"
@@ -69,38 +69,38 @@ def test_one_address_alone_makes_no_pair() -> None:
 def test_a_retired_target_is_not_measured() -> None:
     document = site()
     document["file_systems"][0]["retired"] = ["scratch-OST1"]
-    found = planned(document)
-    assert "ost scratch-OST1" not in found
-    assert "ost scratch-OST2" in found
+    by_name = planned(document)
+    assert "ost scratch-OST1" not in by_name
+    assert "ost scratch-OST2" in by_name
 
 
 def test_staleness_follows_the_schedule() -> None:
-    found = planned(site(), layers={"net": {"schedule": {"slot": "15 min"}}})
-    assert found["ost scratch-OST0"].limits.stale_after_s == 1.5 * 86400
-    # two hosts begin by turns: two slots, and half as long again
-    assert found["net oss1"].limits.stale_after_s == 1.5 * 2 * 900
+    by_name = planned(site(), layers={"net": {"schedule": {"slot": "15 min"}}})
+    assert by_name["ost scratch-OST0"].limits.stale_after_s == 1.5 * 86400
+    # two hosts take turns: two slots, and half as long again
+    assert by_name["net oss1"].limits.stale_after_s == 1.5 * 2 * 900
 
 
-def test_a_run_hangs_when_all_repeats_have_used_their_time() -> None:
+def test_a_run_hangs_after_twice_the_time_of_all_repeats() -> None:
     probe = {"seconds": "10 s", "repeats": 2}
-    found = planned(site(), layers={"ost": {"probe": probe}})
-    assert found["ost scratch-OST0"].limits.hung_after_s == (2 * 2 + 1) * 10 + 60
+    by_name = planned(site(), layers={"ost": {"probe": probe}})
+    assert by_name["ost scratch-OST0"].limits.hung_after_s == (2 * 2 + 1) * 10 + 60
     limits = {"hung_after": "20 min"}
-    found = planned(site(), layers={"ost": {"probe": probe, "limits": limits}})
-    assert found["ost scratch-OST0"].limits.hung_after_s == 1200
+    by_name = planned(site(), layers={"ost": {"probe": probe, "limits": limits}})
+    assert by_name["ost scratch-OST0"].limits.hung_after_s == 1200
 
 
-def test_what_is_measured_within_the_cache_has_blocks_of_any_size() -> None:
+def test_a_buffered_probe_may_have_any_transfer_size() -> None:
     probe = {"transfer": "1000 B", "direct": False}
-    found = planned(site(), layers={"ost": {"probe": probe}})["ost scratch-OST0"]
-    assert found.spec.transfer_bytes == 1000
+    target = planned(site(), layers={"ost": {"probe": probe}})["ost scratch-OST0"]
+    assert target.spec.transfer_bytes == 1000
 
 
 def test_two_parts_of_a_server_cannot_be_the_same_device() -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]")["device"] = "/dev/sdb"
-    said = "oss1-disk1 and oss1-disk2 both have the device /dev/sdb of oss1; give each its own"
-    with pytest.raises(DocumentError, match=f"^plumbline_topology: {said}"):
+    sentence = "oss1-disk1 and oss1-disk2 both have the device /dev/sdb of oss1; give each its own"
+    with pytest.raises(DocumentError, match=f"^plumbline_topology: {sentence}"):
         planned(document)
 
 
@@ -113,14 +113,14 @@ def test_a_device_may_have_one_name_on_all_servers() -> None:
 
 def test_two_hosts_cannot_have_the_same_address() -> None:
     document = site()
-    client = next(one for one in document["parts"] if one["kind"] == "client")
+    client = next(entry for entry in document["parts"] if entry["kind"] == "client")
     client["address"] = "10.0.0.1"
-    said = f"{client['name']} and oss1 both have the address 10.0.0.1; give each its own"
-    with pytest.raises(DocumentError, match=f"^plumbline_topology: {said}"):
+    sentence = f"{client['name']} and oss1 both have the address 10.0.0.1; give each its own"
+    with pytest.raises(DocumentError, match=f"^plumbline_topology: {sentence}"):
         planned(document)
 
 
-def test_a_device_that_only_its_server_would_refuse_is_refused() -> None:
+def test_an_invalid_device_is_refused_on_the_console() -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]")["device"] = "/etc/{name}"
     with pytest.raises(DocumentError, match="device '/etc/oss1-disk1' is not a device under /dev"):
@@ -128,7 +128,7 @@ def test_a_device_that_only_its_server_would_refuse_is_refused() -> None:
 
 
 def two_clients(**file_system: Any) -> dict[str, Any]:
-    """Return the site with client2, and with a second file system entry if one is described."""
+    """Return the site with client2, and with a second file system if given."""
     document = site()
     document["parts"].append({"name": "client2", "kind": "client", "feeds": "switch1"})
     if file_system:
@@ -155,11 +155,13 @@ def test_more_clients_than_targets_are_refused() -> None:
 def test_clients_may_share_the_targets() -> None:
     document = two_clients()
     document["file_systems"][0]["client"] = "client[1-2]"
-    found = assignments(build(document), load({}))
-    assert [one.node for one in found if one.layer == "ost"] == ["client1"] * 2 + ["client2"] * 2
+    assigned = assignments(build(document), load({}))
+    assert [item.node for item in assigned if item.layer == "ost"] == ["client1"] * 2 + [
+        "client2"
+    ] * 2
 
 
-def test_one_brick_under_two_names_is_one_target() -> None:
+def test_a_brick_with_two_names_is_one_target() -> None:
     again = {"name": "again-OST0", "part": "oss1-disk1", "subvolume": "scratch-client-0"}
     document = two_clients(name="again", kind="glusterfs", mount="/mnt/again", targets=[again])
     text = refused(document)
@@ -170,7 +172,7 @@ def test_one_brick_under_two_names_is_one_target() -> None:
 
 
 @pytest.mark.parametrize(("source", "shared"), [("nas:/export", True), ("/dev/sdb1", False)])
-def test_a_directory_is_one_target_where_its_source_names_a_server(
+def test_directories_with_the_same_server_as_source_are_one_target(
     source: str, shared: bool
 ) -> None:
     document = two_clients()
@@ -196,7 +198,7 @@ def test_a_directory_is_one_target_where_its_source_names_a_server(
         assert assignments(build(document), load({}))
 
 
-def test_all_targets_at_once_are_driven_from_the_client_that_measures_each() -> None:
+def test_all_targets_at_once_need_the_client_that_measures_each_of_them() -> None:
     text = refused(two_clients(), clients=["client2"])
     assert text == (
         "plumbline_policy: scratch-OST0 would be measured by client1 (layer ost) and by client2 "
@@ -208,10 +210,10 @@ def test_all_targets_at_once_are_driven_from_the_client_that_measures_each() -> 
 
 
 def shared(document: dict[str, Any]) -> dict[tuple[str, str], Line]:
-    return {(one.component, one.operation): one for one in at_once(build(document))}
+    return {(line.component, line.operation): line for line in at_once(build(document))}
 
 
-def test_a_server_sends_what_storage_reads_and_a_client_what_it_writes() -> None:
+def test_servers_send_at_their_read_rate_and_clients_at_their_write_rate() -> None:
     document = site()
     document["parts"].append({"name": "client2", "kind": "client", "feeds": "switch1"})
     for name in ("client1", "client2", "oss[1-2]-nic"):
@@ -221,13 +223,15 @@ def test_a_server_sends_what_storage_reads_and_a_client_what_it_writes() -> None
         host.update(read="90 MB/s", write="70 MB/s")
     lines = shared(document)
     sums = {
-        key: one.limit.ceiling.rate for key, one in lines.items() if key[0] != "oss1" and one.limit
+        key: line.limit.ceiling.rate
+        for key, line in lines.items()
+        if key[0] != "oss1" and line.limit
     }
     assert sums["servers", "send"] == sums["clients", "receive"] == 180e6
     assert sums["servers", "receive"] == sums["clients", "send"] == 140e6
 
 
-def test_a_sum_is_unknown_while_a_flow_has_no_part_with_a_rate() -> None:
+def test_a_sum_is_unknown_if_a_flow_has_no_part_with_a_rate() -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]").pop("rate")
     nic = part(document, "oss[1-2]-nic")
@@ -237,59 +241,61 @@ def test_a_sum_is_unknown_while_a_flow_has_no_part_with_a_rate() -> None:
     assert line.to_json()["rate_Bps"] is None
 
 
-def test_a_pair_of_hosts_is_there_once() -> None:
+def test_a_pair_of_hosts_is_listed_once() -> None:
     document = site()
     part(document, "client1").update(address="10.0.0.9", rate="100 MB/s")
     topology = build(document)
-    found = list(pairs(topology, assignments(topology, load({}))))
-    assert [(one.component, one.partner) for one in found] == [
+    lines = list(pairs(topology, assignments(topology, load({}))))
+    assert [(line.component, line.partner) for line in lines] == [
         ("client1", "oss1"),
         ("client1", "oss2"),
         ("oss1", "oss2"),
     ]
-    assert found[0].limit == Limit(Ceiling(100e6, ("client1",)), Ceiling(125e6, ("oss1-nic",)))
-    assert found[2].path == ("oss1", "oss1-nic", "switch1", "oss2-nic", "oss2")
+    assert lines[0].limit == Limit(Ceiling(100e6, ("client1",)), Ceiling(125e6, ("oss1-nic",)))
+    assert lines[2].path == ("oss1", "oss1-nic", "switch1", "oss2-nic", "oss2")
 
 
 def driven(document: dict[str, Any], **fs: Any) -> dict[str, Assignment]:
-    found = assignments(build(document), load({"layers": {"fs": {"clients": ["client1"], **fs}}}))
-    return {one.component: one for one in found if one.layer == "fs"}
+    assigned = assignments(
+        build(document), load({"layers": {"fs": {"clients": ["client1"], **fs}}})
+    )
+    return {item.component: item for item in assigned if item.layer == "fs"}
 
 
-def test_every_target_the_whole_and_the_further_tests_are_measured_together() -> None:
-    found = driven(site())
+def test_every_target_the_whole_and_the_further_tests_are_in_one_run() -> None:
+    members = driven(site())
     tests = [f"scratch:{name}" for name in TESTS if name != "ost"]
-    assert list(found) == [*(f"scratch-OST{index}" for index in range(4)), "scratch", *tests]
-    one, whole = found["scratch-OST2"], found["scratch"]
-    assert (one.node, one.host, one.group) == ("client1", "oss2", "scratch")
+    assert list(members) == [*(f"scratch-OST{index}" for index in range(4)), "scratch", *tests]
+    target, whole = members["scratch-OST2"], members["scratch"]
+    assert (target.node, target.host, target.group) == ("client1", "oss2", "scratch")
     assert (whole.node, whole.host, whole.group) == ("client1", "client1", "scratch as a whole")
     steps = [f"{operation.value}/{scenario.value}" for operation, scenario in whole.steps]
     assert steps == ["write/together", "read/together", "reread/together"]
-    assert one.steps == whole.steps
+    assert target.steps == whole.steps
 
 
-def test_a_further_test_has_its_own_calls_and_group_and_the_ceiling_of_the_whole() -> None:
+def test_a_further_test_has_its_own_terms_and_group_and_the_ceiling_of_the_whole() -> None:
     rules = {
         "probe": {"bytes": "2 GiB", "transfer": "4 MiB"},
         "limits": {"min_efficiency": "40 %"},
         "groups": {"scratch": {"limits": {"min_runs": 3}}},
     }
-    found = driven(site(), **rules)
-    whole, test = found["scratch"], found["scratch:mpiio-shared-10k"]
+    members = driven(site(), **rules)
+    whole, test = members["scratch"], members["scratch:mpiio-shared-10k"]
     assert (test.target["file_system"], test.target["test"]) == ("scratch", "mpiio-shared-10k")
     assert test.group == "scratch:mpiio-shared-10k as a whole"
     assert (whole.spec.transfer_bytes, test.spec.transfer_bytes) == (4 << 20, 10_000)
     assert (whole.spec.direct, test.spec.direct) == (True, False)
     assert whole.spec.bytes == test.spec.bytes == 2 << 30
-    # nobody knows what small calls should give
+    # small calls have no expected share of the ceiling
     assert (whole.limits.min_efficiency, test.limits.min_efficiency) == (0.4, 0.0)
     assert whole.limits.min_runs == test.limits.min_runs == 3
-    ceilings = find_ceilings(build(site()), tuple(found.values()))
+    ceilings = find_ceilings(build(site()), tuple(members.values()))
     for step in whole.steps:
         assert ceilings["fs", "scratch", step] == ceilings["fs", test.component, step] is not None
 
 
-def test_a_result_of_a_round_is_too_old_when_a_low_test_could_have_come_every_other_night() -> None:
+def test_results_of_tests_in_turn_are_stale_after_twice_the_round() -> None:
     def stale_after_days(**fs: Any) -> float:
         return driven(site(), **fs)["scratch"].limits.stale_after_s / DAY_S
 
@@ -299,26 +305,26 @@ def test_a_result_of_a_round_is_too_old_when_a_low_test_could_have_come_every_ot
     assert stale_after_days(schedule={"stale_after": "8 d"}) == 8
 
 
-def test_all_have_the_same_terms_which_say_how_many_take_part() -> None:
+def test_all_members_have_the_same_terms_with_the_number_of_ranks() -> None:
     several = {"clients": ["client1", "oss1"], "work": "/mnt/scratch"}
-    found = driven(site(), ranks_per_target=2, tests=["ost"], **several)
-    assert {one.spec.pattern for one in found.values()} == {
+    members = driven(site(), ranks_per_target=2, tests=["ost"], **several)
+    assert {member.spec.pattern for member in members.values()} == {
         "ost, fixed data, 8 ranks on 4 targets, 2 clients"
     }
-    assert len({one.spec.hash() for one in found.values()}) == 1
+    assert len({member.spec.hash() for member in members.values()}) == 1
 
 
-def test_a_run_hangs_when_every_operation_has_had_twice_its_time() -> None:
+def test_a_run_hangs_after_twice_the_time_of_every_operation() -> None:
     assert driven(site())["scratch"].limits.hung_after_s == 60 + 3 * 120 + 60
-    given = driven(site(), limits={"hung_after": "20 min"})
-    assert given["scratch"].limits.hung_after_s == 1200
+    set_by_policy = driven(site(), limits={"hung_after": "20 min"})
+    assert set_by_policy["scratch"].limits.hung_after_s == 1200
 
 
 def test_the_whole_has_the_limits_of_its_file_system_or_its_own() -> None:
     group = driven(site(), tests=["ost"], groups={"scratch": {"limits": {"min_runs": 3}}})
-    assert [one.limits.min_runs for one in group.values()] == [3] * 5
+    assert [member.limits.min_runs for member in group.values()] == [3] * 5
     own = driven(site(), tests=["ost"], components={"scratch": {"limits": {"min_runs": 3}}})
-    assert [one.limits.min_runs for one in own.values()] == [5, 5, 5, 5, 3]
+    assert [member.limits.min_runs for member in own.values()] == [5, 5, 5, 5, 3]
 
 
 GIB = 1 << 30
@@ -330,7 +336,7 @@ GIB = 1 << 30
         ({}, GIB),
         ({"probe": {"bytes": "2 GiB"}, "memory": "8 GiB"}, 2 * GIB),
         ({"groups": {"scratch": {"probe": {"bytes": "3 GiB"}}}, "memory": "8 GiB"}, 3 * GIB),
-        # four targets: one client has four ranks, of two each has two
+        # four targets: four ranks on one client, two on each of two
         ({"memory": "8 GiB"}, 3 * GIB),
         ({"memory": "8 GiB", "clients": ["client1", "oss1"], "work": "/mnt/scratch"}, 6 * GIB),
         ({"memory": "8 GiB", "ranks_per_target": 2}, 3 * GIB // 2),
@@ -338,26 +344,26 @@ GIB = 1 << 30
         ({"memory": "1 TiB", "budget": "400 GiB"}, 100 * GIB),
     ],
 )
-def test_a_run_moves_what_is_said_or_one_and_a_half_memories_within_the_budget(
+def test_a_run_moves_the_given_bytes_or_one_and_a_half_memories_within_the_budget(
     fs: dict[str, Any], size: int
 ) -> None:
-    assert {one.spec.bytes for one in driven(site(), **fs).values()} == {size}
+    assert {member.spec.bytes for member in driven(site(), **fs).values()} == {size}
 
 
-def test_runs_of_other_memory_are_not_compared() -> None:
-    one, other = (driven(site(), memory=size)["scratch"].spec for size in ("8 GiB", "16 GiB"))
-    assert one.hash() != other.hash()
+def test_runs_with_another_memory_size_are_not_compared() -> None:
+    small, large = (driven(site(), memory=size)["scratch"].spec for size in ("8 GiB", "16 GiB"))
+    assert small.hash() != large.hash()
 
 
-def test_a_retired_target_takes_no_part() -> None:
+def test_a_retired_target_has_no_rank() -> None:
     document = site()
     document["file_systems"][0]["retired"] = ["scratch-OST1"]
-    found = driven(document)
-    assert "scratch-OST1" not in found
-    assert "3 ranks on 3 targets" in found["scratch"].spec.pattern
+    members = driven(document)
+    assert "scratch-OST1" not in members
+    assert "3 ranks on 3 targets" in members["scratch"].spec.pattern
 
 
-def test_a_target_named_as_its_file_system_is_refused() -> None:
+def test_a_target_with_the_name_of_its_file_system_is_refused() -> None:
     document = site()
     document["file_systems"][0]["name"] = "scratch-OST0"
     with pytest.raises(DocumentError, match="has the name of a target"):
@@ -376,27 +382,27 @@ def ceiling(document: dict[str, Any], name: str, step: Any = WRITE, **fs: Any) -
     return find_ceilings(topology, measured)["fs", name, step]
 
 
-def test_one_slow_kind_of_disk_holds_up_the_whole() -> None:
+def test_one_slow_kind_of_disk_limits_the_whole() -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]")["name"] = "oss[1-2]-disk1"
     document["parts"].append(
         {"name": "oss[1-2]-disk2", "kind": "disk", "rate": "20 MB/s", "feeds": "oss[1-2]"}
     )
     document["file_systems"][0]["targets"][0]["part"] = "oss[1-2]-disk[1-2]"
-    found = ceiling(document, "scratch")
-    assert found is not None
-    assert (found.rate, found.limited_by) == (4 * 20e6, ("oss1-disk2", "oss2-disk2"))
+    whole = ceiling(document, "scratch")
+    assert whole is not None
+    assert (whole.rate, whole.limited_by) == (4 * 20e6, ("oss1-disk2", "oss2-disk2"))
 
 
-def test_several_ranks_of_a_target_share_its_way() -> None:
-    found = ceiling(site(), "scratch-OST3", ranks_per_target=3)
-    assert found is not None
-    assert found.rate == pytest.approx(80e6)
-    assert found.limited_by == ("oss2-disk2",)
+def test_several_ranks_of_a_target_share_its_path() -> None:
+    target = ceiling(site(), "scratch-OST3", ranks_per_target=3)
+    assert target is not None
+    assert target.rate == pytest.approx(80e6)
+    assert target.limited_by == ("oss2-disk2",)
 
 
-def test_a_target_read_through_another_client_has_that_ones_ceiling() -> None:
-    """Of two targets on one server each, client1 writes OST0 and reads what client2 has written."""
+def test_a_target_read_by_another_client_has_the_ceiling_of_that_client() -> None:
+    """Two targets on one server each: client1 writes OST0 and reads the file of client2."""
     document = site()
     document["parts"].append(
         {"name": "client2", "kind": "client", "rate": "30 MB/s", "feeds": "switch1"}
@@ -406,10 +412,10 @@ def test_a_target_read_through_another_client_has_that_ones_ceiling() -> None:
     targets["part"] = "oss[1-2]-disk1"
     clients = {"clients": ["client1", "client2"]}
     rates = {
-        (name, step): found.rate
+        (name, step): limit.rate
         for name in ("scratch-OST0", "scratch-OST1")
         for step in (WRITE, READ)
-        if (found := ceiling(document, name, step, **clients))
+        if (limit := ceiling(document, name, step, **clients))
     }
     assert rates == {
         ("scratch-OST0", WRITE): 80e6,
@@ -423,15 +429,15 @@ def test_a_target_read_through_another_client_has_that_ones_ceiling() -> None:
 
 def test_without_any_rate_there_is_no_ceiling() -> None:
     document = site()
-    for one in document["parts"]:
+    for entry in document["parts"]:
         for key in ("rate", "link", "encoding"):
-            one.pop(key, None)
+            entry.pop(key, None)
     assert ceiling(document, "scratch") is None
     assert ceiling(document, "scratch-OST0") is None
 
 
 def parameters(policy: object) -> set[tuple[str, ...]]:
-    """Return what the nodes of a small site are told."""
+    """Return the parameters that the nodes of a small site record."""
     plan = json.loads(json.dumps(compile_plan(build(site()), load(policy), {}).to_json()))
     return {Expectations.from_json(node).parameters for node in plan["nodes"].values()}
 
@@ -440,36 +446,38 @@ def test_every_node_has_the_default_parameters() -> None:
     assert parameters({}) == {DEFAULT}
 
 
-def test_those_of_the_policy_take_their_place() -> None:
+def test_parameters_of_the_policy_replace_the_defaults() -> None:
     chosen = ["osc.*.max_dirty_mb", "llite.*.fast_read", "osc.*.max_dirty_mb"]
     assert parameters({"conditions": {"parameters": chosen}}) == {tuple(chosen[:2])}
     assert parameters({"conditions": {"parameters": []}}) == {()}
 
 
-def test_the_parameters_of_the_documented_example_are_those_of_a_real_lustre() -> None:
+def test_the_parameters_of_the_documented_example_exist_in_a_real_lustre() -> None:
     page = (ROOT / "docs/policy.md").read_text(encoding="utf-8")
     example = re.search(r"^    parameters: \[(.*)\]$", page, re.MULTILINE)
     assert example
     printed = data("lustre/drift_values.txt").splitlines()
     names = [line.partition("=")[0] for line in printed]
     patterns = example[1].replace('"', "").split(", ")
-    absent = [one for one in patterns if not any(fnmatchcase(name, one) for name in names)]
+    absent = [
+        pattern for pattern in patterns if not any(fnmatchcase(name, pattern) for name in names)
+    ]
     assert absent == []
 
 
-def test_ranks_are_spread_over_switches_and_then_over_cards() -> None:
+def test_ranks_are_spread_over_switches_first_and_then_over_cards() -> None:
     topology = paper("bgl")
     policy = load({"layers": {"fs": {"clients": ["io[0001-1024]"], "work": "/p/lustre/probe"}}})
     measured = assignments(topology, policy)
     (whole,) = (entry for entry in measured if (entry.layer, entry.component) == ("fs", "lustre"))
     names = whole.target["clients"]
-    # whoever launches stays the first, and nobody is left out
+    # the launcher stays first, and all clients take part
     assert names[:7] == ["io0001", "io0193", "io0385", "io0577", "io0769", "io0961", "io0025"]
     assert sorted(names) == [f"io{number:04d}" for number in range(1, 1025)]
     chosen = [topology.routes[name][0] for name in names[:448]]
     assert set(Counter(way[2] for way in chosen).values()) == {64, 76, 77}
     assert set(Counter(way[1] for way in chosen).values()) == {9, 10, 21, 22}
-    # section 1: the arrays limit; the first 448 in their order would have had 17.5 GB/s
+    # section 1 of the paper: the arrays limit; the first 448 in order would reach 17.5 GB/s
     ceilings = find_ceilings(topology, measured)
     for operation, rate in ((Operation.WRITE, 33.6e9), (Operation.READ, 22.4e9)):
         ceiling = ceilings["fs", "lustre", (operation, Scenario.TOGETHER)]

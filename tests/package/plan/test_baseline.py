@@ -1,4 +1,4 @@
-"""Baselines survive writing and reading; changes are compared, reviewed and accepted."""
+"""Baselines: writing and reading, comparison, review and acceptance."""
 
 from __future__ import annotations
 
@@ -53,18 +53,18 @@ def document() -> dict[str, Any]:
 
 
 def entry(raw: dict[str, Any]) -> dict[str, Any]:
-    found: dict[str, Any] = raw["accepted"]["ost"]["scratch-OST0003"]["write/single"]
-    return found
+    raw_entry: dict[str, Any] = raw["accepted"]["ost"]["scratch-OST0003"]["write/single"]
+    return raw_entry
 
 
-def test_a_candidate_survives_with_what_sets_it_apart() -> None:
-    said = ("40 % of its peers' 200.0 MB/s", "rests on 3 runs of 5 needed")
-    candidate = Candidate(BASELINE._replace(accepted_by="", reason=""), *said)
+def test_a_candidate_survives_with_its_remarks() -> None:
+    remarks = ("40 % of its peers' 200.0 MB/s", "rests on 3 runs of 5 needed")
+    candidate = Candidate(BASELINE._replace(accepted_by="", reason=""), *remarks)
     raw = write_candidates({KEY: candidate})["plumbline_candidates"]
     assert read_candidates(raw) == {KEY: candidate}
 
 
-def test_the_document_reads_well() -> None:
+def test_the_documented_example_is_read_and_written_unchanged() -> None:
     raw = yaml.safe_load((DATA / "baseline" / "accepted.yml").read_text(encoding="utf-8"))
     baselines = read_baselines(raw["plumbline_baselines"])
     assert baselines[KEY] == BASELINE
@@ -98,7 +98,7 @@ def test_a_damaged_entry_is_named(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED["documents"], ids=str)
-def test_a_document_of_another_form_is_refused(case: dict[str, Any]) -> None:
+def test_an_invalid_document_is_refused(case: dict[str, Any]) -> None:
     with pytest.raises(DocumentError) as caught:
         read_baselines(case["document"])
     assert case["says"] in str(caught.value)
@@ -115,7 +115,7 @@ def test_a_document_of_another_form_is_refused(case: dict[str, Any]) -> None:
         (43.0, "43 B/s"),
     ],
 )
-def test_a_rate_is_kept_to_a_part_in_ten_thousand(rate: float, text: str) -> None:
+def test_a_rate_is_written_with_a_precision_of_one_in_ten_thousand(rate: float, text: str) -> None:
     assert BYTES_PER_S.text(rate) == text
     assert parse_rate(text) == pytest.approx(rate, rel=1e-4)
 
@@ -125,15 +125,15 @@ def test_a_key_is_named_as_people_say_it() -> None:
     assert str(Key("raw", "d", "read", "together")) == "raw d read together"
 
 
-def test_a_profile_is_kept_in_one_line_of_percents() -> None:
+def test_a_profile_is_written_as_one_line_of_percents() -> None:
     profile = tuple(point / 100 for point in (160, 120, *[90] * 18))
-    kept = write_baselines({KEY: BASELINE._replace(profile=profile)})["plumbline_baselines"]
-    assert entry(kept)["profile"] == " ".join(["160", "120", *["90"] * 18])
-    assert read_baselines(kept)[KEY].profile == profile
+    written = write_baselines({KEY: BASELINE._replace(profile=profile)})["plumbline_baselines"]
+    assert entry(written)["profile"] == " ".join(["160", "120", *["90"] * 18])
+    assert read_baselines(written)[KEY].profile == profile
     assert "profile" not in entry(document())
 
 
-def test_what_an_older_document_does_not_say_stays_unsaid() -> None:
+def test_missing_conditions_of_an_older_document_stay_missing() -> None:
     raw = document()
     for name in ("terms", "host", "tool", "fill"):
         entry(raw).pop(name)
@@ -143,13 +143,13 @@ def test_what_an_older_document_does_not_say_stays_unsaid() -> None:
 
 
 @given(st.floats(1, 1e14), st.floats(0, 60), st.floats(0, 1))
-def test_what_was_written_once_is_written_so_again(rate: float, spread: float, fill: float) -> None:
+def test_writing_and_reading_is_stable(rate: float, spread: float, fill: float) -> None:
     once = write_baselines({KEY: BASELINE._replace(median=rate, spread=spread, fill=fill)})
     again = write_baselines(read_baselines(once["plumbline_baselines"]))
     assert again == once
 
 
-def test_how_far_it_was_below_its_floor_is_kept_with_the_acceptance() -> None:
+def test_an_accepted_shortfall_below_the_floor_is_written() -> None:
     low = BASELINE._replace(below_floor="115.2 MB/s is 22 % of the ceiling 523.6 MB/s, floor 30 %")
     raw = write_baselines({KEY: low})
     assert read_baselines(raw["plumbline_baselines"]) == {KEY: low}
@@ -158,7 +158,7 @@ def test_how_far_it_was_below_its_floor_is_kept_with_the_acceptance() -> None:
     assert "below_floor" not in yaml.safe_dump(write_baselines({KEY: BASELINE}))
 
 
-def test_a_change_is_told_in_ratio_and_conditions() -> None:
+def test_a_change_has_a_ratio_and_changed_conditions() -> None:
     new = BASELINE._replace(
         median=57.6e6, spec_hash="other", versions={"client": "2.18.0", "server": "2.17.0"}
     )
@@ -178,16 +178,16 @@ def test_a_first_baseline_has_no_ratio() -> None:
     assert (change.old, change.ratio, change.conditions) == (None, None, ())
 
 
-def test_what_has_no_candidate_is_not_compared() -> None:
+def test_a_baseline_without_a_candidate_is_not_compared() -> None:
     assert compare({KEY: BASELINE}, {}) == ()
 
 
-def test_a_fill_that_moved_is_told_before_it_matters() -> None:
+def test_a_change_of_fill_is_shown_below_its_limit() -> None:
     (change,) = compare({KEY: BASELINE}, {KEY: Candidate(BASELINE._replace(fill=0.40))})
-    assert [str(one) for one in change.conditions] == ["fill 31 % -> 40 %"]
+    assert [str(condition) for condition in change.conditions] == ["fill 31 % -> 40 %"]
 
 
-def test_a_reviewer_sees_first_what_needs_a_name_and_then_the_biggest_change() -> None:
+def test_outliers_come_first_and_then_the_biggest_changes() -> None:
     rates = {"same": 115.2e6, "down": 90e6, "up": 150e6, "slow": 115e6, "new": 200e6}
     keys = {name: KEY._replace(component=name) for name in rates}
     accepted = {key: BASELINE for name, key in keys.items() if name != "new"}
@@ -196,7 +196,7 @@ def test_a_reviewer_sees_first_what_needs_a_name_and_then_the_biggest_change() -
         for name, rate in rates.items()
     }
     ordered = biggest_first(compare(accepted, candidates))
-    assert [one.key.component for one in ordered] == ["slow", "up", "down", "same", "new"]
+    assert [change.key.component for change in ordered] == ["slow", "up", "down", "same", "new"]
 
 
 def keys(number: int, operation: str = "read") -> list[Key]:
@@ -204,58 +204,58 @@ def keys(number: int, operation: str = "read") -> list[Key]:
 
 
 def changes(candidates: dict[Key, dict[str, Any]]) -> tuple[Change, ...]:
-    """Return the changes of baselines that become what is said of each."""
-    new = {key: Candidate(BASELINE._replace(**said)) for key, said in candidates.items()}
+    """Return the changes from the baseline to candidates with the given values."""
+    new = {key: Candidate(BASELINE._replace(**values)) for key, values in candidates.items()}
     return compare(dict.fromkeys(candidates, BASELINE), new)
 
 
-def test_a_condition_is_told_once_for_all_that_it_changed_for() -> None:
+def test_a_changed_condition_is_listed_once_with_its_count() -> None:
     newer = {"versions": {"client": "2.18.0"}}
-    said = {**dict.fromkeys(keys(300), newer), **{key: {} for key in keys(2, "write")}}
-    found = review(changes(said))
-    assert [tuple(one) for one in found.conditions] == [("a", "client 2.17.0 -> 2.18.0", 300)]
-    assert set(found.marks) == set(keys(300))
-    assert set(found.marks.values()) == {"a"}
+    candidates = {**dict.fromkeys(keys(300), newer), **{key: {} for key in keys(2, "write")}}
+    summary = review(changes(candidates))
+    assert [tuple(line) for line in summary.conditions] == [("a", "client 2.17.0 -> 2.18.0", 300)]
+    assert set(summary.marks) == set(keys(300))
+    assert set(summary.marks.values()) == {"a"}
 
 
 def test_a_row_has_the_marks_of_all_its_conditions() -> None:
-    one, other = keys(2)
+    first, second = keys(2)
     newer = {"versions": {"client": "2.18.0"}}
-    found = review(changes({one: {**newer, "host": "client2"}, other: newer}))
-    assert [line.text for line in found.conditions] == [
+    summary = review(changes({first: {**newer, "host": "client2"}, second: newer}))
+    assert [line.text for line in summary.conditions] == [
         "client 2.17.0 -> 2.18.0",
         "host client1 -> client2",
     ]
-    assert found.marks == {one: "a b", other: "a"}
+    assert summary.marks == {first: "a b", second: "a"}
 
 
-def test_a_condition_that_changed_for_each_otherwise_is_one_line() -> None:
-    said = {key: {"fill": 0.2 + index / 10} for index, key in enumerate(keys(7))}
-    (line,) = review(changes(said)).conditions
+def test_a_condition_with_many_different_changes_is_one_line() -> None:
+    candidates = {key: {"fill": 0.2 + index / 10} for index, key in enumerate(keys(7))}
+    (line,) = review(changes(candidates)).conditions
     assert (line.text, line.number) == ("fill by -11 to +49 % of the target", 6)
     moved = {key: {"versions": {"nid": f"10.0.0.{key.component}"}} for key in keys(30)}
     texts = [line.text for line in review(changes(moved)).conditions]
     assert texts == ["client 2.17.0 -> unknown", "nid: 30 different changes"]
 
 
-def test_more_conditions_than_letters_have_marks_of_their_own() -> None:
-    said = {"versions": {f"setting{number:02d}": "on" for number in range(30)}}
-    marks = [line.mark for line in review(changes({keys(1)[0]: said})).conditions]
+def test_more_conditions_than_letters_have_distinct_marks() -> None:
+    values = {"versions": {f"setting{number:02d}": "on" for number in range(30)}}
+    marks = [line.mark for line in review(changes({keys(1)[0]: values})).conditions]
     assert marks[25:28] == ["z", "a1", "b1"]
     assert len(set(marks)) == 31
 
 
-def test_each_operation_has_its_middle_and_its_extremes() -> None:
+def test_each_operation_has_its_median_and_extreme_changes() -> None:
     rates = (57.6e6, 115.2e6, 126.72e6)
-    said = {key: {"median": rate} for key, rate in zip(keys(3), rates)}
-    (moved,) = review(changes(said)).moved
+    candidates = {key: {"median": rate} for key, rate in zip(keys(3), rates)}
+    (moved,) = review(changes(candidates)).moved
     assert (moved.layer, moved.operation, moved.number) == ("ost", "read", 3)
     assert moved.ratio == pytest.approx(1.0)
     assert (moved.least.ratio, moved.most.ratio) == pytest.approx((0.5, 1.1))
     assert moved.least.key.component == "scratch-OST0000"
 
 
-def test_what_is_new_has_not_moved() -> None:
+def test_a_first_baseline_has_no_change() -> None:
     assert review(compare({}, {keys(1)[0]: Candidate(BASELINE)})).moved == ()
 
 
@@ -265,29 +265,29 @@ OTHER = KEY._replace(component="scratch-OST0009")
 SLOW = {KEY: Candidate(NEW), OTHER: Candidate(NEW, "50.0 MB/s is 40 % of its peers'")}
 
 
-def test_a_candidate_takes_the_place_with_name_and_reason() -> None:
+def test_an_accepted_candidate_has_name_and_reason() -> None:
     merged = accept({KEY: OLD}, {KEY: Candidate(NEW)}, [], " ada ", "firmware 4.2")
     assert merged == {KEY: NEW._replace(accepted_by="ada", reason="firmware 4.2")}
 
 
-def test_what_has_no_candidate_stays() -> None:
+def test_a_baseline_without_a_candidate_stays() -> None:
     merged = accept({OTHER: OLD}, {KEY: Candidate(NEW)}, [], "ada", "new")
     assert merged[OTHER] == OLD
     assert set(merged) == {KEY, OTHER}
 
 
-def test_named_components_alone_are_taken() -> None:
+def test_only_named_components_are_accepted() -> None:
     merged = accept({}, SLOW, [KEY.component], "ada", "new")
     assert set(merged) == {KEY}
 
 
-def test_a_slow_one_is_refused_with_everything_else() -> None:
+def test_an_outlier_refuses_the_whole_acceptance() -> None:
     with pytest.raises(DocumentError, match="40 % of its peers'; a slow part must not") as error:
         accept({}, SLOW, [], "ada", "new")
     assert "--component scratch-OST0009" in str(error.value)
 
 
-def test_a_slow_one_is_accepted_by_name() -> None:
+def test_an_outlier_is_accepted_by_name() -> None:
     merged = accept({}, SLOW, [OTHER.component], "ada", "an older kind of disk")
     assert set(merged) == {OTHER}
 

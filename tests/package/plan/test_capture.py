@@ -1,4 +1,4 @@
-"""Only sound records of the newest conditions become candidates; baselines age."""
+"""Capture: valid records under the newest conditions become candidates; baselines age."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ SITE["ost", "lonely"] = expected("lonely", "home")
 
 
 def run(day: int, **changes: Any) -> Record:
-    said = {"spec_hash": SPEC.hash(), "versions": {"client": "2.17.0"}, **changes}
-    return record(started_at=day * DAY, run_id=f"run-{day}", **said)
+    values = {"spec_hash": SPEC.hash(), "versions": {"client": "2.17.0"}, **changes}
+    return record(started_at=day * DAY, run_id=f"run-{day}", **values)
 
 
 def runs(component: str, rates_MBps: list[float]) -> list[Record]:
@@ -56,7 +56,7 @@ def outlier(captured: CaptureResult, component: str) -> str:
     return captured.candidates[key(component)].outlier
 
 
-def test_sound_records_become_a_candidate() -> None:
+def test_valid_records_become_a_candidate() -> None:
     baseline = capture(runs("a", [200, 202, 198]), SITE).candidates[key("a")].baseline
     assert baseline.median == pytest.approx(200e6)
     assert baseline.spread == pytest.approx(0.0148, rel=0.01)
@@ -65,14 +65,14 @@ def test_sound_records_become_a_candidate() -> None:
     assert (baseline.accepted_by, baseline.reason) == ("", "")
 
 
-def test_a_candidate_says_under_what_it_was_taken() -> None:
+def test_a_candidate_has_its_conditions() -> None:
     records = [run(day, fill=fill, spec=SPEC.to_json()) for day, fill in enumerate((0.1, 0.2, 0.3))]
     baseline = capture(records, SITE).candidates[key("a")].baseline
     assert baseline.terms == "fio, 1 GiB, transfer 1 MiB, depth 8, direct"
     assert (baseline.host, baseline.tool, baseline.fill) == ("client1", "fio fio-3.39", 0.2)
 
 
-def test_of_all_targets_at_once_the_profile_is_kept_and_one_odd_run_does_not_change_it() -> None:
+def test_a_parallel_run_has_a_profile_that_one_odd_run_does_not_change() -> None:
     site = {("fs", "scratch"): expected("scratch")._replace(layer="fs")}
     rows = [(400e6,) * 30, (200e6,) * 90, tuple(declining(40)), (300e6,) * 30, (1e6,)]
     records = [
@@ -85,11 +85,11 @@ def test_of_all_targets_at_once_the_profile_is_kept_and_one_odd_run_does_not_cha
 def test_other_layers_and_short_curves_have_no_profile() -> None:
     site = {**SITE, ("fs", "a"): expected("a")._replace(layer="fs")}
     records = [run(0, profile=(1e8,) * 60), run(0, id="2", layer="fs", profile=(1e8,) * 3)]
-    found = capture(records, site).candidates
-    assert [one.baseline.profile for one in found.values()] == [(), ()]
+    candidates = capture(records, site).candidates
+    assert [candidate.baseline.profile for candidate in candidates.values()] == [(), ()]
 
 
-def test_a_candidate_that_will_not_alarm_says_why() -> None:
+def test_a_weak_candidate_names_the_reason() -> None:
     few = capture(runs("a", [200, 200, 200]), SITE).candidates[key("a")]
     assert few.weak == "rests on 3 runs of 5 needed"
     wide = capture(runs("a", [200, 160, 240, 200, 150, 230]), SITE).candidates[key("a")]
@@ -114,87 +114,87 @@ def test_a_candidate_that_will_not_alarm_says_why() -> None:
         (run(-9, fill=0.9), "taken under earlier conditions"),
     ],
 )
-def test_a_record_that_says_nothing_of_the_component_is_left_out(bad: Record, reason: str) -> None:
-    good = [one._replace(fill=0.5) for one in runs("a", [200, 200, 200])]
+def test_an_unusable_record_is_left_out(bad: Record, reason: str) -> None:
+    good = [good_run._replace(fill=0.5) for good_run in runs("a", [200, 200, 200])]
     captured = capture([*good, bad], SITE)
     assert captured.left_out == {reason: 1}
     assert captured.candidates[key("a")].baseline.runs == 3
 
 
-def test_flags_that_lower_no_rate_do_not_matter() -> None:
-    sound = run(9, flags=(Flag.CONFIDENCE_MISSED,), coverage=0.95, rate=260e6)
-    assert capture([sound], SITE).left_out == {}
+def test_flags_that_lower_no_rate_are_ignored() -> None:
+    valid = run(9, flags=(Flag.CONFIDENCE_MISSED,), coverage=0.95, rate=260e6)
+    assert capture([valid], SITE).left_out == {}
 
 
-def test_the_newest_versions_count_even_when_they_are_fewer() -> None:
+def test_only_records_of_the_newest_versions_count() -> None:
     old = [run(day, rate=100e6, versions={"client": "2.15.0"}) for day in range(5)]
     new = [run(9, rate=200e6)]
     baseline = capture([*new, *old], SITE).candidates[key("a")].baseline
     assert (baseline.runs, baseline.versions) == (1, {"client": "2.17.0"})
 
 
-def test_the_last_runs_count() -> None:
+def test_only_the_last_runs_count() -> None:
     captured = capture(runs("a", [100.0] * 5 + [200.0] * 3), SITE, last=3)
     assert captured.candidates[key("a")].baseline.median == pytest.approx(200e6)
     assert captured.left_out == {"older than the last runs": 5}
 
 
-def test_a_record_given_twice_counts_once() -> None:
+def test_a_duplicate_record_counts_once() -> None:
     once = runs("a", [200, 202])
     assert capture([*once, *once], SITE).candidates[key("a")].baseline.runs == 2
 
 
-def test_operations_are_kept_apart() -> None:
+def test_operations_have_separate_candidates() -> None:
     records = [*runs("a", [200]), run(0, operation=Operation.WRITE, rate=90e6)]
     assert set(capture(records, SITE).candidates) == {key("a"), key("a", "write")}
 
 
-def test_a_slow_sibling_is_set_apart() -> None:
-    records = [one for name in "abc" for one in runs(name, [200])] + runs("d", [80])
+def test_a_slow_sibling_is_an_outlier() -> None:
+    records = [item for name in "abc" for item in runs(name, [200])] + runs("d", [80])
     captured = capture(records, SITE)
     assert outlier(captured, "d") == "80.0 MB/s is 40 % of its peers' 200.0 MB/s"
     assert not any(outlier(captured, name) for name in "abc")
 
 
-def test_ten_percent_below_the_siblings_is_no_outlier_yet() -> None:
-    records = [one for name in "abc" for one in runs(name, [200])]
+def test_a_candidate_up_to_ten_percent_below_its_siblings_is_no_outlier() -> None:
+    records = [item for name in "abc" for item in runs(name, [200])]
     assert outlier(capture([*records, *runs("d", [180.1])], SITE), "d") == ""
     assert outlier(capture([*records, *runs("d", [179.9])], SITE), "d")
 
 
-def test_a_site_says_how_far_below_the_siblings_a_baseline_may_be() -> None:
+def test_the_limit_of_an_outlier_follows_the_policy() -> None:
     entries = [expected(name)._replace(limits=Limits(peer_loss=0.25)) for name in "abcd"]
-    site = {(one.layer, one.component): one for one in entries}
-    records = [one for name in "abc" for one in runs(name, [200])]
+    site = {(entry.layer, entry.component): entry for entry in entries}
+    records = [item for name in "abc" for item in runs(name, [200])]
     assert outlier(capture([*records, *runs("d", [150.1])], site), "d") == ""
     assert outlier(capture([*records, *runs("d", [149.9])], site), "d")
 
 
-def test_siblings_without_a_candidate_are_known_by_their_baselines() -> None:
-    accepted = capture([one for name in "abc" for one in runs(name, [200])], SITE).candidates
-    known = {key: candidate.baseline for key, candidate in accepted.items()}
-    captured = capture(runs("d", [80]), SITE, accepted=known)
+def test_siblings_without_a_candidate_count_by_their_baselines() -> None:
+    accepted = capture([item for name in "abc" for item in runs(name, [200])], SITE).candidates
+    baselines = {key: candidate.baseline for key, candidate in accepted.items()}
+    captured = capture(runs("d", [80]), SITE, accepted=baselines)
     assert outlier(captured, "d") == "80.0 MB/s is 40 % of its peers' 200.0 MB/s"
     assert set(captured.candidates) == {key("d")}
-    other = {key: baseline._replace(spec_hash="other") for key, baseline in known.items()}
+    other = {key: baseline._replace(spec_hash="other") for key, baseline in baselines.items()}
     assert outlier(capture(runs("d", [80]), SITE, accepted=other), "d") == ""
 
 
-def test_a_baseline_of_what_is_gone_is_nobodys_sibling() -> None:
+def test_a_baseline_of_a_removed_component_is_no_sibling() -> None:
     (gone,) = capture(runs("a", [200]), SITE).candidates.values()
-    known = {Key("ost", "gone", "read", "single"): gone.baseline}
-    assert outlier(capture(runs("d", [80]), SITE, accepted=known), "d") == ""
+    baselines = {Key("ost", "gone", "read", "single"): gone.baseline}
+    assert outlier(capture(runs("d", [80]), SITE, accepted=baselines), "d") == ""
 
 
-def test_another_group_is_no_sibling() -> None:
-    records = [one for name in "abc" for one in runs(name, [200])] + runs("lonely", [20])
+def test_a_member_of_another_group_is_no_sibling() -> None:
+    records = [item for name in "abc" for item in runs(name, [200])] + runs("lonely", [20])
     assert outlier(capture(records, SITE), "lonely") == ""
 
 
-def test_a_slower_kind_of_hardware_is_no_slow_sibling() -> None:
+def test_slower_hardware_is_no_outlier() -> None:
     ceiling = Reference(Ceiling(90e6, ("d",)), None)
     site = {**SITE, ("ost", "d"): expected("d")._replace(references={"read/single": ceiling})}
-    records = [one for name in "abc" for one in runs(name, [200])] + runs("d", [80])
+    records = [item for name in "abc" for item in runs(name, [200])] + runs("d", [80])
     assert outlier(capture(records, site), "d") == ""
 
 
@@ -207,51 +207,53 @@ def test_a_slower_kind_of_hardware_is_no_slow_sibling() -> None:
         ([60, 90], True),
     ],
 )
-def test_a_median_that_is_not_known_well_is_an_outlier_only_where_it_is_far(
+def test_an_uncertain_median_is_an_outlier_only_far_below(
     rates: list[float], refused: bool
 ) -> None:
     records = [record for name in "abc" for record in runs(name, [200, 200])]
     assert bool(outlier(capture([*records, *runs("d", rates)], SITE), "d")) is refused
 
 
-def test_an_even_share_of_what_all_can_have_is_no_outlier() -> None:
-    records = [one for name in "abc" for one in runs(name, [200])] + runs("d", [150])
+def test_a_candidate_at_its_even_share_is_no_outlier() -> None:
+    records = [item for name in "abc" for item in runs(name, [200])] + runs("d", [150])
 
-    def among(even: float) -> str:
+    def outlier_with(even: float) -> str:
         shared = Reference(Ceiling(800e6, ("link",), (), even), None)
         entries = [expected(name)._replace(references={"read/single": shared}) for name in "abcd"]
-        return outlier(capture(records, {(one.layer, one.component): one for one in entries}), "d")
+        return outlier(
+            capture(records, {(entry.layer, entry.component): entry for entry in entries}), "d"
+        )
 
-    assert among(160e6) == ""
-    assert among(170e6) == "150.0 MB/s is 75 % of its peers' 200.0 MB/s"
+    assert outlier_with(160e6) == ""
+    assert outlier_with(170e6) == "150.0 MB/s is 75 % of its peers' 200.0 MB/s"
 
 
-def test_nothing_comes_of_nothing() -> None:
+def test_without_records_there_are_no_candidates() -> None:
     assert capture([], SITE) == CaptureResult({}, {})
 
 
 VERSIONS = {"client": "2.17.0"}
 TODAY = date(2026, 11, 21)
-HELD = Baseline(
+ACCEPTED = Baseline(
     200e6, 0.01, 12, "2026-11-01", "2026-11-20", SPEC.hash(), VERSIONS, "ada", "new disks"
 )._replace(terms=terms(SPEC.to_json()), host="client1", tool="fio fio-3.39", fill=0.31)
 
 
 def aged(baseline: Baseline, records: Any = (), site: Any = None) -> tuple[str, ...]:
     site = site or SITE
-    found = ages({key("a"): baseline}, site, newest_conditions(records, site), TODAY)
-    return found.aged[0].reasons if found.aged else ()
+    result = ages({key("a"): baseline}, site, newest_conditions(records, site), TODAY)
+    return result.aged[0].reasons if result.aged else ()
 
 
-def test_a_baseline_of_today_holds() -> None:
-    assert aged(HELD) == ()
-    assert aged(HELD, [run(9, fill=0.4)]) == ()
+def test_a_baseline_of_today_is_not_aged() -> None:
+    assert aged(ACCEPTED) == ()
+    assert aged(ACCEPTED, [run(9, fill=0.4)]) == ()
 
 
-def test_what_was_demonstrated_by_other_means_is_not_renewed_and_stands_for_no_baseline() -> None:
-    shown = {key("a"): HELD._replace(spec_hash=DEMONSTRATED, last="2007-03-13")}
-    found = ages(shown, SITE, {}, TODAY)
-    assert (found.total, found.aged, key("a") in found.missing) == (1, (), True)
+def test_a_demonstrated_rate_does_not_age_and_is_no_baseline() -> None:
+    demonstrated = {key("a"): ACCEPTED._replace(spec_hash=DEMONSTRATED, last="2007-03-13")}
+    result = ages(demonstrated, SITE, {}, TODAY)
+    assert (result.total, result.aged, key("a") in result.missing) == (1, (), True)
 
 
 @pytest.mark.parametrize(
@@ -264,12 +266,12 @@ def test_what_was_demonstrated_by_other_means_is_not_renewed_and_stands_for_no_b
     ],
 )
 def test_a_baseline_ages_by_the_date_of_its_last_run(last: str, reasons: tuple[str, ...]) -> None:
-    assert aged(HELD._replace(last=last)) == reasons
+    assert aged(ACCEPTED._replace(last=last)) == reasons
 
 
-def test_the_limit_is_that_of_the_component() -> None:
+def test_the_maximum_age_is_that_of_the_component() -> None:
     site = {("ost", "a"): expected("a")._replace(limits=Limits(max_age_s=30 * 86400.0))}
-    assert aged(HELD._replace(last="2026-10-01"), site=site) == ("51 d old, limit 30 d",)
+    assert aged(ACCEPTED._replace(last="2026-10-01"), site=site) == ("51 d old, limit 30 d",)
 
 
 @pytest.mark.parametrize(
@@ -281,38 +283,45 @@ def test_the_limit_is_that_of_the_component() -> None:
         ({"versions": {"client": "2.18.0"}, "flags": (Flag.FAILED_OVER,)}, ()),
     ],
 )
-def test_the_newest_sound_record_tells_the_conditions(
+def test_the_newest_valid_record_gives_the_conditions(
     changes: dict[str, Any], reasons: tuple[str, ...]
 ) -> None:
     before, after = run(8, fill=0.31), run(9, **changes)
-    assert aged(HELD, [after, before]) == reasons
+    assert aged(ACCEPTED, [after, before]) == reasons
 
 
-def test_other_terms_than_the_policys_show_without_any_record() -> None:
+def test_other_terms_than_the_policys_age_a_baseline_without_any_record() -> None:
     other = SPEC._replace(transfer_bytes=4 << 20)
-    baseline = HELD._replace(spec_hash=other.hash(), terms=terms(other.to_json()))
+    baseline = ACCEPTED._replace(spec_hash=other.hash(), terms=terms(other.to_json()))
     assert aged(baseline) == ("terms transfer 4 MiB -> transfer 1 MiB",)
 
 
-def test_what_is_not_measured_any_more_is_to_be_removed() -> None:
-    gone = {Key("ost", "z", "read", "single"): HELD, key("a", "reread"): HELD, key("a"): HELD}
-    found = ages(gone, SITE, {}, TODAY)
-    assert [(one.key.component, one.remedy) for one in found.aged] == [("a", REMOVE), ("z", REMOVE)]
-    assert found.total == 3
+def test_a_baseline_of_a_removed_measurement_is_to_be_removed() -> None:
+    gone = {
+        Key("ost", "z", "read", "single"): ACCEPTED,
+        key("a", "reread"): ACCEPTED,
+        key("a"): ACCEPTED,
+    }
+    result = ages(gone, SITE, {}, TODAY)
+    assert [(old.key.component, old.remedy) for old in result.aged] == [
+        ("a", REMOVE),
+        ("z", REMOVE),
+    ]
+    assert result.total == 3
 
 
-def test_what_is_measured_without_a_baseline_is_listed() -> None:
-    found = ages({key("a"): HELD}, SITE, {}, TODAY)
-    assert [one.component for one in found.missing] == ["b", "c", "d", "lonely"]
+def test_measurements_without_a_baseline_are_listed() -> None:
+    result = ages({key("a"): ACCEPTED}, SITE, {}, TODAY)
+    assert [item.component for item in result.missing] == ["b", "c", "d", "lonely"]
     empty = ages({}, {("ost", "a"): expected("a")._replace(references={})}, {}, TODAY)
     assert empty == Ages(0, (), ())
 
 
-def test_programs_get_the_reasons_and_the_remedy() -> None:
-    found = ages({key("a"): HELD._replace(last="2026-01-01")}, SITE, {}, TODAY)
-    (one,) = found.to_json()["aged"]
-    assert one["remedy"] == RENEW
-    assert (one["component"], one["age_days"]) == ("a", 324)
+def test_the_json_has_the_reasons_and_the_remedy() -> None:
+    result = ages({key("a"): ACCEPTED._replace(last="2026-01-01")}, SITE, {}, TODAY)
+    (old,) = result.to_json()["aged"]
+    assert old["remedy"] == RENEW
+    assert (old["component"], old["age_days"]) == ("a", 324)
 
 
 CEILING = Ceiling(250e6, ("disk1",))
@@ -332,17 +341,17 @@ def site(
     }
 
 
-def captured(of: dict[tuple[str, str], Expectation], **rates_MBps: float) -> CaptureResult:
-    every = [
-        record._replace(id=f"{name}{number}", spec_hash=of["ost", name].spec.hash())
+def captured(site_: dict[tuple[str, str], Expectation], **rates_MBps: float) -> CaptureResult:
+    records = [
+        record._replace(id=f"{name}{number}", spec_hash=site_["ost", name].spec.hash())
         for name, rate in rates_MBps.items()
         for number, record in enumerate(runs(name, [rate] * 5))
     ]
-    return capture(every, of)
+    return capture(records, site_)
 
 
-def below(found: CaptureResult, name: str = "a") -> str:
-    return found.candidates[key(name)].baseline.below_floor
+def below(result: CaptureResult, name: str = "a") -> str:
+    return result.candidates[key(name)].baseline.below_floor
 
 
 @pytest.mark.parametrize(
@@ -354,11 +363,11 @@ def below(found: CaptureResult, name: str = "a") -> str:
         (125.1, ""),
     ],
 )
-def test_a_median_below_the_floor_is_said(rate_MBps: float, text: str) -> None:
+def test_a_median_below_the_floor_is_marked(rate_MBps: float, text: str) -> None:
     assert below(captured(site("a"), a=rate_MBps)) == text
 
 
-def test_what_nothing_is_asked_of_is_below_nothing() -> None:
+def test_a_candidate_without_floor_or_at_its_share_is_not_marked() -> None:
     assert below(captured(site("a", reference=Reference(None, None)), a=10)) == ""
     even = Reference(CEILING._replace(even=60e6), None)
     assert below(captured(site("a", reference=even), a=60)) == ""
@@ -373,12 +382,12 @@ def test_what_nothing_is_asked_of_is_below_nothing() -> None:
     ("rate_MBps", "text"),
     [(149, "149.0 MB/s is 99.3 % of its goal 150.0 MB/s"), (150, "")],
 )
-def test_a_promise_that_is_missed_is_said(rate_MBps: float, text: str) -> None:
+def test_a_missed_goal_is_marked(rate_MBps: float, text: str) -> None:
     promised = Reference(CEILING, None, goal=150e6)
     assert below(captured(site("a", reference=promised), a=rate_MBps)) == text
 
 
-def test_a_part_of_a_promise_is_missed_where_the_group_misses_its_sum() -> None:
+def test_a_part_of_a_goal_is_missed_if_the_group_misses_its_sum() -> None:
     promised = Reference(CEILING, None, goal_part=150e6)
     met = captured(site("a", "b", reference=promised), a=145, b=155)
     assert [below(met, name) for name in "ab"] == ["", ""]
@@ -387,21 +396,23 @@ def test_a_part_of_a_promise_is_missed_where_the_group_misses_its_sum() -> None:
     assert below(missed, "b") == ""
 
 
-def test_candidates_below_their_floor_are_refused_until_somebody_says_so() -> None:
-    found = captured(site("a", "b", "c"), a=55, b=55, c=55).candidates
+def test_candidates_below_their_floor_are_refused_without_an_explicit_acceptance() -> None:
+    candidates = captured(site("a", "b", "c"), a=55, b=55, c=55).candidates
     with pytest.raises(DocumentError) as caught:
-        refuse_below_floor(found, [])
+        refuse_below_floor(candidates, [])
     assert "ost a read: 55.0 MB/s is 22 % of the ceiling 250.0 MB/s, floor 50 % (and 2 more)" in (
         str(caught.value)
     )
     assert "--below-floor" in str(caught.value)
     with pytest.raises(DocumentError, match=r"ost b read: 55\.0 MB/s"):
-        refuse_below_floor(found, ["b"])
-    taken = accept({}, found, [], "ada", "half of the shelves arrive in May")
-    assert taken[key("a")].below_floor == "55.0 MB/s is 22 % of the ceiling 250.0 MB/s, floor 50 %"
+        refuse_below_floor(candidates, ["b"])
+    accepted = accept({}, candidates, [], "ada", "half of the shelves arrive in May")
+    assert (
+        accepted[key("a")].below_floor == "55.0 MB/s is 22 % of the ceiling 250.0 MB/s, floor 50 %"
+    )
 
 
 def test_candidates_at_their_floor_are_not_refused() -> None:
-    found = captured(site("a", "b"), a=125, b=55).candidates
-    refuse_below_floor(found, ["a"])
-    refuse_below_floor({key("a"): found[key("a")]}, [])
+    candidates = captured(site("a", "b"), a=125, b=55).candidates
+    refuse_below_floor(candidates, ["a"])
+    refuse_below_floor({key("a"): candidates[key("a")]}, [])

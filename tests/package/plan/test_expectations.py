@@ -1,4 +1,4 @@
-"""What the console tells each node: who measures where, in which waves, how it is confirmed."""
+"""Plans: who measures what, in which waves, with which confirmation and odds."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ def plan(document: Optional[dict[str, Any]] = None, **layers: Any) -> Plan:
 
 
 def waves(compiled: Plan, node: str = "client1") -> list[list[Expectation]]:
-    chosen = [one for one in compiled.expectations[node] if one.layer == "ost"]
-    return in_waves(chosen, lambda one: one.wave)
+    chosen = [entry for entry in compiled.expectations[node] if entry.layer == "ost"]
+    return in_waves(chosen, lambda entry: entry.wave)
 
 
 def wide(servers: int, disks: int, rate: str = "1 TB/s") -> dict[str, Any]:
     """Return a client whose link has a rate, and servers with disks of 80 MB/s."""
     document = site()
-    for one in document["parts"]:
-        one["name"] = one["name"].replace("oss[1-2]", f"oss[1-{servers}]")
-        one["name"] = one["name"].replace("disk[1-2]", f"disk[1-{disks}]")
-        one["feeds"] = one.get("feeds", "").replace("oss[1-2]", f"oss[1-{servers}]") or []
-        one.pop("address", None)
+    for entry in document["parts"]:
+        entry["name"] = entry["name"].replace("oss[1-2]", f"oss[1-{servers}]")
+        entry["name"] = entry["name"].replace("disk[1-2]", f"disk[1-{disks}]")
+        entry["feeds"] = entry.get("feeds", "").replace("oss[1-2]", f"oss[1-{servers}]") or []
+        entry.pop("address", None)
     part(document, "client1")["rate"] = rate
     last = servers * disks - 1
     targets = document["file_systems"][0]["targets"][0]
@@ -65,39 +65,39 @@ def test_the_sum_of_the_ceilings_fits_the_link_of_the_client(rate: str, sizes: l
     assert [len(wave) for wave in waves(plan(wide(6, 1, rate)))] == sizes
 
 
-def test_a_probe_with_a_cap_takes_no_more_than_that() -> None:
+def test_a_probe_with_a_cap_counts_by_its_cap() -> None:
     capped = plan(wide(6, 1, "320 MB/s"), ost={"probe": {"rate_cap": "50 MB/s"}})
     assert [len(wave) for wave in waves(capped)] == [6]
 
 
-def test_a_client_whose_link_has_no_rate_measures_one_after_the_other() -> None:
+def test_a_client_without_a_link_rate_measures_one_target_at_a_time() -> None:
     document = wide(4, 1)
     del part(document, "client1")["rate"]
     assert [len(wave) for wave in waves(plan(document))] == [1] * 4
-    # nor does the rate of the switch say how wide the client's own link is
+    # the rate of the switch is not that of the client's own link
     part(document, "switch1")["rate"] = "1 TB/s"
     assert [len(wave) for wave in waves(plan(document))] == [1] * 4
 
 
-def test_a_switch_that_all_cross_carries_the_sum_or_has_no_rate() -> None:
+def test_the_sum_fits_a_switch_that_all_cross() -> None:
     document = wide(4, 1)
     part(document, "switch1")["rate"] = "170 MB/s"
     assert [len(wave) for wave in waves(plan(document))] == [2, 2]
 
 
 @pytest.mark.parametrize("kind", ["controller", "enclosure", "hba", "array"])
-def test_what_shares_a_part_of_the_storage_is_measured_in_turn(kind: str) -> None:
+def test_targets_behind_a_shared_part_of_the_storage_are_measured_in_turn(kind: str) -> None:
     document = wide(4, 1)
     document["parts"].insert(-1, {"name": "shared[1-2]", "kind": kind, "feeds": "oss[1-4]"})
     disks = part(document, "oss[1-4]-disk[1-1]")
     disks["feeds"], disks["through"] = "shared[1-2]", "oss[1-4]"
-    # a part without a rate never limits, but is one all the same
+    # a part without a rate never limits, but is shared
     for wave in waves(plan(document)):
-        crossed = [name for one in wave for name in one.path if name.startswith("shared")]
+        crossed = [name for entry in wave for name in entry.path if name.startswith("shared")]
         assert len(set(crossed)) == len(crossed) == 2
 
 
-def test_a_wave_has_so_many_targets_at_most() -> None:
+def test_a_wave_has_a_maximum_number_of_targets() -> None:
     sizes = [len(wave) for wave in waves(plan(wide(MOST_AT_ONCE + 4, 1)))]
     assert sizes == [MOST_AT_ONCE, 4]
 
@@ -112,30 +112,30 @@ def test_a_server_that_measures_its_own_disks_reads_them_one_by_one() -> None:
 
 
 def disturbed(topology: Topology, wave: list[Expectation], operation: Operation) -> list[str]:
-    """Return those that have less of their paths beside the others than alone."""
+    """Return the targets with a lower ceiling in their wave than alone."""
     capacities = speeds(topology).of(operation)
-    beside = together(capacities, {one.component: one.path for one in wave})
-    found = []
-    for one in wave:
-        limit, own = beside[one.component], alone(capacities, one.path)
+    together_ = together(capacities, {entry.component: entry.path for entry in wave})
+    slower = []
+    for entry in wave:
+        limit, own = together_[entry.component], alone(capacities, entry.path)
         assert limit is not None
         assert own is not None
         if limit.ceiling.rate < own.ceiling.rate * (1 - 1e-6):
-            found.append(one.component)
-    return found
+            slower.append(entry.component)
+    return slower
 
 
 @pytest.mark.parametrize("operation", [Operation.WRITE, Operation.READ])
-def test_nobody_has_less_beside_the_others_of_a_wave_than_alone(operation: Operation) -> None:
+def test_no_target_has_a_lower_ceiling_in_its_wave_than_alone(operation: Operation) -> None:
     topology = paper("redstorm")
     compiled = compile_plan(topology, load({}), {})
-    found = waves(compiled, "login1")
-    assert sum(map(len, found)) == 320
-    assert [len(wave) for wave in found] == [10] * 32
-    assert [disturbed(topology, wave, operation) for wave in found] == [[]] * 32
+    planned = waves(compiled, "login1")
+    assert sum(map(len, planned)) == 320
+    assert [len(wave) for wave in planned] == [10] * 32
+    assert [disturbed(topology, wave, operation) for wave in planned] == [[]] * 32
 
 
-def test_red_storm_is_measured_within_the_limit_of_its_unit() -> None:
+def test_red_storm_is_measured_within_the_time_limit() -> None:
     compiled = compile_plan(paper("redstorm"), load({}), {})
     # 320 targets of 200 MB/s through 2.1 GB/s: ten at a time, 1 GiB written and read three times
     assert compiled.takes_s("ost")["login1"] == pytest.approx(4 + 32 * 6 * 2**30 / 200e6)
@@ -149,7 +149,7 @@ def elsewhere_of(**changes: Any) -> dict[str, dict[str, str]]:
     return elsewhere(build(document))
 
 
-def test_one_client_that_measures_all_of_them_has_nothing_elsewhere() -> None:
+def test_a_single_client_has_no_targets_elsewhere() -> None:
     assert elsewhere_of() == {"client1": {}}
 
 
@@ -209,19 +209,24 @@ def test_clients_that_share_the_network_alone_do_not_meet() -> None:
     assert met(two_file_systems("oss2-disk1")) == []
 
 
-def entries(of: Plan, layer: str) -> list[Expectation]:
-    return [one for found in of.expectations.values() for one in found if one.layer == layer]
+def entries(compiled: Plan, layer: str) -> list[Expectation]:
+    return [
+        entry
+        for expected in compiled.expectations.values()
+        for entry in expected
+        if entry.layer == layer
+    ]
 
 
-def test_the_bytes_are_a_share_of_what_a_node_moves_and_pay_for_one_confirmation() -> None:
+def test_confirmation_has_a_share_of_the_bytes_and_enough_for_one_round() -> None:
     confirm = {"runs": 4, "bytes": "10 %"}
     schedule = {"calendar": "*-*-1/2 02:06", "every": "2 d"}
-    of = plan(ost={"probe": {"bytes": "1 MiB", "repeats": 2}, "confirm": confirm})
-    every = entries(of, "ost")
-    each = 2 * 2 * (1 << 20)
-    terms = every[0].confirm
-    assert terms.daily_bytes == pytest.approx(0.1 * each * len(every))
-    assert terms.most_bytes == pytest.approx(terms.daily_bytes + 4 * 3 * each)
+    daily = plan(ost={"probe": {"bytes": "1 MiB", "repeats": 2}, "confirm": confirm})
+    targets = entries(daily, "ost")
+    run_bytes = 2 * 2 * (1 << 20)
+    terms = targets[0].confirm
+    assert terms.daily_bytes == pytest.approx(0.1 * run_bytes * len(targets))
+    assert terms.most_bytes == pytest.approx(terms.daily_bytes + 4 * 3 * run_bytes)
     seldom = plan(
         ost={
             "probe": {"bytes": "1 MiB", "repeats": 2},
@@ -232,37 +237,37 @@ def test_the_bytes_are_a_share_of_what_a_node_moves_and_pay_for_one_confirmation
     assert entries(seldom, "ost")[0].confirm.daily_bytes == pytest.approx(terms.daily_bytes / 2)
 
 
-def test_no_runs_switch_it_off() -> None:
-    of = plan(ost={"confirm": {"runs": 0}})
-    assert "ost" not in of.confirm
-    assert "raw" in of.confirm
-    assert {one.confirm.runs for one in entries(of, "ost")} == {0}
+def test_zero_runs_switch_confirmation_off() -> None:
+    compiled = plan(ost={"confirm": {"runs": 0}})
+    assert "ost" not in compiled.confirm
+    assert "raw" in compiled.confirm
+    assert {entry.confirm.runs for entry in entries(compiled, "ost")} == {0}
 
 
-def one(layer: str, number: int, **changes: Any) -> Assignment:
-    """Return a measurement of a component that has its group, and its path, for itself."""
+def assignment(layer: str, number: int, **changes: Any) -> Assignment:
+    """Return an assignment of a component with its own group and path."""
     name = f"{layer}{number}"
     spec = ProbeSpec("fio", 1 << 30, 1 << 20)
-    made = Assignment(layer, name, "node", "host", name, {}, (name,), (), spec, Limits())
-    return made._replace(**changes)
+    measured_ = Assignment(layer, name, "node", "host", name, {}, (name,), (), spec, Limits())
+    return measured_._replace(**changes)
 
 
 def odds(measured: Sequence[str], **policy: Any) -> float:
-    return of([one(layer, number) for number, layer in enumerate(measured)], **policy)
+    return odds_of([assignment(layer, number) for number, layer in enumerate(measured)], **policy)
 
 
-def of(measured: Sequence[Assignment], **policy: Any) -> float:
-    return asked(measured, **policy).odds
+def odds_of(measured: Sequence[Assignment], **policy: Any) -> float:
+    return thresholds(measured, **policy).odds
 
 
-def asked(measured: Sequence[Assignment], **policy: Any) -> AlarmThresholds:
+def thresholds(measured: Sequence[Assignment], **policy: Any) -> AlarmThresholds:
     return alarm_thresholds(load({"schema": 1, "alarm_budget": 1, **policy}), measured)
 
 
 UNCONFIRMED = {"ost": {"confirm": {"runs": 0}}, "raw": {"confirm": {"runs": 0}}}
 
 
-def test_one_false_alarm_a_month_takes_as_many_odds_as_a_month_has_questions() -> None:
+def test_the_odds_of_one_false_alarm_a_month_are_the_judgements_a_month() -> None:
     assert odds(["ost"] * 336, layers=UNCONFIRMED) == pytest.approx(336 * 30.44)
 
 
@@ -273,9 +278,11 @@ def test_one_false_alarm_a_month_takes_as_many_odds_as_a_month_has_questions() -
         pytest.param("raw", ["oss1", "oss1", "oss1", "oss1"], 1, id="one server"),
     ],
 )
-def test_a_group_is_one_more_question(layer: str, groups: Sequence[str], more: int) -> None:
-    made = [one(layer, number, group=group) for number, group in enumerate(list(groups) * 10)]
-    assert of(made, layers=UNCONFIRMED) == pytest.approx((40 + more) * 30.44)
+def test_a_group_is_one_more_judgement(layer: str, groups: Sequence[str], more: int) -> None:
+    measured_ = [
+        assignment(layer, number, group=group) for number, group in enumerate(list(groups) * 10)
+    ]
+    assert odds_of(measured_, layers=UNCONFIRMED) == pytest.approx((40 + more) * 30.44)
 
 
 @pytest.mark.parametrize(
@@ -287,70 +294,72 @@ def test_a_group_is_one_more_question(layer: str, groups: Sequence[str], more: i
         ("ost", {"bytes": "35 %", "runs": 0}, 0.0),
     ],
 )
-def test_each_confirmation_that_the_bytes_allow_is_one_more_question(
+def test_each_confirmation_within_the_bytes_is_one_more_judgement(
     layer: str, confirm: Mapping[str, Any], share: float
 ) -> None:
     schedule = {"calendar": "Sun *-*-* 03:00", "every": "7 d"}
-    found = odds([layer] * 336, layers={layer: {"schedule": schedule, "confirm": confirm}})
-    assert found == pytest.approx((1 + share) * 336 * 30.44 / 7)
+    needed = odds([layer] * 336, layers={layer: {"schedule": schedule, "confirm": confirm}})
+    assert needed == pytest.approx((1 + share) * 336 * 30.44 / 7)
 
 
-def test_what_is_driven_at_once_has_no_group_and_is_asked_for_its_profile_too() -> None:
-    made = [one("fs", number, group="fs1") for number in range(40)]
-    assert of(made, layers={"fs": {"tests": ["ost"]}}) == pytest.approx(2 * 40 * 30.44)
-    # each of seven tests comes once in seven nights
-    assert of(made) == pytest.approx(2 * 40 * 30.44 / 7)
+def test_targets_driven_at_once_have_no_group_and_a_judgement_of_their_profile() -> None:
+    measured_ = [assignment("fs", number, group="fs1") for number in range(40)]
+    assert odds_of(measured_, layers={"fs": {"tests": ["ost"]}}) == pytest.approx(2 * 40 * 30.44)
+    # each of seven tests runs once in seven nights
+    assert odds_of(measured_) == pytest.approx(2 * 40 * 30.44 / 7)
 
 
 @pytest.mark.parametrize(
     ("scenario", "more"), [(Scenario.TOGETHER, 2), (Scenario.SINGLE, 0)], ids=str
 )
-def test_a_part_that_devices_read_together_share_is_one_more_question(
+def test_a_part_shared_by_devices_read_together_is_one_more_judgement(
     scenario: Scenario, more: int
 ) -> None:
     steps: tuple[Step, ...] = ((Operation.READ, scenario),)
-    made = [
-        one("raw", number, path=("oss1", "hba", f"disk{number}"), steps=steps)
+    measured_ = [
+        assignment("raw", number, path=("oss1", "hba", f"disk{number}"), steps=steps)
         for number in range(10)
     ]
-    assert of(made, layers=UNCONFIRMED) == pytest.approx((10 + more) * 30.44)
+    assert odds_of(measured_, layers=UNCONFIRMED) == pytest.approx((10 + more) * 30.44)
 
 
-def test_hosts_are_asked_for_rates_and_segments_and_for_each_pair_and_for_all() -> None:
+def test_hosts_are_judged_by_rates_retransmits_pairs_and_all_together() -> None:
     slot = {"net": {"schedule": {"slot": "1 d"}}}
     assert odds(["net"] * 40, layers=slot) == pytest.approx((40 + 40 + 20 + 1) * 30.44)
 
 
 @pytest.mark.parametrize("groups", [1, 2, 4])
-def test_a_change_is_asked_of_groups_as_often_as_a_hundred_nights_ask(groups: int) -> None:
-    made = [one("ost", number, group=f"fs{number % groups}") for number in range(40)]
-    found = asked(made)
-    assert groups * found.change_starts["ost"] == pytest.approx(100 * (40 + groups))
+def test_a_change_counts_for_groups_like_a_hundred_nights(groups: int) -> None:
+    measured_ = [assignment("ost", number, group=f"fs{number % groups}") for number in range(40)]
+    needed = thresholds(measured_)
+    assert groups * needed.change_starts["ost"] == pytest.approx(100 * (40 + groups))
 
 
-def test_a_change_is_asked_of_what_is_in_no_group() -> None:
-    assert asked([one("ost", number) for number in range(40)]).change_starts["ost"] == 100
+def test_a_change_counts_for_components_without_a_group() -> None:
+    assert (
+        thresholds([assignment("ost", number) for number in range(40)]).change_starts["ost"] == 100
+    )
 
 
-def test_the_layers_have_equal_shares_of_what_is_asked_at_a_change() -> None:
+def test_the_layers_have_equal_shares_of_the_judgements_of_a_change() -> None:
     weekly = {"raw": {"schedule": {"calendar": "Sun *-*-* 03:00", "every": "7 d"}}}
-    made = [one("ost", number, group="fs") for number in range(40)]
-    made += [one("raw", number, group=f"oss{number // 4}") for number in range(40)]
-    questions = 41 + 50 / 7
-    found = asked(made, layers=weekly).change_starts
-    assert found["ost"] == pytest.approx(100 * questions / 2)
-    # of ten servers each has as much, and is asked once a week
-    assert 10 * found["raw"] / 7 == pytest.approx(found["ost"])
+    measured_ = [assignment("ost", number, group="fs") for number in range(40)]
+    measured_ += [assignment("raw", number, group=f"oss{number // 4}") for number in range(40)]
+    judgements = 41 + 50 / 7
+    starts = thresholds(measured_, layers=weekly).change_starts
+    assert starts["ost"] == pytest.approx(100 * judgements / 2)
+    # ten servers have equal parts, once a week
+    assert 10 * starts["raw"] / 7 == pytest.approx(starts["ost"])
 
 
-def test_what_is_driven_at_once_is_asked_at_a_change() -> None:
+def test_a_change_counts_for_targets_driven_at_once() -> None:
     weekly = {"fs": {"schedule": {"calendar": "daily", "every": "1 d"}}}
-    made = [one("fs", number, group="fs1") for number in range(2)]
-    assert asked(made, layers=weekly).change_starts["fs"] == pytest.approx(100 * 4 / 2)
+    measured_ = [assignment("fs", number, group="fs1") for number in range(2)]
+    assert thresholds(measured_, layers=weekly).change_starts["fs"] == pytest.approx(100 * 4 / 2)
 
 
-def test_where_nothing_is_measured_nothing_is_asked() -> None:
-    assert (asked([]).odds, asked([]).change_starts) == (LEAST_ODDS, {})
+def test_without_measurements_the_odds_are_the_least() -> None:
+    assert (thresholds([]).odds, thresholds([]).change_starts) == (LEAST_ODDS, {})
 
 
 @pytest.mark.parametrize(
@@ -361,31 +370,31 @@ def test_where_nothing_is_measured_nothing_is_asked() -> None:
         pytest.param({"alarm_budget": 24}, LEAST_ODDS, id="a large budget"),
     ],
 )
-def test_an_alarm_ends_by_the_odds_that_one_component_takes(
+def test_an_alarm_ends_at_the_odds_of_a_single_component(
     policy: Mapping[str, Any], odds: float
 ) -> None:
     for count in (1, 40):
-        made = [one("ost", number) for number in range(count)]
-        found = asked(made, layers=UNCONFIRMED, **policy)
-        assert found.ends["ost"] == pytest.approx(odds)
+        measured_ = [assignment("ost", number) for number in range(count)]
+        needed = thresholds(measured_, layers=UNCONFIRMED, **policy)
+        assert needed.ends["ost"] == pytest.approx(odds)
 
 
-def test_confirmations_of_an_alarm_are_questions_of_its_end() -> None:
+def test_confirmations_of_an_alarm_raise_the_odds_of_its_end() -> None:
     confirmed = {"ost": {"confirm": {"bytes": "35 %"}}}
-    ends = asked([one("ost", 1)], layers=confirmed).ends["ost"]
+    ends = thresholds([assignment("ost", 1)], layers=confirmed).ends["ost"]
     assert ends == pytest.approx(1.35 * 30.44)
 
 
-def test_twice_the_budget_takes_half_the_odds() -> None:
+def test_twice_the_budget_needs_half_the_odds() -> None:
     assert odds(["ost"] * 100, alarm_budget=2) == odds(["ost"] * 100) / 2
 
 
-def test_what_is_asked_seldom_asks_less() -> None:
+def test_rare_measurements_need_lower_odds() -> None:
     weekly = {"raw": {"schedule": {"calendar": "Sun *-*-* 03:00", "every": "7 d"}}}
     assert odds(["raw"] * 100, layers=weekly) == pytest.approx(odds(["raw"] * 100) / 7)
 
 
-def test_a_small_site_still_takes_some_odds() -> None:
+def test_a_small_site_still_needs_the_least_odds() -> None:
     assert odds(["fs"]) == LEAST_ODDS
 
 
@@ -393,45 +402,45 @@ SCRATCH = {"groups": {"scratch": {"goal": {"write": "200 MB/s", "read": "240 MB/
 
 
 def expectations(document: dict[str, Any], **layers: Any) -> dict[str, Expectation]:
-    """Return the expectations of the nodes, after their way through a document."""
+    """Return the expectations of the nodes after writing and reading."""
     plan = compile_plan(build(document), load({"layers": layers}), {})
-    entries = [each.to_json() for found in plan.expectations.values() for each in found]
-    found = [Expectation.from_json(json.loads(json.dumps(entry))) for entry in entries]
-    return {f"{one.layer} {one.component}": one for one in found}
+    entries = [each.to_json() for expected in plan.expectations.values() for each in expected]
+    expected = [Expectation.from_json(json.loads(json.dumps(entry))) for entry in entries]
+    return {f"{item.layer} {item.component}": item for item in expected}
 
 
-def test_equal_targets_owe_equal_parts() -> None:
-    found = expectations(site(), ost=SCRATCH)
+def test_equal_targets_have_equal_parts_of_a_goal() -> None:
+    by_name = expectations(site(), ost=SCRATCH)
     for number in range(4):
-        references = found[f"ost scratch-OST{number}"].references
+        references = by_name[f"ost scratch-OST{number}"].references
         assert references["write/single"].goal_part == pytest.approx(50e6)
         assert references["read/single"].goal_part == pytest.approx(60e6)
         assert references["read/single"].goal is None
-    assert found["raw oss1-disk1"].references["read/single"].goal_part is None
+    assert by_name["raw oss1-disk1"].references["read/single"].goal_part is None
 
 
-def test_faster_hardware_owes_more() -> None:
+def test_faster_hardware_has_a_larger_part_of_a_goal() -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]")["name"] = "oss1-disk[1-2]"
     part(document, "oss1-disk[1-2]")["feeds"] = "oss1"
     disk = {**part(document, "oss1-disk[1-2]"), "name": "oss2-disk[1-2]", "feeds": "oss2"}
     document["parts"].insert(4, {**disk, "rate": "40 MB/s"})
-    found = expectations(document, ost=SCRATCH)
+    by_name = expectations(document, ost=SCRATCH)
     parts = [
-        found[f"ost scratch-OST{number}"].references["write/single"].goal_part
+        by_name[f"ost scratch-OST{number}"].references["write/single"].goal_part
         for number in range(4)
     ]
     assert parts == pytest.approx([200e6 / 3, 200e6 / 3, 100e6 / 3, 100e6 / 3])
 
 
-def test_all_targets_at_once_owe_the_whole_and_none_of_them_a_part() -> None:
-    found = expectations(site(), fs={**SCRATCH, "clients": ["client1"]})
-    whole = found["fs scratch"].references
+def test_all_targets_at_once_have_the_whole_goal_and_no_parts() -> None:
+    by_name = expectations(site(), fs={**SCRATCH, "clients": ["client1"]})
+    whole = by_name["fs scratch"].references
     assert (whole["write/together"].goal, whole["read/together"].goal) == (200e6, 240e6)
-    member = found["fs scratch-OST0"].references
-    assert {one.goal for one in member.values()} == {None}
-    assert {one.goal_part for one in member.values()} == {None}
-    assert found["ost scratch-OST0"].references["write/single"].goal_part is None
+    member = by_name["fs scratch-OST0"].references
+    assert {reference.goal for reference in member.values()} == {None}
+    assert {reference.goal_part for reference in member.values()} == {None}
+    assert by_name["ost scratch-OST0"].references["write/single"].goal_part is None
 
 
 def test_a_node_that_measures_nothing_has_an_empty_document() -> None:
@@ -441,7 +450,7 @@ def test_a_node_that_measures_nothing_has_an_empty_document() -> None:
     assert compiled.node("client2").to_json()["entries"] == ()
 
 
-def test_every_kind_of_target_is_understood_where_it_is_measured() -> None:
+def test_every_kind_of_target_is_understood_by_its_node() -> None:
     directory = {
         "name": "d[0-1]",
         "part": "oss1-disk[1-2]",
@@ -459,12 +468,12 @@ def test_every_kind_of_target_is_understood_where_it_is_measured() -> None:
             for entry in entries:
                 if entry.layer != "net":
                     kinds.add(entry.target["kind"])
-                    # raises for a key that it does not take
+                    # raises for an unknown key
                     target_for(entry.target, entry.component, entry.limits.fill_limit)
     assert kinds == {"glusterfs", "directory", "lustre", "device"}
 
 
-def test_the_first_client_measures_all_targets_at_once_for_everybody() -> None:
+def test_the_first_client_launches_the_run_of_all_targets() -> None:
     compiled = plan(fs={"clients": ["client1", "oss2"], "work": "/mnt/scratch", "launcher": "srun"})
     document = compiled.to_json()
     assert document["fs"] == {
@@ -480,10 +489,14 @@ def test_the_first_client_measures_all_targets_at_once_for_everybody() -> None:
         "randomized_delay_s": 600,
         "limit_s": 2400,
     }
-    found = compiled.node("client1").find("fs")
+    members = compiled.node("client1").find("fs")
     targets = [f"scratch-OST{index}" for index in range(4)]
-    assert [one.component for one in found][:6] == [*targets, "scratch", "scratch:posix-fpp-10k"]
-    assert found[4].target == {
+    assert [entry.component for entry in members][:6] == [
+        *targets,
+        "scratch",
+        "scratch:posix-fpp-10k",
+    ]
+    assert members[4].target == {
         "kind": "parallel",
         "file_system": "scratch",
         "test": "ost",
@@ -492,7 +505,7 @@ def test_the_first_client_measures_all_targets_at_once_for_everybody() -> None:
         "launcher": "srun",
         "work": "/mnt/scratch",
     }
-    assert not [one for one in compiled.expectations["oss2"] if one.layer == "fs"]
+    assert not [entry for entry in compiled.expectations["oss2"] if entry.layer == "fs"]
 
 
 def test_the_policy_names_the_clients_that_may_drop_caches() -> None:

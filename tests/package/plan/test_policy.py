@@ -1,4 +1,4 @@
-"""The policy: defaults, what overrides them, and what is refused."""
+"""Policy: defaults, overrides and refusals."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from plumbline.topology.strict import parse
 from tests.package.sites import DATA, site
 
 
-def layers(**said: Any) -> dict[str, Any]:
-    return {"schema": 1, "layers": said}
+def layers(**rules: Any) -> dict[str, Any]:
+    return {"schema": 1, "layers": rules}
 
 
 @pytest.mark.parametrize("raw", [None, {}, {"schema": 1}])
-def test_without_a_word_all_defaults_hold(raw: Any) -> None:
+def test_an_empty_policy_has_all_defaults(raw: Any) -> None:
     policy = load(raw)
     for layer in LAYERS:
         limits = limits_of(policy, layer, "g", "c")
@@ -38,7 +38,7 @@ def test_without_a_word_all_defaults_hold(raw: Any) -> None:
 
 
 @pytest.mark.parametrize("raw", [[], 0, False, ""])
-def test_what_is_no_mapping_is_not_taken_for_an_empty_one(raw: object) -> None:
+def test_an_empty_value_that_is_no_mapping_is_refused(raw: object) -> None:
     with pytest.raises(DocumentError, match="plumbline_policy: the document: must be a mapping"):
         load(raw)
 
@@ -116,18 +116,18 @@ def test_clients_are_written_as_ranges() -> None:
             load(layers(fs={"clients": ["io10", wrong], "work": "/scratch/probe"}))
 
 
-def test_a_goal_is_of_a_group_and_may_differ_between_directions() -> None:
+def test_a_goal_belongs_to_a_group_and_may_differ_between_directions() -> None:
     groups = {
         "scratch": {"goal": "50 GB/s"},
         "home": {"goal": {"write": "4 GB/s", "read": "6 GB/s"}},
         "old": {"goal": {"read": "1 GB/s"}},
     }
     policy = load(layers(ost={"groups": groups}))
-    found = {
+    goals = {
         group: [goal_of(policy, "ost", group, way) for way in ("write", "read", "")]
         for group in (*groups, "other")
     }
-    assert found == {
+    assert goals == {
         "scratch": [50e9, 50e9, None],
         "home": [4e9, 6e9, None],
         "old": [None, 1e9, None],
@@ -136,7 +136,7 @@ def test_a_goal_is_of_a_group_and_may_differ_between_directions() -> None:
     assert goal_of(policy, "fs", "scratch", "read") is None
 
 
-def test_the_most_particular_word_wins_and_leaves_the_rest() -> None:
+def test_the_most_specific_setting_wins_and_keeps_the_others() -> None:
     policy = load(
         {
             "limits": {"warning": "70:", "min_runs": 9},
@@ -186,18 +186,18 @@ def test_a_policy_that_is_impossible_or_does_not_fit_the_site_is_refused(
         ("24 h", "*-*-* 00:00:00 UTC"),
     ],
 )
-def test_slots_begin_with_the_epochs_own(slot: str, calendar: str) -> None:
+def test_slots_begin_at_the_epoch(slot: str, calendar: str) -> None:
     assert parse(Slots, {"slot": slot}, "slots").calendar() == calendar
 
 
-def test_a_result_is_stale_half_a_period_late_unless_said() -> None:
+def test_a_result_is_stale_half_a_period_late_by_default() -> None:
     assert parse(Timer, {}, "timer").stale_after_s() == 129600
     weekly = {"calendar": "Sun 02:00", "every": "7 d"}
     assert parse(Timer, weekly, "timer").stale_after_s() == 907200
     assert parse(Timer, {**weekly, "stale_after": "8 d"}, "timer").stale_after_s() == 691200
 
 
-def test_all_targets_at_once_are_driven_by_nobody_and_by_one_test_a_night_unless_told() -> None:
+def test_by_default_no_client_drives_all_targets_and_one_test_runs_a_night() -> None:
     layer = load({}).layers.fs
     assert (layer.clients, layer.launcher, layer.work) == ([], "mpirun", "")
     assert (layer.tests, layer.period_s()) == (list(TESTS), 7 * DAY_S)
@@ -205,7 +205,7 @@ def test_all_targets_at_once_are_driven_by_nobody_and_by_one_test_a_night_unless
     assert (longer.calendar, longer.limit) == ("*-*-* 04:06", 7200)
 
 
-def test_ranks_have_the_terms_of_their_test_unless_told() -> None:
+def test_ranks_have_the_terms_of_their_test_by_default() -> None:
     def spec(**fs: Any) -> ProbeSpec:
         return spec_of(load(layers(fs=fs)), "fs", "scratch", "scratch")
 

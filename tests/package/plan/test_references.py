@@ -1,4 +1,4 @@
-"""Each operation gets its ceiling in its own direction, and the baseline that it has."""
+"""References: the ceiling of each operation in its direction, and its baseline."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def expectations(
     assigned = assignments(topology, load({}))
     ceilings = find_ceilings(topology, assigned)
     return {
-        f"{one.layer} {one.component}": expectation(topology, one, ceilings, accepted or {}, {})
-        for one in assigned
+        f"{item.layer} {item.component}": expectation(topology, item, ceilings, accepted or {}, {})
+        for item in assigned
     }
 
 
@@ -37,7 +37,7 @@ def bare(ceiling: Optional[Ceiling]) -> Optional[Ceiling]:
     return ceiling and ceiling._replace(kinds=())
 
 
-def test_the_servers_do_not_run_together() -> None:
+def test_devices_of_different_servers_do_not_run_together() -> None:
     document = site()
     document["parts"].append({"name": "jbod", "kind": "enclosure", "rate": "150 MB/s"})
     document["parts"][-1]["feeds"] = ["oss1", "oss2"]
@@ -48,7 +48,7 @@ def test_the_servers_do_not_run_together() -> None:
     )
 
 
-def test_a_server_sends_what_storage_reads_and_a_client_what_it_writes() -> None:
+def test_servers_send_at_their_read_rate_and_clients_at_their_write_rate() -> None:
     document = site()
     nic = part(document, "oss[1-2]-nic")
     nic.pop("link"), nic.pop("encoding")
@@ -56,12 +56,12 @@ def test_a_server_sends_what_storage_reads_and_a_client_what_it_writes() -> None
     client = part(document, "client1")
     client.pop("rate")
     client.update(address="10.0.0.9", read="50 MB/s", write="40 MB/s")
-    found = expectations(document)
-    assert ceilings(found["net oss1"]) == {
+    by_name = expectations(document)
+    assert ceilings(by_name["net oss1"]) == {
         "send/single": Ceiling(90e6, ("oss1-nic",)),
         "receive/single": Ceiling(70e6, ("oss1-nic",)),
     }
-    assert ceilings(found["net client1"]) == {
+    assert ceilings(by_name["net client1"]) == {
         "send/single": Ceiling(40e6, ("client1",)),
         "receive/single": Ceiling(50e6, ("client1",)),
     }
@@ -84,14 +84,14 @@ def test_a_network_without_rates_is_refused() -> None:
         expectations(document)
 
 
-def test_a_baseline_goes_with_its_operation_whatever_it_was_taken_on() -> None:
-    """The judge compares the conditions and says which of them changed."""
+def test_a_baseline_is_given_to_its_operation_at_any_terms() -> None:
+    """The judge compares the conditions and names the changes."""
     terms = expectations(site())["ost scratch-OST0"].spec.hash()
     baseline = Baseline(75e6, 0.01, 12, "2026-11-01", "2026-11-20", terms, {}, "ada", "new")
     key = Key("ost", "scratch-OST0", "read", "single")
-    found = expectations(site(), {key: baseline})["ost scratch-OST0"].references
-    assert found["read/single"].baseline == baseline
-    assert found["write/single"].baseline is None
-    other = baseline._replace(spec_hash="other")
-    found = expectations(site(), {key: other})["ost scratch-OST0"].references
-    assert found["read/single"].baseline == other
+    references = expectations(site(), {key: baseline})["ost scratch-OST0"].references
+    assert references["read/single"].baseline == baseline
+    assert references["write/single"].baseline is None
+    changed = baseline._replace(spec_hash="other")
+    references = expectations(site(), {key: changed})["ost scratch-OST0"].references
+    assert references["read/single"].baseline == changed

@@ -1,4 +1,4 @@
-"""Schedules: defaults apart from one another, calendars of systemd."""
+"""Schedules: non-overlapping defaults, and calendars of systemd."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ from tests.package.recorded import data
 
 HOUR_S = 3600
 STOP_S = 30
-"""Of the units: until what is stopped has ended."""
+"""Time that a stopped unit has to end."""
 
 Span = tuple[float, float]
 
 
 def hours(layer: str, timer: Timer) -> list[Span]:
-    """Return when a layer may be measuring, in seconds since Monday, in a week."""
-    found = re.fullmatch(r"(Sun )?\*-\*-\* (\d\d):(\d\d)", timer.calendar)
-    assert found, f"{layer}: {timer.calendar} is not understood by this test"
-    days = [6] if found.group(1) else range(7)
+    """Return the times in a week when a layer may be measuring, in seconds since Monday."""
+    match = re.fullmatch(r"(Sun )?\*-\*-\* (\d\d):(\d\d)", timer.calendar)
+    assert match, f"{layer}: {timer.calendar} is not understood by this test"
+    days = [6] if match.group(1) else range(7)
     lasts = timer.randomized_delay + timer.limit + STOP_S
-    starts = [(day * 24 + int(found.group(2))) * HOUR_S + int(found.group(3)) * 60 for day in days]
+    starts = [(day * 24 + int(match.group(2))) * HOUR_S + int(match.group(3)) * 60 for day in days]
     return [(start, start + lasts) for start in starts]
 
 
-def test_the_hours_of_the_layers_do_not_meet() -> None:
+def test_the_default_times_of_the_layers_do_not_overlap() -> None:
     layers = load({}).layers
     slots = layers.net.schedule
     assert slots.slot == HOUR_S
@@ -41,14 +41,14 @@ def test_the_hours_of_the_layers_do_not_meet() -> None:
     spans: dict[str, list[Span]] = {"net": [(start, end + STOP_S) for start, end in windows]}
     for layer in ("ost", "raw", "fs"):
         spans[layer] = hours(layer, getattr(layers, layer).schedule)
-    for one, other in combinations(spans, 2):
-        meet = [
+    for layer_a, layer_b in combinations(spans, 2):
+        overlaps = [
             (first, second)
-            for first in spans[one]
-            for second in spans[other]
+            for first in spans[layer_a]
+            for second in spans[layer_b]
             if first[0] < second[1] and second[0] < first[1]
         ]
-        assert meet == [], f"{one} and {other}"
+        assert overlaps == [], f"{layer_a} and {layer_b}"
 
 
 def schedule(calendar: str, every: str, **more: str) -> Timer:
@@ -73,7 +73,7 @@ def test_a_layer_may_be_measured_once_in_ten_days() -> None:
         ("*-*-* 01,13:06", "12 h", {}),
     ],
 )
-def test_a_calendar_that_is_as_often_as_said_or_is_not_understood_is_taken(
+def test_a_calendar_that_fits_its_period_or_cannot_be_checked_is_accepted(
     calendar: str, every: str, more: dict[str, str]
 ) -> None:
     assert schedule(calendar, every, **more).calendar == calendar
@@ -83,26 +83,26 @@ CALENDARS = yaml.safe_load(data("calendars.yml"))
 
 
 @pytest.mark.parametrize(("text", "shortest", "longest"), CALENDARS["comes"])
-def test_it_is_known_how_far_apart_the_times_of_a_calendar_are(
+def test_the_gaps_between_the_times_of_a_calendar_are_computed(
     text: str, shortest: float, longest: float
 ) -> None:
     assert gaps(text) == pytest.approx((shortest * DAY_S, longest * DAY_S))
 
 
 @pytest.mark.parametrize(("text", "part"), CALENDARS["refused"])
-def test_what_systemd_does_not_understand_is_refused_with_the_part(text: str, part: str) -> None:
+def test_an_invalid_calendar_is_refused_with_the_invalid_part(text: str, part: str) -> None:
     with pytest.raises(ValueError, match="is not a calendar of systemd") as caught:
         gaps(text)
     assert f"does not understand {part};" in str(caught.value)
 
 
 @pytest.mark.parametrize("text", ["*-02-30 01:06", "2030-02-30 01:06", "Mon 2029-12-25"])
-def test_a_day_that_no_year_has_is_refused(text: str) -> None:
+def test_a_date_that_never_comes_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="never comes"):
         gaps(text)
 
 
-def test_of_a_calendar_that_ends_nothing_is_known() -> None:
+def test_a_calendar_that_ends_has_no_gaps() -> None:
     assert gaps("2099-01-01 02:06") == (None, None)
 
 
@@ -115,12 +115,12 @@ def test_systemd_understands_the_calendar_of_slots(slot: str) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="this machine has no systemd")
-def test_systemd_understands_the_same() -> None:
-    understood = [text for text, *_ in CALENDARS["comes"] if not _by_systemd(text)]
-    refused = [text for text, _ in CALENDARS["refused"] if _by_systemd(text)]
-    assert (understood, refused) == ([], [])
+def test_systemd_accepts_and_refuses_the_same_calendars() -> None:
+    wrongly_refused = [text for text, *_ in CALENDARS["comes"] if not _by_systemd(text)]
+    wrongly_accepted = [text for text, _ in CALENDARS["refused"] if _by_systemd(text)]
+    assert (wrongly_refused, wrongly_accepted) == ([], [])
 
 
 def _by_systemd(text: str) -> bool:
-    found = subprocess.run(["systemd-analyze", "calendar", text], check=False, capture_output=True)
-    return found.returncode == 0
+    done = subprocess.run(["systemd-analyze", "calendar", text], check=False, capture_output=True)
+    return done.returncode == 0

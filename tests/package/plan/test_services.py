@@ -1,4 +1,4 @@
-"""Nagios asks once for each component, group and shared part; one alarm a fault."""
+"""Nagios services: one for each component, group and shared part, one alarm per fault."""
 
 from __future__ import annotations
 
@@ -20,29 +20,33 @@ from tests.package.sites import part, parts, site
 
 def of_site(document: dict[str, Any], **layers: Any) -> dict[str, Service]:
     policy = load({"layers": layers})
-    return {one.description: one for one in services(assignments(build(document), policy))}
+    return {
+        service.description: service for service in services(assignments(build(document), policy))
+    }
 
 
 @pytest.mark.parametrize(
     "case", yaml.safe_load(data("services.yml")), ids=lambda case: case["service"]["description"]
 )
-def test_a_service_hangs_on_the_host_that_is_judged_and_asks_the_node_that_measures(
+def test_a_service_belongs_to_the_judged_host_and_runs_on_the_measuring_node(
     case: dict[str, Any],
 ) -> None:
     service = read(Service, case["service"])
     assert of_site(site(), **case["layers"])[service.description] == service
 
 
-def test_targets_of_several_clients_are_a_group_of_each() -> None:
+def test_targets_of_several_clients_are_a_group_for_each_client() -> None:
     document = site()
     document["parts"][-1]["name"] = "client[1-2]"
     document["file_systems"][0]["client"] = "client[1-2]"
-    found = services(assignments(build(document), load({})))
-    groups = [one.node for one in found if one.description == "OST group scratch"]
+    all_services = services(assignments(build(document), load({})))
+    groups = [
+        service.node for service in all_services if service.description == "OST group scratch"
+    ]
     assert groups == ["client1", "client2"]
 
 
-def test_one_member_is_no_group() -> None:
+def test_a_single_member_is_no_group() -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]")["name"] = "oss[1-2]-disk1"
     targets = {"name": "scratch-OST0", "part": "oss1-disk1", "subvolume": "s-client-0"}
@@ -53,19 +57,21 @@ def test_one_member_is_no_group() -> None:
 def test_a_retired_target_has_no_service() -> None:
     document = site()
     document["file_systems"][0]["retired"] = "scratch-OST[0-2]"
-    found = [name for name in of_site(document) if name.startswith("OST")]
-    assert found == ["OST scratch-OST3 write read"]
+    names = [name for name in of_site(document) if name.startswith("OST")]
+    assert names == ["OST scratch-OST3 write read"]
 
 
-def test_commands_have_safe_characters_only() -> None:
+def test_commands_have_only_safe_characters() -> None:
     document = site()
     targets = document["file_systems"][0]["targets"][0]
     targets["name"] = "tank@pool:x[0-3]"
-    commands = [one.command for one in of_site(document).values() if one.component[:4] == "tank"]
+    commands = [
+        service.command for service in of_site(document).values() if service.component[:4] == "tank"
+    ]
     assert commands[0] == "plumbline_ost_tank_pool_x0"
 
 
-def test_two_services_with_one_command_are_refused() -> None:
+def test_two_services_with_the_same_command_are_refused() -> None:
     document = site()
     document["file_systems"][0]["targets"] = [
         {"name": "a:b", "part": "oss1-disk1", "subvolume": "s-client-0"},
@@ -75,42 +81,44 @@ def test_two_services_with_one_command_are_refused() -> None:
         of_site(document)
 
 
-def test_all_targets_at_once_have_one_service_on_the_host_that_launches() -> None:
+def test_all_targets_at_once_have_one_service_on_the_launching_host() -> None:
     found = of_site(site(), fs={"clients": ["client1"]})
     assert len(found) == len(of_site(site())) + 1
 
 
 @pytest.mark.parametrize("behind", [["OST"], [None], "0", 0])
-def test_what_is_no_place_of_a_service_is_refused(behind: Any) -> None:
+def test_an_invalid_index_of_a_service_is_refused(behind: Any) -> None:
     raw = write(of_site(site())["RAW oss1-disk1 read"])
     with pytest.raises((TypeError, AttributeError)):
         read(Service, {**raw, "behind": behind})
 
 
 def behind(document: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the service of each component of a site is behind, by their components."""
-    found = _behind(document)
-    return {name: bearers for name, bearers in found.items() if not name.startswith("group")}
+    """Return the components that bear the alarm of each component of a site."""
+    by_name = _behind(document)
+    return {name: bearers for name, bearers in by_name.items() if not name.startswith("group")}
 
 
 def groups_behind(document: dict[str, Any]) -> dict[str, list[str]]:
-    """Return what the service of each group of a site is behind."""
+    """Return the groups that bear the alarm of each group of a site."""
     return {
         name: bearers for name, bearers in _behind(document).items() if name.startswith("group")
     }
 
 
 def _behind(document: dict[str, Any]) -> dict[str, list[str]]:
-    found = services(assignments(build(document), load({})))
-    names = [one.component or f"group {one.layer} {one.group}" for one in found]
+    all_services = services(assignments(build(document), load({})))
+    names = [
+        service.component or f"group {service.layer} {service.group}" for service in all_services
+    ]
     return {
-        name: [names[place] for place in one.behind]
-        for name, one in zip(names, found)
-        if one.behind
+        name: [names[place] for place in service.behind]
+        for name, service in zip(names, all_services)
+        if service.behind
     }
 
 
-def test_a_device_whose_target_is_retired_speaks_for_itself() -> None:
+def test_a_device_with_a_retired_target_alarms_itself() -> None:
     document = site()
     document["file_systems"][0]["retired"] = ["scratch-OST0"]
     assert "oss1-disk1" not in behind(document)
@@ -132,7 +140,7 @@ def test_each_device_of_an_array_is_behind_all_targets_on_the_array() -> None:
     assert behind(document) == {name: ["OST0", "OST1"] for name in ("oss1-disk1", "oss1-disk2")}
 
 
-def test_a_target_that_lies_on_a_host_bears_the_alarm_of_no_device() -> None:
+def test_a_target_on_a_host_bears_the_alarm_of_no_device() -> None:
     document = site()
     targets = document["file_systems"][0]["targets"][0]
     targets.update(name="OST[0-1]", part="oss[1-2]", subvolume="scratch-client-[0-1]")
@@ -148,7 +156,7 @@ def test_devices_without_a_target_alarm_as_a_group() -> None:
 PLAIN = {"kind": "server", "rate": "1 GB/s"}
 
 
-def test_the_site_has_a_name_that_no_host_has() -> None:
+def test_the_site_host_has_a_unique_name() -> None:
     document = site()
     document["site"] = "oss1"
     assert site_host(build(document)) == "oss1-site"
@@ -162,7 +170,7 @@ def test_the_site_has_a_name_that_no_host_has() -> None:
         ({"a": ["router", "net"], "router": "net"}, {}),
     ],
 )
-def test_the_parent_of_a_host_is_the_host_that_all_its_ways_cross(
+def test_the_parent_of_a_host_is_the_host_on_all_its_routes(
     feeds: dict[str, Any], expected: dict[str, list[str]]
 ) -> None:
     hosts = [{"name": name, **PLAIN, "feeds": feeds[name]} for name in feeds]

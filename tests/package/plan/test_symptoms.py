@@ -1,4 +1,4 @@
-"""Symptoms have a service for each host and kind that the policy asks for, and one for the look."""
+"""Symptoms services: one for each host and kind of the policy, and one for the look."""
 
 from __future__ import annotations
 
@@ -13,23 +13,27 @@ from plumbline.topology.graph import Topology, build
 from tests.package.sites import paper, site
 
 
-def told(policy: dict[str, Any], topology: Optional[Topology] = None) -> dict[str, Service]:
+def symptom_services(
+    policy: dict[str, Any], topology: Optional[Topology] = None
+) -> dict[str, Service]:
     plan = compile_plan(topology or build(site()), load({"symptoms": policy}), {})
-    return {one.description: one for one in plan.services if one.layer == "symptoms"}
+    return {
+        service.description: service for service in plan.services if service.layer == "symptoms"
+    }
 
 
-def test_nobody_who_did_not_ask_has_any() -> None:
-    assert told({}) == {}
+def test_symptoms_have_no_services_by_default() -> None:
+    assert symptom_services({}) == {}
 
 
-def test_each_host_and_kind_has_a_service_and_the_look_one() -> None:
-    found = told({"kinds": ["disks", "links"]})
-    assert list(found) == [
+def test_each_host_and_kind_has_a_service_and_so_does_the_look() -> None:
+    by_name = symptom_services({"kinds": ["disks", "links"]})
+    assert list(by_name) == [
         f"{name}"
         for host in ("oss1", "oss2", "client1")
         for name in (f"NODE {host} symptoms", f"SYMPTOMS {host} disks", f"SYMPTOMS {host} links")
     ]
-    assert found["SYMPTOMS oss2 disks"] == Service(
+    assert by_name["SYMPTOMS oss2 disks"] == Service(
         host="oss2",
         node="oss2",
         description="SYMPTOMS oss2 disks",
@@ -42,17 +46,17 @@ def test_each_host_and_kind_has_a_service_and_the_look_one() -> None:
         freshness_s=3600,
         anchor="symptoms-oss2_disks-e4e137e3",
     )
-    looks = found["NODE oss2 symptoms"]
+    looks = by_name["NODE oss2 symptoms"]
     assert looks.arguments == ("--node", "oss2", "--stale-after", "3600", "-v")
     assert (looks.command, looks.component) == ("plumbline_symptoms_looks", "oss2")
-    assert [one.description for one in found.values() if one.misses] == [
+    assert [service.description for service in by_name.values() if service.misses] == [
         f"NODE {host} symptoms" for host in ("oss1", "oss2", "client1")
     ]
 
 
-def test_hosts_differ() -> None:
+def test_hosts_may_have_different_kinds() -> None:
     policy = {"kinds": ["disks"], "hosts": {"client1": ["kernel"], "oss[1-1]": []}}
-    assert list(told(policy)) == [
+    assert list(symptom_services(policy)) == [
         "NODE oss2 symptoms",
         "SYMPTOMS oss2 disks",
         "NODE client1 symptoms",
@@ -60,30 +64,33 @@ def test_hosts_differ() -> None:
     ]
 
 
-def test_a_site_without_lustre_has_no_service_of_it() -> None:
-    asked = {"kinds": ["lustre"]}
-    assert told(asked) == {}
-    kinds = {one.component.partition(" ")[2] for one in told(asked, paper("edison")).values()}
+def test_a_site_without_lustre_has_no_lustre_service() -> None:
+    policy = {"kinds": ["lustre"]}
+    assert symptom_services(policy) == {}
+    kinds = {
+        service.component.partition(" ")[2]
+        for service in symptom_services(policy, paper("edison")).values()
+    }
     assert kinds == {"", "lustre"}
 
 
-def test_the_age_that_is_too_old_is_the_policys() -> None:
-    (_, one) = told({"hosts": {"oss1": ["disks"]}, "stale_after": "6 h"}).values()
-    assert one.freshness_s == 21600
-    assert "21600" in one.arguments
+def test_the_maximum_age_is_that_of_the_policy() -> None:
+    (_, service) = symptom_services({"hosts": {"oss1": ["disks"]}, "stale_after": "6 h"}).values()
+    assert service.freshness_s == 21600
+    assert "21600" in service.arguments
 
 
-def test_no_service_of_symptoms_bears_or_hides_another_alarm() -> None:
+def test_services_of_symptoms_neither_bear_nor_hide_other_alarms() -> None:
     with_them = compile_plan(build(site()), load({"symptoms": {"kinds": ["disks"]}}), {})
     without = compile_plan(build(site()), load({}), {})
     count = len(without.services)
     assert with_them.services[:count] == without.services
     assert with_them.paths == without.paths
-    assert not any(one.behind for one in with_them.services[count:])
-    assert all(place < count for one in with_them.paths for place in one.members)
+    assert not any(item.behind for item in with_them.services[count:])
+    assert all(place < count for item in with_them.paths for place in item.members)
 
 
-def test_icinga_notifies_of_an_unknown_look_and_of_no_unknown_kind() -> None:
+def test_icinga_notifies_of_an_unknown_look_only() -> None:
     plan = compile_plan(build(site()), load({"symptoms": {"hosts": {"oss1": ["disks"]}}}), {})
     options = read_options({})
     text = icinga_objects(monitored(plan.to_json(), options), options)["plumbline.conf"]
@@ -93,11 +100,11 @@ def test_icinga_notifies_of_an_unknown_look_and_of_no_unknown_kind() -> None:
         assert '"plumbline-symptoms"' in block
 
 
-def test_the_plan_says_when_nodes_look() -> None:
+def test_the_plan_has_the_calendar_of_the_look() -> None:
     def looks(policy: dict[str, Any]) -> str:
         plan = compile_plan(build(site()), load({"symptoms": policy}), {})
-        found: str = plan.to_json()["symptoms"]["calendar"]
-        return found
+        calendar: str = plan.to_json()["symptoms"]["calendar"]
+        return calendar
 
     assert looks({}) == "*:0/10"
     assert looks({"every": "30 min"}) == "*:0/30"
