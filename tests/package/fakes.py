@@ -1,4 +1,4 @@
-"""A command runner at the edge that answers what a test has told it, and remembers the calls."""
+"""A fake command runner with the answers of a test, which remembers its calls."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from plumbline.model.command import Completed, Within
 from plumbline.model.errors import SkipTarget
 
 Deed = Callable[[tuple[str, ...]], Completed]
-"""What a command does when it is called; it may raise what a runner raises."""
+"""A function run for a command; it may raise the errors of a runner."""
 
 
 def answer(stdout: str = "", stderr: str = "", exit_code: int = 0) -> Completed:
-    """Return the end of a command that ended by itself."""
+    """Return the result of a completed command."""
     return Completed((), exit_code, stdout, stderr, seconds=0.1)
 
 
 def file_status(size: int, blocks: int, device: int = 59, inode: int = 7) -> str:
-    """Return what stat says of a probe file and of the two folders above it."""
+    """Return the output of stat for a probe file and the two folders above it."""
     return (
         f"4096 8 512 {device} 1 ..\n4096 8 512 {device} 2 .\n"
         f"{size} {blocks} 512 {device} {inode} probe.dat\n"
@@ -29,15 +29,15 @@ NO_FILE = answer(
     "stat: cannot statx 'probe.dat': No such file or directory\n",
     1,
 )
-"""What it says where the folders alone are there."""
+"""Output of stat if only the folders exist."""
 
 
 REMOVED = "rm -f -- probe.dat trial trial-1 trial-2 trial-3 trial-4 trial-5"
-"""The call that removes a probe file and whatever a killed run left beside it."""
+"""The call that removes a probe file and the leftovers of a killed run."""
 
 
 def unsafe(reason: str) -> Deed:
-    """Return what a runner does where a folder or file is refused: the command is not run."""
+    """Return the action for a refused folder or file: the command is not run."""
 
     def refuse(_argv: tuple[str, ...]) -> Completed:
         raise SkipTarget(reason)
@@ -46,16 +46,16 @@ def unsafe(reason: str) -> Deed:
 
 
 HANGING = Completed((), None, "", "", seconds=10.0, timed_out=True, hung=True)
-"""The end of a command that is stuck in the kernel."""
+"""The result of a command that is stuck in the kernel."""
 
 Answer = Union[str, Completed, Deed, Sequence[Completed]]
 
 
 class FakeRunner:
-    """Answers a command by the longest known start of its words; the last of several answers stays.
+    """Answers a command by the longest matching prefix; the last of several answers repeats.
 
-    A command that no test has foreseen is an error of the test.  ``places`` are the folders that
-    the calls were to work in, None for none.
+    A command without an answer fails the test.  ``places`` are the working folders of
+    the calls, None for none.
     """
 
     def __init__(self, answers: Mapping[str, Answer]) -> None:
@@ -73,21 +73,21 @@ class FakeRunner:
         words = " ".join(argv)
         self.calls.append(words)
         self.places.append(within)
-        known = [start for start in self._answers if words.startswith(start)]
-        assert known, f"no answer for: {words}"
-        left = self._answers[max(known, key=len)]
-        found = left.pop(0) if len(left) > 1 else left[0]
-        completed = found if isinstance(found, Completed) else found(tuple(argv))
+        prefixes = [start for start in self._answers if words.startswith(start)]
+        assert prefixes, f"no answer for: {words}"
+        answers = self._answers[max(prefixes, key=len)]
+        reply = answers.pop(0) if len(answers) > 1 else answers[0]
+        completed = reply if isinstance(reply, Completed) else reply(tuple(argv))
         return completed._replace(argv=tuple(argv))
 
     def called(self, start: str) -> list[str]:
-        """Return the calls that began so."""
-        return [words for words in self.calls if words.startswith(start)]
+        """Return the calls with this prefix."""
+        return [call for call in self.calls if call.startswith(start)]
 
     def placed(self, start: str) -> list[Optional[Within]]:
-        """Return the folders of the calls that began so."""
+        """Return the folders of the calls with this prefix."""
         calls = zip(self.calls, self.places)
-        return [within for words, within in calls if words.startswith(start)]
+        return [within for call, within in calls if call.startswith(start)]
 
     @staticmethod
     def _many(

@@ -1,4 +1,4 @@
-"""What a judge is given in tests: one healthy OST or host, changed in what a test is about."""
+"""Inputs of the judge for tests: a healthy OST or host with the changes of a test."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 DAY_S = 86400.0
 NOW = 20_000 * DAY_S
-"""Midnight UTC, long after the records of tests began."""
+"""Midnight UTC, long after the first records of tests."""
 
 CEILING = Ceiling(250e6, ("oss2-disk1",), ("disk",))
 BASELINE = Baseline(202.1e6, 0.01, 12, "2026-11-01", "2026-11-20", "abc", {}, "ada", "new disks")
@@ -33,7 +33,7 @@ REFERENCE = Reference(CEILING, BASELINE)
 
 
 def expectation(**changes: Any) -> Expectation:
-    """Return what is expected of scratch-OST0003, write and read."""
+    """Return the expectation of scratch-OST0003, write and read."""
     values: dict[str, Any] = {
         "layer": "ost",
         "component": "scratch-OST0003",
@@ -49,7 +49,7 @@ def expectation(**changes: Any) -> Expectation:
 
 
 def host_expectation(*partners: str, **changes: Any) -> Expectation:
-    """Return what is expected of the link of host oss3, sending alone."""
+    """Return the expectation of the link of host oss3, for sending only."""
     ceiling = Ceiling(118e6, ("oss3-link",), ("nic",))
     values: dict[str, Any] = {
         "layer": "net",
@@ -70,9 +70,9 @@ def series(
     earlier: Sequence[Sample] = (),
     **changes: Any,
 ) -> Series:
-    """Return a read of five minutes ago beside five peers; ``earlier`` are the samples before it.
+    """Return a read of five minutes ago with five peers; ``earlier`` are the samples before it.
 
-    Without a rate it failed, unless ``changes`` say otherwise.
+    Without a rate it has failed by default.
     """
     failure = {"outcome": Outcome.FAILED, "reason": "fio: no", "repeats": ()}
     values: dict[str, Any] = {
@@ -93,13 +93,13 @@ def series(
 
 
 def sent(partner: str, rate: Optional[float], **changes: Any) -> Series:
-    """Return what oss3 sent to a partner one hour ago."""
+    """Return a send test from oss3 to a partner five minutes ago."""
     values = {"layer": "net", "component": "oss3", "operation": Operation.SEND, "partner": partner}
     return series(rate, None, **{**values, **changes})
 
 
 def evidence(**changes: Any) -> Evidence:
-    """Return that reads have been at 40 % of the baseline over three runs: an alarm."""
+    """Return an alarm: reads at 40 % of the baseline over three runs."""
     values: dict[str, Any] = {
         "odds": 11.0,
         "needed": 9.0,
@@ -114,45 +114,47 @@ def evidence(**changes: Any) -> Evidence:
 
 
 def snapshot(
-    *every: Series,
+    *all_series: Series,
     running: Sequence[Running] = (),
     now: float = NOW,
     known: Mapping[Subject, Evidence] = MappingProxyType({}),
 ) -> Snapshot:
-    """Return the snapshot that holds these series, and what is known of them together."""
-    kept: dict[str, Any] = {}
-    for one in every:
-        layer, component = one.latest.layer, one.latest.component
-        said = known.get((layer, component, False))
-        place = kept.setdefault(
-            f"{layer}/{component}", {"evidence": said and said._asdict(), "operations": []}
+    """Return a snapshot with these series, and the evidence of subjects."""
+    documents: dict[str, Any] = {}
+    for item in all_series:
+        layer, component = item.latest.layer, item.latest.component
+        own = known.get((layer, component, False))
+        document = documents.setdefault(
+            f"{layer}/{component}", {"evidence": own and own._asdict(), "operations": []}
         )
-        place["operations"].append({"latest": one.latest.to_json(), "samples": list(one.samples)})
+        document["operations"].append(
+            {"latest": item.latest.to_json(), "samples": list(item.samples)}
+        )
     groups = {
-        f"{layer}/{name}": one._asdict()
-        for (layer, name, is_group), one in known.items()
+        f"{layer}/{name}": item._asdict()
+        for (layer, name, is_group), item in known.items()
         if is_group
     }
-    return Snapshot("client1", now, tuple(running), groups, json.loads(json.dumps(kept)))
+    return Snapshot("client1", now, tuple(running), groups, json.loads(json.dumps(documents)))
 
 
 class NodeMemory(NamedTuple):
-    """What a node remembers, and since when its versions are those of today."""
+    """The memory of a node, and the moment of its last change of versions."""
 
-    taken: Snapshot
+    snapshot: Snapshot
     changed: Optional[float] = None
 
     @property
     def running(self) -> tuple[Running, ...]:
-        """Return what has begun and not ended."""
-        return self.taken.running
+        """Return the unfinished runs."""
+        return self.snapshot.running
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
-        """Return every series of a component."""
-        return self.taken.of(layer, component)
+        """Return all series of a component."""
+        return self.snapshot.of(layer, component)
 
     def changed_at(self, latest: Record) -> Optional[float]:
-        """Return since when the series of a record has its versions, None if always."""
+        """Return when the versions of a record's series changed, None if never."""
         return self.changed if latest.versions else None
 
 
@@ -165,8 +167,8 @@ def judge(
     return decide(expectation, rulings, running, now)._replace(evidence=lines)
 
 
-class Given(NamedTuple):
-    """The series and runs of one component, and what is known of it."""
+class ComponentMemory(NamedTuple):
+    """Series, unfinished runs and evidence of one component."""
 
     series: Sequence[Series]
     running: tuple[Running, ...]
@@ -177,7 +179,7 @@ class Given(NamedTuple):
         return tuple(self.series)
 
     def evidence(self, _subject: Subject) -> Optional[Evidence]:
-        """Return what is known."""
+        """Return the evidence."""
         return self.known
 
 
@@ -188,23 +190,23 @@ def judge_service(
     now: float,
     known: Optional[Evidence],
 ) -> Verdict:
-    """Return the verdict on a component by what its last runs say together."""
-    given = Given(series, tuple(running), known)
-    return Judging(given, given, now).component(expectation)
+    """Return the verdict on a component by the evidence of its runs."""
+    memory = ComponentMemory(series, tuple(running), known)
+    return Judging(memory, memory, now).component(expectation)
 
 
 def judge_group(
     members: Sequence[Expectation], memory: Memory, now: float, known: EvidenceSource
 ) -> Verdict:
-    """Return the verdict on a group by what its last runs say together."""
+    """Return the verdict on a group by the evidence of its runs."""
     return Judging(memory, known, now).group(members)
 
 
-def write(folder: Path, entries: Sequence[Expectation], taken: Snapshot) -> list[str]:
+def write(folder: Path, entries: Sequence[Expectation], snapshot_: Snapshot) -> list[str]:
     """Write both documents of a node; return the arguments that name them."""
     documents: dict[str, Union[Expectations, Snapshot]] = {
-        "expectations": Expectations("client1", "lab", tuple(each.to_json() for each in entries)),
-        "snapshot": taken,
+        "expectations": Expectations("client1", "lab", tuple(entry.to_json() for entry in entries)),
+        "snapshot": snapshot_,
     }
     arguments = []
     for name, content in documents.items():
@@ -214,9 +216,9 @@ def write(folder: Path, entries: Sequence[Expectation], taken: Snapshot) -> list
     return arguments
 
 
-def published(folder: Path, entries: Sequence[Expectation], taken: Snapshot) -> list[str]:
-    """Write what a check reads of a node; return the arguments that name it."""
-    write(folder, entries, taken)
+def published(folder: Path, entries: Sequence[Expectation], snapshot_: Snapshot) -> list[str]:
+    """Write the documents that a check reads on a node; return the arguments that name them."""
+    write(folder, entries, snapshot_)
     verdicts, expectations = folder / "verdicts", str(folder / "expectations.json")
-    Verdicts(expectations, verdicts)(taken)
+    Verdicts(expectations, verdicts)(snapshot_)
     return ["--expectations", expectations, "--verdicts", str(verdicts)]

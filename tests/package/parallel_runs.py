@@ -1,4 +1,4 @@
-"""A parallel run of tests: four targets of one file system, driven at once."""
+"""Parallel runs for tests: four targets of one file system at once."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.package.judgements import BASELINE, DAY_S, NOW, expectation, series
 from tests.package.records import NIGHTS
 
 SPEC = ProbeSpec("mpi", 1 << 30, 60.0, pattern="ost, fixed data, 4 ranks on 4 targets, 1 clients")
-KNOWN = BASELINE._replace(spec_hash=SPEC.hash())
+ACCEPTED = BASELINE._replace(spec_hash=SPEC.hash())
 CEILING = Ceiling(900e6, ("client1-nic",), ("nic",))
 OPERATIONS = (Operation.WRITE, Operation.READ)
 
@@ -22,16 +22,18 @@ OPERATIONS = (Operation.WRITE, Operation.READ)
 def expected(*, baseline: bool = True, even: Optional[float] = None) -> list[Expectation]:
     """Return four targets of 202.1 MB/s and the whole, with or without baselines."""
 
-    def one(name: str, group: str, factor: int, ceiling: Ceiling, **changes: Any) -> Expectation:
-        known = KNOWN._replace(median=factor * KNOWN.median) if baseline else None
-        references = {f"{each.value}/together": Reference(ceiling, known) for each in OPERATIONS}
+    def entry(name: str, group: str, factor: int, ceiling: Ceiling, **changes: Any) -> Expectation:
+        baseline_ = ACCEPTED._replace(median=factor * ACCEPTED.median) if baseline else None
+        references = {
+            f"{operation.value}/together": Reference(ceiling, baseline_) for operation in OPERATIONS
+        }
         values = {"component": name, "group": group, "references": references, **changes}
         return expectation(layer="fs", spec=SPEC, **values)
 
     disk = Ceiling(250e6, ("disk",), ("disk",), even)
-    members = [one(f"OST{index}", "scratch", 1, disk) for index in range(4)]
+    members = [entry(f"OST{index}", "scratch", 1, disk) for index in range(4)]
     whole = {"target": {"kind": "parallel"}, "host": "client1"}
-    return [*members, one("scratch", "scratch as a whole", 4, CEILING, **whole)]
+    return [*members, entry("scratch", "scratch as a whole", 4, CEILING, **whole)]
 
 
 def ran(rates: Sequence[float], ended_at: float = NOW - 300, **changes: Any) -> list[Series]:
@@ -39,7 +41,7 @@ def ran(rates: Sequence[float], ended_at: float = NOW - 300, **changes: Any) -> 
 
     ``changes`` are of a component, or of the whole as ``scratch``.
     """
-    found = []
+    series_ = []
     for operation in OPERATIONS:
         common: dict[str, Any] = {
             "layer": "fs",
@@ -51,20 +53,20 @@ def ran(rates: Sequence[float], ended_at: float = NOW - 300, **changes: Any) -> 
             "finished_at": ended_at,
         }
         for index, rate in enumerate(rates):
-            others = median(r for other, r in enumerate(rates) if other != index)
+            peers_rate = median(r for peer, r in enumerate(rates) if peer != index)
             own = changes.get(f"OST{index}", {})
-            given = None if "outcome" in own else rate
-            found.append(series(given, others, component=f"OST{index}", **{**common, **own}))
+            rate_ = None if "outcome" in own else rate
+            series_.append(series(rate_, peers_rate, component=f"OST{index}", **{**common, **own}))
         whole: Mapping[str, Any] = changes.get("scratch", {})
         total = None if "outcome" in whole else len(rates) * min(rates)
-        found.append(series(total, None, component="scratch", **{**common, **whole}))
-    return found
+        series_.append(series(total, None, component="scratch", **{**common, **whole}))
+    return series_
 
 
 def nightly(rates: Sequence[float], ended_at: float) -> list[Record]:
-    """Return the records of such a run in each of some nights, the oldest first."""
+    """Return the records of such a run on each of some nights, the oldest first."""
     return [
-        one.latest._replace(id=f"{night}-{place}", run_id=f"night-{night}")
+        item.latest._replace(id=f"{night}-{place}", run_id=f"night-{night}")
         for night in range(NIGHTS)
-        for place, one in enumerate(ran(rates, ended_at - (NIGHTS - 1 - night) * DAY_S))
+        for place, item in enumerate(ran(rates, ended_at - (NIGHTS - 1 - night) * DAY_S))
     ]

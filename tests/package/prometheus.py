@@ -1,6 +1,6 @@
-"""A real Prometheus of the test's own, which holds one text and answers what it is asked.
+"""A real Prometheus of a test, which holds one text of metrics and answers queries.
 
-It is not let scrape, because it takes up its first target only after five seconds.
+The metrics are imported, as the first scrape begins only after five seconds.
 """
 
 from __future__ import annotations
@@ -30,18 +30,20 @@ class Answer(NamedTuple):
 
 
 class Prometheus(NamedTuple):
-    """Where one listens."""
+    """A running Prometheus, by its address."""
 
     address: str
 
     def ask(self, expression: str) -> list[Answer]:
-        """Return what promtool gets as the answer to an expression of PromQL."""
-        said = _promtool("query", "instant", "-o", "json", self.address, expression)
-        return [Answer(one["metric"], float(one["value"][1])) for one in json.loads(said)]
+        """Return the answer of promtool to a PromQL expression."""
+        output = _promtool("query", "instant", "-o", "json", self.address, expression)
+        return [
+            Answer(series["metric"], float(series["value"][1])) for series in json.loads(output)
+        ]
 
 
 def complaints(text: str) -> str:
-    """Return what promtool finds wrong with metrics; skip where promtool is missing."""
+    """Return the complaints of promtool about metrics; skip without promtool."""
     if PROMTOOL is None:
         pytest.skip("promtool is not installed")
     words = [PROMTOOL, "check", "metrics"]
@@ -53,9 +55,9 @@ def complaints(text: str) -> str:
 
 @contextmanager
 def holding(folder: Path, text: str) -> Iterator[Prometheus]:
-    """Run one that has just read ``text``, and end it whatever happens.
+    """Run a Prometheus with the metrics of ``text``, and stop it at the end.
 
-    A sample with labels and a time stamp, in seconds, was read at that moment.
+    A sample with labels and a time stamp, in seconds, has that time.
     """
     assert PROGRAM is not None
     (folder / "metrics.txt").write_text(_dated(text, time.time()), encoding="utf-8")
@@ -85,7 +87,7 @@ def holding(folder: Path, text: str) -> Iterator[Prometheus]:
 
 
 def _dated(text: str, now: float) -> str:
-    """Return the text with a time stamp for each sample, as blocks are made from it."""
+    """Return the text with a time stamp for each sample, as blocks need it."""
     lines = [
         line if line.startswith("#") or _HAS_TIME.search(line) else f"{line} {now:.3f}"
         for line in text.splitlines()
@@ -94,15 +96,15 @@ def _dated(text: str, now: float) -> str:
 
 
 def _address(process: subprocess.Popen[bytes], log: Path) -> str:
-    """Return where it listens as soon as it answers; fail with its log when it never does."""
+    """Return the address as soon as it listens; fail with the log if it never does."""
     end = time.monotonic() + _WAIT_S
     while True:
-        said = log.read_text(encoding="utf-8")
-        found = re.search(r'msg="Listening on" address=(\S+)', said)
-        if found and "ready to receive" in said:
-            return f"http://{found[1]}"
-        assert process.poll() is None, f"it ended: {said}"
-        assert time.monotonic() < end, f"not in {_WAIT_S} s: {said}"
+        output = log.read_text(encoding="utf-8")
+        match = re.search(r'msg="Listening on" address=(\S+)', output)
+        if match and "ready to receive" in output:
+            return f"http://{match[1]}"
+        assert process.poll() is None, f"it ended: {output}"
+        assert time.monotonic() < end, f"not in {_WAIT_S} s: {output}"
         time.sleep(0.05)
 
 

@@ -1,11 +1,11 @@
-"""What files of tests/data say: texts that were printed, and answers of commands.
+"""Texts and command answers from files of tests/data.
 
-A text is itself, or a file of tests/data (``data``), or another ``text``, of which are taken some
-``lines``, from the first up to the last, behind a line (``head``), with words replaced
-(``replace``; those behind ``after`` alone) or its last characters ``cut``; or a list of texts.
+A text is a string, or a file of tests/data (``data``), or another ``text``, optionally some
+``lines``, from the first up to the last, after a line (``head``), with words replaced
+(``replace``; only after the word ``after``) or its last characters ``cut``; or a list of texts.
 
 An answer is a text on standard output; ``stdout``, ``stderr`` and ``exit_code`` of a command that
-ended, or with ``timed_out`` was ended; ``hanging``; the reason why a folder is ``unsafe``; or
+ended, or was stopped (``timed_out``); ``hanging``; the reason why a folder is ``unsafe``; or
 ``turns``, one answer after the other.
 """
 

@@ -1,4 +1,4 @@
-"""Records that tests need: one sound measurement, changed in what a test is about."""
+"""Records for tests: a valid measurement with the changes of a test."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from plumbline.model.record import Operation, Outcome, Record, Scenario, Tool
 from plumbline.store.history import History
 
 NIGHTS = 8
-"""Runs that are enough for an alarm where much is lost."""
+"""Runs that are enough for an alarm at a large loss."""
 
 _DAY_S = 86400.0
 _NUMBERS = count(1)
@@ -41,13 +41,13 @@ def record(**changes: Any) -> Record:
 
 
 def failed(**changes: Any) -> Record:
-    """Return the record of a measurement that gave no rate."""
+    """Return the record of a measurement without a rate."""
     without = {"rate": None, "repeats": (), "profile": ()}
     return record(outcome=Outcome.FAILED, reason="fio said no", **{**without, **changes})
 
 
 def every_night(ended_at: float, nights: int = NIGHTS, **changes: Any) -> list[Record]:
-    """Return a record of each of some nights, the oldest first and the last ending at a moment."""
+    """Return a record a night, the oldest first, the last one ending at ``ended_at``."""
     return [
         record(
             run_id=f"{changes.get('host', 'client1')}-{ago}",
@@ -60,22 +60,22 @@ def every_night(ended_at: float, nights: int = NIGHTS, **changes: Any) -> list[R
 
 
 def night_after_night(records: Iterable[Record], nights: int = NIGHTS) -> list[Record]:
-    """Return what one night showed as what each of some nights did; the last one is as given."""
+    """Return the records of one night repeated on each of some nights; the last is as given."""
     return [
-        one._replace(
-            id=f"{one.id} {ago}",
-            run_id=f"{one.run_id} {ago}",
-            started_at=one.started_at - ago * _DAY_S,
-            finished_at=one.finished_at - ago * _DAY_S,
+        item._replace(
+            id=f"{item.id} {ago}",
+            run_id=f"{item.run_id} {ago}",
+            started_at=item.started_at - ago * _DAY_S,
+            finished_at=item.finished_at - ago * _DAY_S,
         )
-        for one in records
+        for item in records
         for ago in reversed(range(nights))
-        if ago == 0 or one.outcome is Outcome.OK
+        if ago == 0 or item.outcome is Outcome.OK
     ]
 
 
 def save(path: Path, records: Iterable[Record]) -> None:
-    """Keep records in a history, which may not be there yet."""
+    """Save records in a history, which may not exist yet."""
     with History(path) as history:
-        for kept in records:
-            history.save(kept)
+        for item in records:
+            history.save(item)

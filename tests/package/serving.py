@@ -1,4 +1,4 @@
-"""A server on loopback that answers what is posted to it."""
+"""A server on loopback that answers POST requests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Callable, Iterator
 
 @contextmanager
 def serving(answer: Callable[[BaseHTTPRequestHandler, str], None]) -> Iterator[str]:
-    """Answer each request, whose text is given, until the block ends; yield the address."""
+    """Answer requests with their text until the block ends; yield the address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:

@@ -1,4 +1,4 @@
-"""Sites to test with: small ones made here, the machines of the papers read from their files."""
+"""Sites for tests: small ones made here, and the machines of the papers."""
 
 from __future__ import annotations
 
@@ -60,25 +60,25 @@ _SITE: dict[str, Any] = {
 
 
 def site() -> dict[str, Any]:
-    """Return a document of two servers with two disks each, to be changed at will."""
+    """Return a new document of two servers with two disks each."""
     return copy.deepcopy(_SITE)
 
 
 def part(document: dict[str, Any], name: str) -> dict[str, Any]:
-    """Return the part of ``document`` that is written ``name``."""
-    found: dict[str, Any] = next(one for one in document["parts"] if one["name"] == name)
-    return found
+    """Return the part of ``document`` with the written name ``name``."""
+    entry: dict[str, Any] = next(part for part in document["parts"] if part["name"] == name)
+    return entry
 
 
 def parts(*entries: dict[str, Any], **document: Any) -> dict[str, Any]:
-    """Return a document of ``entries`` alone."""
+    """Return a document with only ``entries``."""
     return {"schema": 1, "site": "lab", "parts": list(entries), **document}
 
 
 def paper(name: str, zone: Zone = Zone.FASTEST, *, network: bool = False) -> Topology:
     """Return one of the machines of the papers: redstorm, edison, bgl or jaguar.
 
-    Only with its ``network`` it has addresses: bgl's 1248 hosts make 78,624 pairs.
+    It has addresses only with ``network``: bgl's 1248 hosts form 78,624 pairs.
     """
     text = (INVENTORIES / name / "group_vars" / "all" / "topology.yml").read_text(encoding="utf-8")
     document = yaml.safe_load(text)["plumbline_topology"]

@@ -1,4 +1,4 @@
-"""Folders of tests for users who are not the one that runs them."""
+"""Folders of tests for other users than the one that runs them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 
 def let_through(folder: Path) -> None:
-    """Let every user pass through the folders above, which pytest has made for one alone."""
+    """Let all users pass through the folders above, which pytest made private."""
     end = Path(tempfile.gettempdir()).resolve()
     for above in folder.resolve().parents:
         if above == end:

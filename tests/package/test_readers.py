@@ -1,6 +1,6 @@
-"""Whatever a reader is given, it ends in a value or in an error of plumbline's own.
+"""Readers give a value or an error of plumbline for any input.
 
-What has to hold for a million mutations and for inputs of 1 MB is run by tests.bench.mutations.
+A million mutations and inputs of 1 MB are in tests.bench.mutations.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from tests.mutations.registry import READERS, trouble
 from tests.project.repository import ROOT
 
 SOURCE = ROOT / "src" / "plumbline"
-FOUND = ROOT / "tests" / "data" / "mutations"
-"""A folder for each reader, with inputs that once broke it."""
+BROKE_ONCE = ROOT / "tests" / "data" / "mutations"
+"""A folder for each reader with inputs that once broke it."""
 
 NAMES = {"from_json", "unpack", "diskstats", "lustre_stats", "job_stats", "parse_fault"}
 NAMES |= {"expand", "look"}
 BEGINNINGS = ("parse", "read_", "load")
 CALLS = {"read_json", "loads", "raw_decode", "read_yaml", "whole", "real", "DictReader"}
-"""What makes a function a reader: its name, or a call that turns a text into a value."""
+"""A function is a reader by its name, or by a call that turns a text into a value."""
 
 NO_READERS = {
     "site/gather.py _line": "asks a process; the parts of its answer are fed",
@@ -55,10 +55,10 @@ NO_READERS = {
     "measure/targets/lustre.py _make_striped": "a value of the program itself",
     "topology/strict.py _percent": "makes a reader, which is fed",
 }
-"""By file, or by file and function, why there is no mutation."""
+"""Reason why there is no mutation, by file or by file and function."""
 
 ENDLESS_S = 20.0
-"""Of the processor, for inputs of 50 kB, which take milliseconds; what is quadratic takes more."""
+"""CPU time for inputs of 50 kB, which take milliseconds; quadratic readers take more."""
 
 
 def by_name() -> list[Any]:
@@ -74,25 +74,23 @@ def test_a_good_input_is_read(reader: Reader, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reader", by_name())
-def test_a_mutated_input_raises_nothing_but_errors_of_plumbline(
-    reader: Reader, tmp_path: Path
-) -> None:
+def test_a_mutated_input_raises_only_errors_of_plumbline(reader: Reader, tmp_path: Path) -> None:
     @settings(max_examples=20, derandomize=True, database=None)
     @given(st.integers(0, 1 << 32))
     def mutated(seed: int) -> None:
         chance = Random(f"{reader.name} {seed}")
         data = mutate(chance.choice(reader.samples), chance)
-        found = trouble(reader, data, tmp_path)
-        assert found is None, (data, found)
+        error = trouble(reader, data, tmp_path)
+        assert error is None, (data, error)
 
     mutated()
 
 
-@pytest.mark.parametrize("path", sorted(FOUND.glob("*/*")), ids=lambda path: path.name)
-def test_what_once_broke_a_reader_does_so_no_longer(path: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize("path", sorted(BROKE_ONCE.glob("*/*")), ids=lambda path: path.name)
+def test_inputs_that_once_broke_a_reader_are_handled(path: Path, tmp_path: Path) -> None:
     names = {folder(name): reader for name, reader in READERS.items()}
-    found = trouble(names[path.parent.name], path.read_bytes(), tmp_path)
-    assert found is None
+    error = trouble(names[path.parent.name], path.read_bytes(), tmp_path)
+    assert error is None
 
 
 def folder(name: str) -> str:
@@ -102,21 +100,21 @@ def folder(name: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reader", by_name())
-def test_an_input_without_end_ends(reader: Reader, tmp_path: Path) -> None:
-    begun = time.process_time()
+def test_an_endless_input_is_read_in_limited_time(reader: Reader, tmp_path: Path) -> None:
+    start = time.process_time()
     chosen = [
         data
-        for what, data in stretched(reader.samples[0], 50_000)
-        if what.startswith("sample, ") or what.endswith(("in one", "with blanks", "with digits"))
+        for kind, data in stretched(reader.samples[0], 50_000)
+        if kind.startswith("sample, ") or kind.endswith(("in one", "with blanks", "with digits"))
     ]
     for data in chosen[:: max(1, len(chosen) // 12)]:
-        found = trouble(reader, data, tmp_path)
-        assert found is None, (data[:200], found)
-    # time of this process, which no other one can take
-    assert time.process_time() - begun < ENDLESS_S
+        error = trouble(reader, data, tmp_path)
+        assert error is None, (data[:200], error)
+    # CPU time of this process only
+    assert time.process_time() - start < ENDLESS_S
 
 
-# --- no reader is forgotten
+# --- every reader has mutations
 
 
 def functions() -> Iterator[tuple[str, int, str]]:
@@ -124,7 +122,7 @@ def functions() -> Iterator[tuple[str, int, str]]:
     for path in sorted(SOURCE.rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.FunctionDef) and reads(node):
-                first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+                first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
                 yield str(path.relative_to(SOURCE)), first, node.name
 
 
@@ -136,7 +134,7 @@ def reads(function: ast.FunctionDef) -> bool:
     return not CALLS.isdisjoint(names)
 
 
-def test_each_reader_of_the_package_is_fed_with_mutations(tmp_path: Path) -> None:
+def test_each_reader_of_the_package_has_mutations(tmp_path: Path) -> None:
     called: set[CodeType] = set()
 
     def note(frame: FrameType, event: str, _: object) -> None:
@@ -162,12 +160,12 @@ def test_each_reader_of_the_package_is_fed_with_mutations(tmp_path: Path) -> Non
     assert missed == []
 
 
-def test_nobody_is_excused_who_is_not_there() -> None:
-    known = {name for file, _, function in functions() for name in (file, f"{file} {function}")}
-    assert sorted(NO_READERS.keys() - known) == []
+def test_the_list_of_exceptions_has_only_existing_functions() -> None:
+    existing = {name for file, _, function in functions() for name in (file, f"{file} {function}")}
+    assert sorted(NO_READERS.keys() - existing) == []
 
 
-# --- each kind of value has one place where it is read
+# --- each kind of value is read in one place
 
 TOOLS = ("measure/probes", "measure/targets", "observe")
 SYMPTOMS = (
@@ -183,16 +181,16 @@ SYMPTOMS = (
     "smart",
     "zfs",
 )
-"""Modules of observe whose texts tools and kernels print."""
+"""Modules of observe that read output of tools and kernels."""
 SURE = {"number", "whole", "real"}
-"""What has looked at a text before it became a number."""
+"""Checks of a text before it becomes a number."""
 NUMBERS = {
     "measure/probes/interface.py float(value)",
     "measure/probes/fio.py int(moved)",
     "measure/probes/fio.py int(spec.direct)",
     "measure/probes/netperf.py int(count)",
 }
-"""What is a number before."""
+"""Conversions of numbers."""
 
 
 def calls(path: Path) -> Iterator[ast.Call]:
@@ -209,21 +207,21 @@ def named(call: ast.Call) -> tuple[str, str]:
 
 
 @pytest.mark.slow
-def test_json_becomes_values_in_one_place_and_yaml_by_no_loader_but_the_strict_one() -> None:
-    found = {
+def test_json_is_read_in_one_place_and_yaml_only_by_the_strict_loader() -> None:
+    loaders = {
         f"{path.relative_to(SOURCE)} {'.'.join(named(call))}"
         for path in SOURCE.rglob("*.py")
         for call in calls(path)
         if named(call)
         in {("json", "loads"), ("json", "load"), ("yaml", "load"), ("yaml", "safe_load")}
     }
-    # folders.py is run as a file of its own, and reads what plumbline itself has written
+    # folders.py runs as a separate file, and reads output of plumbline itself
     own = {"observe/folders.py json.loads"}
-    assert found - own == {"model/validation.py json.loads"}
+    assert loaders - own == {"model/validation.py json.loads"}
 
 
-def test_what_a_tool_prints_becomes_a_number_in_one_place() -> None:
-    found = [
+def test_output_of_tools_becomes_a_number_in_one_place() -> None:
+    conversions = [
         f"{path.relative_to(SOURCE)} {ast.unparse(call)}"
         for folder_ in TOOLS
         for path in (SOURCE / folder_).rglob("*.py")
@@ -232,18 +230,18 @@ def test_what_a_tool_prints_becomes_a_number_in_one_place() -> None:
         if isinstance(call.func, ast.Name) and call.func.id in ("int", "float")
         if not is_sure(call.args[0])
     ]
-    assert set(found) == NUMBERS
+    assert set(conversions) == NUMBERS
 
 
 def is_sure(argument: ast.expr) -> bool:
-    """Return whether something is a number already: a constant, a calculation, a checked text."""
+    """Return whether a value is a number: a constant, a calculation, a checked text."""
     if isinstance(argument, ast.Call):
         name = getattr(argument.func, "attr", getattr(argument.func, "id", ""))
         return name in SURE
     return isinstance(argument, (ast.Constant, ast.BinOp))
 
 
-def test_an_error_of_plumbline_is_no_trouble(tmp_path: Path) -> None:
+def test_an_error_of_plumbline_is_accepted(tmp_path: Path) -> None:
     def refuses(data: bytes, _: Path) -> None:
         raise PlumblineError(data.decode())
 

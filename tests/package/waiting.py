@@ -1,4 +1,4 @@
-"""What tests of running processes wait for."""
+"""Waiting for processes in tests."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any, Callable
 _WAIT_S = 60.0
 
 
-def eventually(found: Callable[[], Any]) -> Any:
-    """Return what is found as soon as it is true."""
+def eventually(condition: Callable[[], Any]) -> Any:
+    """Return the value of ``condition`` as soon as it is true."""
     deadline = time.monotonic() + _WAIT_S
     while time.monotonic() < deadline:
-        value = found()
+        value = condition()
         if value:
             return value
         time.sleep(0.05)
@@ -21,7 +21,7 @@ def eventually(found: Callable[[], Any]) -> Any:
 
 
 def alive(pid: int) -> bool:
-    """Return whether a process is there and more than a zombie."""
+    """Return whether a process exists and is no zombie."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
     except (FileNotFoundError, ProcessLookupError):

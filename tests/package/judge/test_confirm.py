@@ -120,14 +120,14 @@ def due(layer: Site, before: PastRuns, now: float = NOW) -> list[tuple[list[str]
         # odds of 10 to 1 are worth a run, a logarithm of 2.3
         ({"odds": 2.3}, True),
         ({"odds": 2.29}, False),
-        # a good run decides anew, whatever was before it; 10 % is the smallest loss looked for
+        # a good last run is not repeated; 10 % is the smallest loss looked for
         ({"odds": 5.0, "percent": 89.9}, True),
         ({"odds": 5.0, "percent": 90.0}, False),
         # a gross loss is measured again though one run is no evidence; critical is below 50 %
         ({"odds": 0.0, "percent": 49.9}, True),
         ({"odds": 0.0, "percent": 50.0}, False),
         ({"odds": 0.0, "percent": 49.9, "low": 1}, True),
-        # an alarm ends by runs alone; one whose last run gave no rate has other troubles
+        # an alarm needs runs to end; a component without a rate has another problem
         ({"alarm": True, "odds": 20.0, "reason": Reason.SLOW}, True),
         ({"alarm": True, "odds": 20.0, "reason": Reason.CONTENDED}, True),
         ({"alarm": True, "odds": 20.0, "reason": Reason.BROKEN}, False),

@@ -140,8 +140,8 @@ def test_a_change_dates_from_the_first_run_of_its_night(
         expectation(
             component=f"OST{number}",
             references={
-                f"{one}/single": read._replace(baseline=earlier_baseline)
-                for one in ("write", "read")
+                f"{step}/single": read._replace(baseline=earlier_baseline)
+                for step in ("write", "read")
             },
             limits=Limits(alarm_odds=20.0),
         )

@@ -23,8 +23,8 @@ def explained(*observations: Observation) -> dict[str, set[str]]:
 
 
 def test_a_good_measurement_above_the_remaining_capacity_clears_a_part() -> None:
-    found = explained(made("ost a", "hba a", 80), made("ost b", "hba b", 200))
-    assert found == {"a": {"ost a"}}
+    by_part = explained(made("ost a", "hba a", 80), made("ost b", "hba b", 200))
+    assert by_part == {"a": {"ost a"}}
 
 
 def test_a_good_measurement_below_the_remaining_capacity_clears_nothing() -> None:
@@ -35,9 +35,9 @@ def test_a_good_measurement_below_the_remaining_capacity_clears_nothing() -> Non
 
 
 def test_one_part_does_not_explain_losses_of_different_sizes() -> None:
-    found = explained(made("ost a", "hba a", 100), made("ost b", "hba b", 50))
-    assert found["hba"] == {"ost a"}
-    assert found["b"] == {"ost b"}
+    by_part = explained(made("ost a", "hba a", 100), made("ost b", "hba b", 50))
+    assert by_part["hba"] == {"ost a"}
+    assert by_part["b"] == {"ost b"}
 
 
 def test_a_target_may_lose_in_proportion_to_its_disk() -> None:

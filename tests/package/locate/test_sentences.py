@@ -14,9 +14,9 @@ LAB = Scene(lab())
 REDSTORM = redstorm()
 
 
-def sentences(scene: Scene, left: LaneRates, *silent: str) -> list[str]:
+def sentences(scene: Scene, remaining: LaneRates, *silent: str) -> list[str]:
     """Return the sentences on all ambiguity sets, with what to measure next."""
-    located = scene.locate(left, silent)
+    located = scene.locate(remaining, silent)
     texts = []
     for ambiguity in located.sets:
         slow = [located.observations[index].of.component for index in ambiguity.explains]
@@ -114,9 +114,9 @@ def test_devices_that_could_not_be_judged_are_not_counted() -> None:
 
 
 def test_with_symptoms_of_the_devices_the_two_faults_come_first() -> None:
-    located = LAB.locate({f"oss2-disk{one}": both(80e6) for one in (1, 2)})
-    (one,) = located.sets
-    turned = one._replace(alternatives=one.alternatives[::-1])
+    located = LAB.locate({f"oss2-disk{number}": both(80e6) for number in (1, 2)})
+    (ambiguity,) = located.sets
+    turned = ambiguity._replace(alternatives=ambiguity.alternatives[::-1])
     text = sentence(located, turned, LAB.plan.parts)
     assert text.startswith(
         "Suspects, ambiguous: disk oss2-disk1 and disk oss2-disk2 or server oss2"

@@ -107,8 +107,8 @@ def test_two_parts_of_a_server_cannot_be_the_same_device() -> None:
 def test_a_device_may_have_one_name_on_all_servers() -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]")["device"] = "/dev/ost[0-1]"
-    targets = [one.target for one in planned(document).values() if one.layer == "raw"]
-    assert [one["device"] for one in targets] == ["/dev/ost0", "/dev/ost1"] * 2
+    targets = [entry.target for entry in planned(document).values() if entry.layer == "raw"]
+    assert [target["device"] for target in targets] == ["/dev/ost0", "/dev/ost1"] * 2
 
 
 def test_two_hosts_cannot_have_the_same_address() -> None:

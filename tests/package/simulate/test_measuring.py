@@ -28,7 +28,7 @@ def measured(
 CALENDARS = {"1 d": "*-*-* 03:00", "12 h": "*-*-* 03,15:00", "7 d": "Sun *-*-* 03:00"}
 
 
-def every(layer: str, period: str) -> dict[str, Any]:
+def policy_of(layer: str, period: str) -> dict[str, Any]:
     schedule = {"calendar": CALENDARS[period], "every": period}
     return {"schema": 1, "layers": {layer: {"schedule": schedule}}}
 
@@ -37,16 +37,16 @@ def every(layer: str, period: str) -> dict[str, Any]:
 def test_a_layer_runs_as_often_as_the_policy_says_and_on_the_first_day(
     period: str, runs: int
 ) -> None:
-    records = measured(1, 14, every("raw", period))[1]
+    records = measured(1, 14, policy_of("raw", period))[1]
     starts = {record.started_at for record in records if record.layer == "raw"}
     assert len(starts) == runs
     assert end_of(0) <= min(starts) < end_of(1)
 
 
 def test_twelve_runs_come_before_the_first_day() -> None:
-    measuring, _ = measured(1, 0, every("raw", "7 d"))
+    measuring, _ = measured(1, 0, policy_of("raw", "7 d"))
     assert measuring.days_before == 84
-    records = measured(1 - 84, 0, every("raw", "7 d"))[1]
+    records = measured(1 - 84, 0, policy_of("raw", "7 d"))[1]
     runs = Counter(
         (record.layer, record.operation, record.scenario)
         for record in records
@@ -76,11 +76,11 @@ def test_a_sample_has_the_median_rate_of_its_peers() -> None:
     }
     for name, rate in rates.items():
         others = sorted(other for key, other in rates.items() if key != name and other)
-        found = next(
+        of_target = next(
             series for series in measuring.memory.of("ost", name) if series.latest.rate == rate
         )
-        assert found.samples[0].peers_rate == others[1]
-        assert found.samples[0].peers == 3
+        assert of_target.samples[0].peers_rate == others[1]
+        assert of_target.samples[0].peers == 3
 
 
 def test_a_series_is_as_long_as_on_a_node() -> None:

@@ -62,33 +62,35 @@ def of(component: str, *states: State, **changes: Any) -> list[list[Verdict]]:
 def test_an_alarm_is_raised_once_however_it_gets_worse(
     states: list[State], raised: int, standing: int
 ) -> None:
-    found = scored(*of("oss1-disk1", *states))
+    result = scored(*of("oss1-disk1", *states))
     source = Source("raw", False, Reason.BELOW_LEVEL)
-    assert (found.raised.get(source, 0), found.standing.get(source, 0)) == (raised, standing)
-    assert found.healthy_days == 3
-    assert found.false_days == standing
+    assert (result.raised.get(source, 0), result.standing.get(source, 0)) == (raised, standing)
+    assert result.healthy_days == 3
+    assert result.false_days == standing
 
 
 def test_unknown_is_no_alarm_and_is_counted() -> None:
-    found = scored(*of("oss1-disk1", U, U, OK, reason=Reason.STALE))
-    assert found.raised == {Source("raw", False, Reason.STALE): 0} or not sum(found.raised.values())
-    assert found.unknown[Source("raw", False, Reason.STALE)] == 2
+    result = scored(*of("oss1-disk1", U, U, OK, reason=Reason.STALE))
+    assert result.raised == {Source("raw", False, Reason.STALE): 0} or not sum(
+        result.raised.values()
+    )
+    assert result.unknown[Source("raw", False, Reason.STALE)] == 2
 
 
 def test_a_fault_is_found_by_the_first_alarm_of_a_component_that_it_slows() -> None:
-    found = scored(*of("oss1-disk1", OK, OK, OK, W, C), faults=(DISK,))
-    (trial,) = found.trials
+    result = scored(*of("oss1-disk1", OK, OK, OK, W, C), faults=(DISK,))
+    (trial,) = result.trials
     assert (trial.found, trial.followed, trial.kind) == (2, 3, "disk")
     assert trial.by == ("raw oss1-disk1", "oss1-disk1 is slow")
     assert trial.slows == pytest.approx(0.4)
-    assert found.healthy_days == 2
-    assert not sum(found.raised.values())
+    assert result.healthy_days == 2
+    assert not sum(result.raised.values())
 
 
 def test_an_alarm_that_stood_before_finds_nothing() -> None:
-    found = scored(*of("oss1-disk1", OK, W, W, W), faults=(DISK,))
-    assert found.trials[0].found is None
-    assert found.raised[Source("raw", False, Reason.BELOW_LEVEL)] == 1
+    result = scored(*of("oss1-disk1", OK, W, W, W), faults=(DISK,))
+    assert result.trials[0].found is None
+    assert result.raised[Source("raw", False, Reason.BELOW_LEVEL)] == 1
 
 
 @pytest.mark.parametrize(
@@ -146,9 +148,9 @@ def test_a_silent_alarm_that_notifies_again_is_counted_once() -> None:
 
 
 def test_a_false_alarm_of_a_device_behind_its_target_is_not_counted() -> None:
-    found = scored([verdict("oss1-disk1", W), verdict("scratch-OST0", W, **TARGET)])
-    assert sum(found.raised.values()) == 1
-    assert sum(found.standing.values()) == 2
+    result = scored([verdict("oss1-disk1", W), verdict("scratch-OST0", W, **TARGET)])
+    assert sum(result.raised.values()) == 1
+    assert sum(result.standing.values()) == 2
 
 
 def test_a_suspect_notifies_for_all_components_behind_it() -> None:
@@ -160,9 +162,9 @@ def test_a_suspect_notifies_for_all_components_behind_it() -> None:
 
     assert notified(targets, faults=(server,)) == [(2, 2)]
     assert notified(targets, suspects=suspects, faults=(server,)) == [(2, 1)]
-    found = scored(targets, suspects=suspects)
-    assert found.raised[Source("path", False, Reason.SUSPECT)] == 1
-    assert sum(found.raised.values()) == 1
+    result = scored(targets, suspects=suspects)
+    assert result.raised[Source("path", False, Reason.SUSPECT)] == 1
+    assert sum(result.raised.values()) == 1
 
 
 def test_an_alarm_of_a_group_with_few_slow_members_does_not_count() -> None:
@@ -172,15 +174,15 @@ def test_an_alarm_of_a_group_with_few_slow_members_does_not_count() -> None:
 
 
 def test_an_alarm_of_a_healthy_sibling_is_false_during_a_fault() -> None:
-    found = scored(*of("oss1-disk2", OK, OK, W), faults=(DISK,))
-    assert found.trials[0].found is None
-    assert found.raised[Source("raw", False, Reason.BELOW_LEVEL)] == 1
+    result = scored(*of("oss1-disk2", OK, OK, W), faults=(DISK,))
+    assert result.trials[0].found is None
+    assert result.raised[Source("raw", False, Reason.BELOW_LEVEL)] == 1
 
 
-@pytest.mark.parametrize(("group", "found"), [("oss1", 1), ("oss2", None)])
-def test_an_alarm_of_a_group_finds_a_fault_that_slows_half_of_it(group: str, found: int) -> None:
+@pytest.mark.parametrize(("group", "day"), [("oss1", 1), ("oss2", None)])
+def test_an_alarm_of_a_group_finds_a_fault_that_slows_half_of_it(group: str, day: int) -> None:
     result = scored(*of(group, OK, OK, W, group=True), faults=(DISK,))
-    assert result.trials[0].found == found
+    assert result.trials[0].found == day
     assert result.healthy_days == 0
 
 
@@ -197,9 +199,9 @@ def test_an_alarm_of_the_partner_of_a_slow_host_is_false() -> None:
     score = Score(hosts, Capacity(hosts), (fault,), 1)
     accused = [verdict(name, W, layer="net") for name in ("oss1", "oss5")]
     score.take(today(1, accused, (fault,)))
-    found = score.outcome()
-    assert found.trials[0].by[0] == "net oss5"
-    assert found.raised[Source("net", False, Reason.BELOW_LEVEL)] == 1
+    result = score.outcome()
+    assert result.trials[0].by[0] == "net oss5"
+    assert result.raised[Source("net", False, Reason.BELOW_LEVEL)] == 1
 
 
 def test_a_fault_of_a_part_with_slack_is_not_identifiable() -> None:
@@ -207,12 +209,12 @@ def test_a_fault_of_a_part_with_slack_is_not_identifiable() -> None:
     part(document, "oss[1-2]").pop("address")
     roomy = fleet(document)
     hidden, visible = Fault("oss1-nic", 0.3), Fault("oss1-nic", 0.5)
-    found = outcome(roomy, 5, hidden).trials[0]
-    assert (found.identifiable, found.slows, found.found) == (False, 0.0, None)
-    found = outcome(roomy, 5, visible).trials[0]
-    assert found.identifiable
-    assert found.slows == pytest.approx(1 - 62.5 / 80)
-    assert found.found is not None
+    trial = outcome(roomy, 5, hidden).trials[0]
+    assert (trial.identifiable, trial.slows, trial.found) == (False, 0.0, None)
+    trial = outcome(roomy, 5, visible).trials[0]
+    assert trial.identifiable
+    assert trial.slows == pytest.approx(1 - 62.5 / 80)
+    assert trial.found is not None
 
 
 def test_outcomes_can_be_added() -> None:
@@ -240,7 +242,7 @@ def test_noise_beyond_the_model_of_the_judge_raises_false_alarms() -> None:
 @pytest.mark.slow
 def test_a_larger_loss_is_not_found_later() -> None:
     faults = [Fault("scratch-OST1", loss, 4) for loss in (0.12, 0.3, 0.6)]
-    found: list[Trial] = [outcome(FLEET, 30, fault, noise=QUIET).trials[0] for fault in faults]
-    days = [float("inf") if trial.found is None else trial.found for trial in found]
+    trials: list[Trial] = [outcome(FLEET, 30, fault, noise=QUIET).trials[0] for fault in faults]
+    days = [float("inf") if trial.found is None else trial.found for trial in trials]
     assert days == sorted(days, reverse=True)
     assert days[-1] <= 4
