@@ -120,26 +120,24 @@ def snapshot(
     known: Mapping[Subject, Evidence] = MappingProxyType({}),
 ) -> Snapshot:
     """Return a snapshot with these series, and the evidence of subjects."""
-    documents: dict[str, Any] = {}
+    raw: dict[str, Any] = {}
     for item in all_series:
         layer, component = item.latest.layer, item.latest.component
         own = known.get((layer, component, False))
-        document = documents.setdefault(
+        entry = raw.setdefault(
             f"{layer}/{component}", {"evidence": own and own._asdict(), "operations": []}
         )
-        document["operations"].append(
-            {"latest": item.latest.to_json(), "samples": list(item.samples)}
-        )
+        entry["operations"].append({"latest": item.latest.to_json(), "samples": list(item.samples)})
     groups = {
         f"{layer}/{name}": item._asdict()
         for (layer, name, is_group), item in known.items()
         if is_group
     }
-    return Snapshot("client1", now, tuple(running), groups, json.loads(json.dumps(documents)))
+    return Snapshot("client1", now, tuple(running), groups, json.loads(json.dumps(raw)))
 
 
-class NodeMemory(NamedTuple):
-    """The memory of a node, and the moment of its last change of versions."""
+class Node(NamedTuple):
+    """A node by its snapshot and the moment of its last change of versions."""
 
     snapshot: Snapshot
     changed: Optional[float] = None

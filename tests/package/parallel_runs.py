@@ -25,7 +25,7 @@ def expected(*, baseline: bool = True, even: Optional[float] = None) -> list[Exp
     def entry(name: str, group: str, factor: int, ceiling: Ceiling, **changes: Any) -> Expectation:
         baseline_ = ACCEPTED._replace(median=factor * ACCEPTED.median) if baseline else None
         references = {
-            f"{operation.value}/together": Reference(ceiling, baseline_) for operation in OPERATIONS
+            f"{step.value}/together": Reference(ceiling, baseline_) for step in OPERATIONS
         }
         values = {"component": name, "group": group, "references": references, **changes}
         return expectation(layer="fs", spec=SPEC, **values)

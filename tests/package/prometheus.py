@@ -36,10 +36,8 @@ class Prometheus(NamedTuple):
 
     def ask(self, expression: str) -> list[Answer]:
         """Return the answer of promtool to a PromQL expression."""
-        output = _promtool("query", "instant", "-o", "json", self.address, expression)
-        return [
-            Answer(series["metric"], float(series["value"][1])) for series in json.loads(output)
-        ]
+        text = _promtool("query", "instant", "-o", "json", self.address, expression)
+        return [Answer(item["metric"], float(item["value"][1])) for item in json.loads(text)]
 
 
 def complaints(text: str) -> str:

@@ -142,10 +142,8 @@ def test_a_reference_to_an_unknown_operation_is_refused() -> None:
 
 def test_evidence_shows_references_peers_conditions_and_history() -> None:
     earlier = series(190e6).samples[0]._replace(started_at=NOW - 2 * DAY_S)
-    latest = series(coverage=0.98, fill=0.45, versions={}, earlier=(earlier,))
-    evidence = judge(
-        expectation(references={"read/single": REFERENCE}), (latest,), (), NOW
-    ).evidence
+    last = series(coverage=0.98, fill=0.45, versions={}, earlier=(earlier,))
+    evidence = judge(expectation(references={"read/single": REFERENCE}), (last,), (), NOW).evidence
     assert evidence == (
         "read 200.0 MB/s 5 min ago, repeats 200.0 MB/s, 200.0 MB/s, 200.0 MB/s [OK, fine]",
         (

@@ -66,17 +66,13 @@ class Site:
         return Layer(self.entries, self.verdict, self, self.suspected)
 
     def candidates(self) -> list[str]:
-        return [
-            candidate.entry.component
-            for candidate in find_candidates(self.state)
-            if not candidate.obstacle
-        ]
+        return [item.entry.component for item in find_candidates(self.state) if not item.obstacle]
 
     def obstacles(self) -> dict[str, str]:
         return {
-            candidate.entry.component: candidate.obstacle
-            for candidate in find_candidates(self.state)
-            if candidate.obstacle
+            item.entry.component: item.obstacle
+            for item in find_candidates(self.state)
+            if item.obstacle
         }
 
 
@@ -278,9 +274,7 @@ def test_runs_as_a_control_do_not_count() -> None:
 
 
 @pytest.mark.parametrize(("age_s", "is_due"), [(129600.0, True), (129601.0, False)])
-def test_a_component_without_a_recent_planned_run_is_not_measured_again(
-    age_s: float, is_due: bool
-) -> None:
+def test_a_component_without_a_recent_planned_run_is_left_alone(age_s: float, is_due: bool) -> None:
     assert bool(due(site().report("a"), past(planned={"a": NOW - age_s}))) is is_due
 
 
@@ -424,9 +418,7 @@ def test_the_likeliest_suspect_comes_first() -> None:
         {"reason": Reason.NEVER_MEASURED},
     ],
 )
-def test_a_suspicion_does_not_measure_a_component_without_valid_evidence(
-    changes: dict[str, Any],
-) -> None:
+def test_a_suspect_without_valid_evidence_is_not_measured_again(changes: dict[str, Any]) -> None:
     assert suspecting("c").report("c", **{"odds": 0.0, **changes}).candidates() == []
 
 

@@ -63,9 +63,7 @@ def test_rules_after_the_one_that_applies_are_marked_as_not_asked() -> None:
         ),
     ],
 )
-def test_the_rates_that_would_change_the_outcome_are_named(
-    changes: dict[str, Any], expected: str
-) -> None:
+def test_changes_of_the_outcome_are_named(changes: dict[str, Any], expected: str) -> None:
     assert [line for line in lines(**changes) if line.strip().startswith(expected)]
 
 

@@ -274,9 +274,7 @@ def test_the_sentence_of_a_goal_names_the_goal() -> None:
         ({"spec_hash": "another"}, True),
     ],
 )
-def test_a_component_that_has_demonstrated_its_floor_has_none(
-    changes: dict[str, Any], has_floor: bool
-) -> None:
+def test_a_demonstrated_floor_is_not_compared(changes: dict[str, Any], has_floor: bool) -> None:
     run = measured(
         recorded([110e6] * NIGHTS), Reference(CEILING, BASELINE._replace(**changes)), FLOOR
     )

@@ -68,10 +68,8 @@ def nights(
 def test_a_quarter_of_the_ceiling_is_one_warning_per_file_system_by_the_fifth_night(
     name: str, noise: Noise, systems: list[str], even: float
 ) -> None:
-    *earlier_nights, fifth = nights(name, noise, 5, {"ost": QUARTER * even})
-    assert not [
-        verdict for night in earlier_nights for verdict in night if verdict.reason in FLOORS
-    ]
+    *before, fifth = nights(name, noise, 5, {"ost": QUARTER * even})
+    assert not [verdict for night in before for verdict in night if verdict.reason in FLOORS]
     below = [verdict for verdict in fifth if verdict.reason in FLOORS]
     assert [(verdict.component, verdict.group, verdict.state) for verdict in below] == [
         (system, True, State.WARNING) for system in systems

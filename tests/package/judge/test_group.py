@@ -36,7 +36,7 @@ NO_BASELINE = Reference(CEILING, None)
 def judged(
     *rates: Optional[float],
     limits: Optional[Limits] = None,
-    group_evidence: Optional[Evidence] = None,
+    weighed: Optional[Evidence] = None,
     **changes: Any,
 ) -> Verdict:
     names = [f"OST{number}" for number in range(len(rates))]
@@ -44,18 +44,14 @@ def judged(
         expectation(component=name, references=REFERENCES, limits=limits or Limits())
         for name in names
     ]
-    members_series = [series(rate, component=name, **changes) for name, rate in zip(names, rates)]
-    return verdict_on(members, *members_series, group_evidence=group_evidence)
+    runs = [series(rate, component=name, **changes) for name, rate in zip(names, rates)]
+    return verdict_on(members, *runs, weighed=weighed)
 
 
 def verdict_on(
-    members: Sequence[Expectation],
-    *members_series: Series,
-    group_evidence: Optional[Evidence] = None,
+    members: Sequence[Expectation], *runs: Series, weighed: Optional[Evidence] = None
 ) -> Verdict:
-    memory = snapshot(
-        *members_series, known={("ost", "scratch", True): group_evidence} if group_evidence else {}
-    )
+    memory = snapshot(*runs, known={("ost", "scratch", True): weighed} if weighed else {})
     return judge_group(members, memory, NOW, memory)
 
 
@@ -88,8 +84,8 @@ def test_a_single_low_night_of_all_members_is_watched() -> None:
     [(0.51, State.WARNING), (0.5, State.WARNING), (0.49, State.CRITICAL), (0.85, State.WARNING)],
 )
 def test_a_shared_loss_alarms_by_evidence_and_by_its_size(ratio: float, state: State) -> None:
-    group_evidence = evidence(ratio=ratio)
-    verdict = judged(140e6, 140e6, 140e6, peers_rate=140e6, group_evidence=group_evidence)
+    weighed = evidence(ratio=ratio)
+    verdict = judged(140e6, 140e6, 140e6, peers_rate=140e6, weighed=weighed)
     assert (verdict.state, verdict.reason) == (state, Reason.SLOW)
     assert verdict.sentence == (
         f"group scratch read {100 * ratio:.0f} % of its baseline over 3 runs since 2024-10-02 "
@@ -105,26 +101,24 @@ def test_a_healthy_group_has_no_remedy() -> None:
 
 
 def test_another_direction_with_a_loss_is_named() -> None:
-    group_evidence = evidence(also=(("write", 0.55),))
-    verdict = judged(140e6, 140e6, 140e6, peers_rate=140e6, group_evidence=group_evidence)
+    weighed = evidence(also=(("write", 0.55),))
+    verdict = judged(140e6, 140e6, 140e6, peers_rate=140e6, weighed=weighed)
     assert verdict.sentence.endswith(" to 1 against chance; write 55 %")
 
 
 def test_an_alarm_stands_through_a_good_night() -> None:
-    assert judged(200e6, 200e6, 200e6, group_evidence=evidence()).state is State.CRITICAL
+    assert judged(200e6, 200e6, 200e6, weighed=evidence()).state is State.CRITICAL
 
 
 def test_an_alarm_of_another_operation_is_not_shown() -> None:
-    assert judged(200e6, 200e6, 200e6, group_evidence=evidence(what="write")).state is State.OK
+    assert judged(200e6, 200e6, 200e6, weighed=evidence(what="write")).state is State.OK
 
 
 def test_a_group_after_a_change_is_compared_with_the_earlier_baseline() -> None:
     earlier = REFERENCE._replace(baseline=BASELINE._replace(versions={"lustre": "2.15"}))
     members = [expectation(component="OST0", references={"read/single": earlier})]
-    healthy = evidence(
-        alarm=False, odds=0.0, against="the baseline from before lustre 2.15 -> 2.16"
-    )
-    verdict = verdict_on(members, series(component="OST0"), group_evidence=healthy)
+    fine = evidence(alarm=False, odds=0.0, against="the baseline from before lustre 2.15 -> 2.16")
+    verdict = verdict_on(members, series(component="OST0"), weighed=fine)
     assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
     assert "compared with the baseline from before lustre 2.15 -> 2.16" in verdict.sentence
 
@@ -165,9 +159,9 @@ def test_a_group_without_figures_names_its_critical_members_with_the_reason(
     members = [
         expectation(component=name, references={"read/single": NO_BASELINE}) for name in rates
     ]
-    members_series = [series(rate, component=name, peers_rate=62e6) for name, rate in rates.items()]
-    memory = snapshot(*members_series)
-    assert verdict_on(members, *members_series).state is State.UNKNOWN
+    runs = [series(rate, component=name, peers_rate=62e6) for name, rate in rates.items()]
+    memory = snapshot(*runs)
+    assert verdict_on(members, *runs).state is State.UNKNOWN
     verdict = Judging(memory, memory, NOW, basis=Basis.LAST_RUN).group(members)
     assert verdict.state is State.WARNING
     assert verdict.sentence.startswith(f"group scratch {words}")
@@ -202,7 +196,7 @@ def test_a_group_is_judged_by_its_own_levels() -> None:
     strict = Limits(warning=Range(100, float("inf")))
     assert judged(200e6, limits=strict).reason is Reason.WATCHED
     gross = Limits(critical=Range(90, float("inf")))
-    assert judged(200e6, limits=gross, group_evidence=evidence(ratio=0.85)).state is State.CRITICAL
+    assert judged(200e6, limits=gross, weighed=evidence(ratio=0.85)).state is State.CRITICAL
 
 
 def test_a_group_that_only_lacks_baselines_does_not_count() -> None:
@@ -238,13 +232,13 @@ def with_outcomes(**outcomes: Outcome) -> Verdict:
         expectation(component=name, host=f"oss{place // 2 + 1}", references=REFERENCES)
         for place, name in enumerate(names)
     ]
-    members_series = [
+    runs = [
         series(None, component=name, outcome=outcomes[name], reason=f"why {name}")
         if name in outcomes
         else series(200e6, component=name)
         for name in names
     ]
-    return verdict_on(members, *members_series)
+    return verdict_on(members, *runs)
 
 
 def test_a_broken_member_has_its_own_alarm_and_the_group_a_warning() -> None:
@@ -338,9 +332,9 @@ def test_the_limits_of_a_group_are_those_of_its_first_member() -> None:
         )
         for number in range(3)
     ]
-    members_series = [series(component=f"OST{number}") for number in range(3)]
-    assert verdict_on(members, *members_series).figures[0].warning == "80:"
-    assert verdict_on(members[::-1], *members_series).figures[0].warning == "78:"
+    runs = [series(component=f"OST{number}") for number in range(3)]
+    assert verdict_on(members, *runs).figures[0].warning == "80:"
+    assert verdict_on(members[::-1], *runs).figures[0].warning == "78:"
 
 
 @pytest.mark.parametrize(
@@ -351,11 +345,11 @@ def test_the_first_operation_of_the_worst_state_gives_the_reason(
 ) -> None:
     both = {"write/single": REFERENCE, "read/single": REFERENCE}
     members = [expectation(component=f"OST{number}", references=both) for number in range(2)]
-    members_series = [
+    runs = [
         series(rate, rate, component=member.component, operation=operation)
         for member in members
         for operation, rate in ((Operation.WRITE, writes), (Operation.READ, reads))
     ]
-    verdict = verdict_on(members, *members_series)
+    verdict = verdict_on(members, *runs)
     assert (verdict.state, verdict.reason) == (State.OK, reason)
     assert "watching: " in verdict.sentence

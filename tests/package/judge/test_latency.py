@@ -62,11 +62,7 @@ def test_a_busy_device_has_the_latency_of_its_throughput() -> None:
         else load
         for load in loads(24)
     ]
-    ratio = {
-        comparison.device: comparison.ratio
-        for comparison in compare(busy, 0.1, ODDS)
-        if not comparison.slow
-    }
+    ratio = {item.device: item.ratio for item in compare(busy, 0.1, ODDS) if not item.slow}
     assert ratio["disk3"] == pytest.approx(1.0, rel=0.02)
 
 

@@ -220,9 +220,7 @@ def test_retransmits_above_half_a_percent_are_a_warning(count: int, reason: Reas
         ((1000, 2000, 3000, 4000, 4500), 0.3),
     ],
 )
-def test_retransmits_are_the_lower_median_of_the_partners(
-    counts: tuple[int, ...], share: float
-) -> None:
+def test_retransmits_are_the_lower_median(counts: tuple[int, ...], share: float) -> None:
     partners = tuple(f"p{number}" for number in range(len(counts)))
     tests = [retransmitting(name, 117e6, count) for name, count in zip(partners, counts)]
     assert judged(*tests, partners=partners).figures[1].value == pytest.approx(share)

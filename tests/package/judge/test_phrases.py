@@ -83,9 +83,7 @@ def test_a_loss_is_shown_in_percent(ratio: Optional[float], share: str) -> None:
         (evidence(alarm=False, odds=3.1, ratio=None), "no evidence yet"),
     ],
 )
-def test_the_words_name_why_a_slow_run_is_no_alarm_yet(
-    weak: Optional[Evidence], words: str
-) -> None:
+def test_a_slow_run_that_is_no_alarm_yet_is_explained(weak: Optional[Evidence], words: str) -> None:
     assert so_far(weak) == words
 
 

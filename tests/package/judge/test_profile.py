@@ -32,14 +32,11 @@ def percents(profile: Sequence[float]) -> list[int]:
 
 
 def judged(
-    points: Any,
-    baseline_profile: Sequence[float] = FLAT,
-    limits: Optional[Limits] = None,
-    **changes: Any,
+    own: Any, expected: Sequence[float] = FLAT, limits: Optional[Limits] = None, **changes: Any
 ) -> Verdict:
-    reference = Reference(CEILING, BASELINE._replace(profile=tuple(baseline_profile)))
+    reference = Reference(CEILING, BASELINE._replace(profile=tuple(expected)))
     entry = expectation(references={"read/single": reference}, limits=limits or Limits())
-    details = None if points is None else {"form": points}
+    details = None if own is None else {"form": own}
     return judge(entry, [series(details=details, **changes)], (), NOW)
 
 
@@ -55,7 +52,7 @@ def test_a_declining_read_warns_even_at_the_mean_of_the_baseline() -> None:
 
 
 @pytest.mark.parametrize(
-    ("points", "baseline_profile", "changes"),
+    ("own", "expected", "changes"),
     [
         (percents(FLAT), FLAT, {}),
         (percents(STEEP), STEEP, {}),
@@ -67,10 +64,8 @@ def test_a_declining_read_warns_even_at_the_mean_of_the_baseline() -> None:
     ],
     ids=["as flat", "as steep", "none kept", "too short", "contended", "allowed", "by chance"],
 )
-def test_equal_courses_short_profiles_and_contended_runs_do_not_warn(
-    points: Any, baseline_profile: Sequence[float], changes: Any
-) -> None:
-    verdict = judged(points, baseline_profile, **changes)
+def test_a_profile_without_a_warning(own: Any, expected: Sequence[float], changes: Any) -> None:
+    verdict = judged(own, expected, **changes)
     assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
 
 

@@ -31,7 +31,7 @@ from tests.package.judge.rows import Run, rows, runs_of
 HOUR_S = 3600.0
 DAY_S = 86400.0
 LIMIT = -log(0.9)
-ALARMS_AT_10_000 = Question(LIMIT, log(10_000), log(10_000))
+QUESTION = Question(LIMIT, log(10_000), log(10_000))
 NEVER = Question(LIMIT, inf, inf)
 
 
@@ -50,18 +50,16 @@ def source(
     return Source(rows(runs), 0.02, noise)
 
 
-def weight_of(sources: Sequence[Source], question: Question = ALARMS_AT_10_000) -> Weight:
+def weight_of(sources: Sequence[Source], question: Question = QUESTION) -> Weight:
     """Weigh each source as a claim of its own."""
-    return weigh([Subject([Claim((one_source,)) for one_source in sources], [], question)])[0]
+    return weigh([Subject([Claim((item,)) for item in sources], [], question)])[0]
 
 
-def alone(*ratios: Optional[float], question: Question = ALARMS_AT_10_000) -> Weight:
+def alone(*ratios: Optional[float], question: Question = QUESTION) -> Weight:
     return weight_of([source(ratios)], question)
 
 
-def both(
-    writes: Sequence[float], reads: Sequence[float], question: Question = ALARMS_AT_10_000
-) -> Weight:
+def both(writes: Sequence[float], reads: Sequence[float], question: Question = QUESTION) -> Weight:
     sources = [source(writes), source(reads, 1)]
     merged = Source(merge([part.runs for part in sources]), 0.02)
     claims = [Claim((part,)) for part in sources]
@@ -187,9 +185,7 @@ def test_the_largest_loss_is_at_least_twice_the_limit() -> None:
 @pytest.mark.parametrize(
     "ratios", [(0.5, 0.5), (1.0, 0.6, 0.6), (0.3, 0.8), (0.01, 0.02), (0.18, 0.05)]
 )
-def test_a_member_of_a_shared_part_is_slow_alone_in_one_of_a_hundred_cases(
-    ratios: tuple[float],
-) -> None:
+def test_a_member_of_a_shared_part_is_rarely_slow_alone(ratios: tuple[float]) -> None:
     """So a single device adds at most odds of a hundred to one per moment against the part."""
     measured = source(ratios)
     empty = Source(rows(()), 0.02)
@@ -201,7 +197,7 @@ def test_runs_within_ten_minutes_are_disturbed_together() -> None:
     merged = Source(rows((Run(0.0, -0.6, 0.05, 0), Run(600.0, -0.6, 0.05, 1))), 0.02)
     apart = Source(rows((Run(0.0, -0.6, 0.05, 0), Run(601.0, -0.6, 0.05, 1))), 0.02)
     same = Source(rows((Run(0.0, -0.6, 0.05, 0), Run(60.0, -0.6, 0.05, 0))), 0.02)
-    odds = [weight_of([one_source], NEVER).odds for one_source in (merged, apart, same)]
+    odds = [weight_of([item], NEVER).odds for item in (merged, apart, same)]
     assert odds[0] < odds[1]
     assert odds[0] < odds[2]
 
@@ -311,7 +307,7 @@ def test_an_operation_without_new_runs_does_not_hide_the_other() -> None:
 
 def test_an_alarm_survives_the_first_good_night_and_ends_once() -> None:
     slow = [1.0] * 5 + [0.5] * 5
-    question = ALARMS_AT_10_000._replace(ends=log(100))
+    question = QUESTION._replace(ends=log(100))
     states = [alone(*slow, *[1.0] * count, question=question).alarm for count in range(8)]
     assert states[:2] == [True, True]
     assert states[-1] is False
@@ -361,7 +357,7 @@ def test_low_nights_that_outweigh_the_good_ones_restart_their_count(
 
 
 @pytest.mark.parametrize("after", [0.6, 0.8])
-def test_a_half_recovered_component_is_still_an_alarm(after: float) -> None:
+def test_a_half_good_component_is_still_an_alarm(after: float) -> None:
     assert alone(*[1.0] * 5, *[0.4] * 5, *[after] * 5).alarm
 
 
@@ -379,7 +375,7 @@ def test_a_second_fault_is_a_second_alarm() -> None:
 
 def test_an_intermittent_loss_is_one_alarm_that_counts_its_low_nights() -> None:
     nights = [1.0] * 5 + [0.5, 0.5, 1.0, 1.0, 1.0, 0.5, 0.5, 1.0, 1.0, 0.5, 1.0, 1.0, 1.0, 0.5]
-    easily = ALARMS_AT_10_000._replace(needed=log(100), ends=log(30))
+    easily = QUESTION._replace(needed=log(100), ends=log(30))
     states = [alone(*nights[:count], question=easily).alarm for count in range(1, len(nights) + 1)]
     # after its return it stays
     assert states.count(True) > 8
@@ -431,7 +427,7 @@ def test_a_host_is_slow_with_all_partners_and_not_with_one() -> None:
             source([1.0, 1.0, *[0.5 if low else 1.0] * 4], number)
             for number, low in enumerate(slow)
         ]
-        return Subject([Claim(tuple(sources))], [], ALARMS_AT_10_000)
+        return Subject([Claim(tuple(sources))], [], QUESTION)
 
     weights = weigh([host(True, True, True), host(True, False, False)])
     assert [weight.alarm for weight in weights] == [True, False]
@@ -479,20 +475,15 @@ def test_a_change_after_the_last_night_does_not_count_yet() -> None:
 
 def test_many_subjects_together_have_exactly_the_weights_of_each_alone() -> None:
     chance = Random(5)
-    question = Question(LIMIT, log(20), log(100))
+    query = Question(LIMIT, log(20), log(100))
     subjects = [
         Subject(
-            [
-                Claim((one_source,))
-                for one_source in (drawn(chance, chance.randint(1, 40)), recovered)
-            ],
-            [],
-            question,
+            [Claim((item,)) for item in (drawn(chance, chance.randint(1, 40)), good)], [], query
         )
         if number % 3
-        else Subject([Claim((recovered,))], [], question)
+        else Subject([Claim((good,))], [], query)
         for number in range(1100)
-        for recovered in [source([*[0.5] * 3, *[1.0] * (number % 13)])]
+        for good in [source([*[0.5] * 3, *[1.0] * (number % 13)])]
     ]
     together = weigh(subjects)
     for place in (*range(40), 499, 500, 1099):

@@ -81,13 +81,11 @@ def test_without_baseline_and_many_peers_a_few_peers_are_the_reference() -> None
     assert compared.source.runs[0, RATIO] == pytest.approx(log(0.5))
 
 
-@pytest.mark.parametrize(("runs", "has_reference"), [(8, False), (9, True)])
-def test_without_baseline_and_peers_the_earlier_runs_are_the_reference(
-    runs: int, has_reference: bool
-) -> None:
+@pytest.mark.parametrize(("runs", "usable"), [(8, False), (9, True)])
+def test_without_any_other_reference_earlier_runs_are_used(runs: int, usable: bool) -> None:
     only = measurement(baseline=None, samples=samples([RATE] * (runs - 1) + [RATE / 2]))
     compared = References([only]).of(only)
-    assert bool(compared) is has_reference
+    assert bool(compared) is usable
     if compared:
         assert compared.against == Against.HISTORY.value
         assert list(compared.source.runs[:, RATIO]) == pytest.approx([log(0.5)])
@@ -120,13 +118,11 @@ def test_unusable_runs_are_left_out(unusable: Sample) -> None:
 
 def test_peers_of_the_same_run_are_preferred_to_those_of_the_day() -> None:
     # two groups of runs at hours of different load: unequal by day, equal by run
-    members = []
+    group = []
     for number in range(30):
         rates = [RATE * (1 + 0.3 * (number % 2))] * 5
-        members.append(
-            measurement(str(number), baseline=None, samples=samples(rates, rates[0], 14))
-        )
-    compared = References(members).of(members[0])
+        group.append(measurement(str(number), baseline=None, samples=samples(rates, rates[0], 14)))
+    compared = References(group).of(group[0])
     assert compared is not None
     assert compared.against == Against.RUN.value
     assert compared.source.off == pytest.approx(0.01)
@@ -249,10 +245,8 @@ def test_a_run_counts_from_the_least_coverage(coverage: Optional[float], used: b
 
 @pytest.mark.parametrize(("share", "used"), [(1.049, True), (1.05, True), (1.051, False)])
 def test_a_run_counts_up_to_five_percent_above_its_ceiling(share: float, used: bool) -> None:
-    single = measurement(
-        samples=(Sample(DAY_S, share * 250e6, None, None, 0, None), *samples([RATE]))
-    )
-    compared = References([single]).of(single)
+    own = measurement(samples=(Sample(DAY_S, share * 250e6, None, None, 0, None), *samples([RATE])))
+    compared = References([own]).of(own)
     assert compared is not None
     assert len(compared.source.runs) == 1 + used
 
@@ -488,20 +482,16 @@ def test_a_day_counts_if_more_than_half_of_the_group_was_measured(measured: int,
 def test_a_group_has_the_upper_median_of_its_members(
     shares: tuple[float, ...], middle: float
 ) -> None:
-    members = [
-        measurement(str(n), samples=samples([RATE * share])) for n, share in enumerate(shares)
-    ]
-    compared = group_source(members, len(shares))
+    group = [measurement(str(n), samples=samples([RATE * share])) for n, share in enumerate(shares)]
+    compared = group_source(group, len(shares))
     assert compared is not None
     assert list(compared.source.runs[:, RATIO]) == pytest.approx([log(middle)])
 
 
 def test_the_spread_of_a_group_on_a_day_follows_its_members() -> None:
     shares = (0.5, 0.6, 0.8, 1.0)
-    members = [
-        measurement(str(n), samples=samples([RATE * share])) for n, share in enumerate(shares)
-    ]
-    compared = group_source(members, 4)
+    group = [measurement(str(n), samples=samples([RATE * share])) for n, share in enumerate(shares)]
+    compared = group_source(group, 4)
     assert compared is not None
     far = sorted(abs(log(share / 0.8)) for share in shares)
     spread = 1.4826 * (far[1] + far[2]) / 2

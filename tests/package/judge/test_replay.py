@@ -163,9 +163,7 @@ def test_a_day_with_peers_is_dated_by_its_last_sample() -> None:
 
 
 def test_a_day_without_peers_is_compared_with_the_last_day_with_peers() -> None:
-    with_peers = samples(3, noise=0.05)
+    peers = samples(3, noise=0.05)
     alone = [row for row in samples(4, slow=3, noise=0.05) if row.component == "disk3"][-PER_DAY:]
-    last = [
-        verdict for verdict in replay(with_peers + alone, Limits()) if verdict.component == "disk3"
-    ][-1]
+    last = [day for day in replay(peers + alone, Limits()) if day.component == "disk3"][-1]
     assert (last.day, last.verdict.reason) == ("2023-11-18", Reason.SLOW)

@@ -11,7 +11,7 @@ from plumbline.model.evidence import Evidence
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Record
 from plumbline.model.series import Sample, Series
-from tests.package.judgements import BASELINE, DAY_S, NOW, NodeMemory, expectation, series, snapshot
+from tests.package.judgements import BASELINE, DAY_S, NOW, Node, expectation, series, snapshot
 
 ODDS = 10_000.0
 BEFORE = {"lustre": "2.3.0"}
@@ -47,9 +47,7 @@ def weighed(*members: Sequence[float], changed: Optional[float] = None, **limits
         )
         for number, rates in enumerate(members)
     ]
-    return Weighing(
-        {"client1": entries}, {"client1": NodeMemory(snapshot(*members_series), changed)}
-    )
+    return Weighing({"client1": entries}, {"client1": Node(snapshot(*members_series), changed)})
 
 
 def group(weighing: Weighing) -> Evidence:
@@ -122,7 +120,7 @@ def test_after_a_change_of_version_three_low_nights_are_an_alarm(
         assert alone is None or not alone.reportable
 
 
-class InTurn(NodeMemory):
+class InTurn(Node):
     """A node that measures in turn: each series sees a change with its own run of the night."""
 
     def changed_at(self, latest: Record) -> Optional[float]:
@@ -148,7 +146,7 @@ def test_a_change_dates_from_the_first_run_of_its_night(
         for number in range(6)
     ]
     turns = [(number, way) for number in range(6) for way in (Operation.WRITE, Operation.READ)]
-    members_series = []
+    runs = []
     for place, (number, operation) in enumerate(turns):
         at = NOW - 3600 * 8 + place * apart_s
         earlier = [
@@ -156,10 +154,8 @@ def test_a_change_dates_from_the_first_run_of_its_night(
             for night, rate in ((1, 110e6), (2, 200e6))
         ]
         terms = {"component": f"OST{number}", "operation": operation, "started_at": at}
-        members_series.append(
-            series(110e6, None, earlier, **terms, finished_at=at + 5, versions=AFTER)
-        )
-    weighing = Weighing({"client1": entries}, {"client1": InTurn(snapshot(*members_series))})
+        runs.append(series(110e6, None, earlier, **terms, finished_at=at + 5, versions=AFTER))
+    weighing = Weighing({"client1": entries}, {"client1": InTurn(snapshot(*runs))})
     evidence = group(weighing)
     assert evidence.alarm
     assert evidence.since == NOW - 3600 * 8 - DAY_S

@@ -24,7 +24,7 @@ def symptom(
     return Symptom("md", component, kind, severity, direction, f"{kind} of {component}")
 
 
-def judged_look(*looks: Look, age_s: float = 60.0) -> JudgedLook:
+def judged(*looks: Look, age_s: float = 60.0) -> JudgedLook:
     return JudgedLook(Report("oss1", NOW - age_s, looks), NOW, 3600.0)
 
 
@@ -59,7 +59,7 @@ def test_every_collector_has_a_kind_and_every_kind_a_collector() -> None:
 def test_the_state_is_that_of_the_worst_symptom_that_raises_a_suspicion(
     symptoms: list[Symptom], state: State, reason: Reason
 ) -> None:
-    verdict = judge_kind(judged_look(look(*symptoms), NO_ZFS), "arrays")
+    verdict = judge_kind(judged(look(*symptoms), NO_ZFS), "arrays")
     assert (verdict.state, verdict.reason) == (state, reason)
     assert (verdict.layer, verdict.component) == ("symptoms", "oss1 arrays")
 
@@ -67,7 +67,7 @@ def test_the_state_is_that_of_the_worst_symptom_that_raises_a_suspicion(
 def test_the_first_line_names_the_worst_and_counts_the_others() -> None:
     passing = symptom(State.CRITICAL, LOWERS, "failover", "oss1-disk3")
     mild, gross = symptom(State.WARNING), symptom(State.CRITICAL, component="oss1-disk2")
-    verdict = judge_kind(judged_look(look(passing, mild, gross)), "arrays")
+    verdict = judge_kind(judged(look(passing, mild, gross)), "arrays")
     assert verdict.sentence == (
         "oss1 arrays: oss1-disk2: fault of oss1-disk2; 2 more symptoms, 1 of them a problem"
     )
@@ -85,20 +85,20 @@ def test_a_rebuild_that_lost_redundancy_comes_before_its_progress() -> None:
     rebuild = look(
         symptom(State.WARNING, LOWERS, "a_recovery"), symptom(State.WARNING, LOWERS, "degraded")
     )
-    verdict = judge_kind(judged_look(rebuild), "arrays")
+    verdict = judge_kind(judged(rebuild), "arrays")
     assert verdict.sentence.startswith("oss1 arrays: oss1-disk1: degraded of oss1-disk1; 1 more")
 
 
 def test_without_symptoms_the_sentence_lists_what_was_looked_at() -> None:
-    verdict = judge_kind(judged_look(look(), NO_ZFS), "arrays")
+    verdict = judge_kind(judged(look(), NO_ZFS), "arrays")
     assert verdict.sentence == "oss1 arrays: no symptoms; looked at: md 4; not available: zfs"
 
 
 def test_a_kind_without_any_look_is_unknown() -> None:
-    verdict = judge_kind(judged_look(NO_ZFS), "arrays")
+    verdict = judge_kind(judged(NO_ZFS), "arrays")
     assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.NOT_JUDGED)
     assert "zfs: zpool is not installed" in verdict.sentence
-    assert judge_kind(judged_look(NO_ZFS), "disks").state is State.UNKNOWN
+    assert judge_kind(judged(NO_ZFS), "disks").state is State.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -111,19 +111,19 @@ def test_a_kind_without_any_look_is_unknown() -> None:
     ],
 )
 def test_a_look_is_valid_for_its_time(age_s: float, state: State, reason: Reason) -> None:
-    verdict = judge_kind(judged_look(look(symptom()), age_s=age_s), "arrays")
+    verdict = judge_kind(judged(look(symptom()), age_s=age_s), "arrays")
     assert (verdict.state, verdict.reason) == (state, reason)
-    looks = judge_looks(judged_look(look(symptom()), age_s=age_s))
+    looks = judge_looks(judged(look(symptom()), age_s=age_s))
     assert looks.state is (State.UNKNOWN if state is State.UNKNOWN else State.OK)
 
 
 def test_a_failed_site_command_is_unknown_and_hides_no_alarm() -> None:
     failed = look(collector="megaraid", unavailable="storcli gave no answer in 60 s")
-    fine = judge_kind(judged_look(look(), failed), "arrays")
+    fine = judge_kind(judged(look(), failed), "arrays")
     assert (fine.state, fine.reason) == (State.UNKNOWN, Reason.NOT_JUDGED)
     assert "storcli gave no answer in 60 s" in fine.sentence
-    assert judge_kind(judged_look(look(symptom()), failed), "arrays").state is State.WARNING
-    node = judge_looks(judged_look(look(), failed))
+    assert judge_kind(judged(look(symptom()), failed), "arrays").state is State.WARNING
+    node = judge_looks(judged(look(), failed))
     assert (node.state, node.sentence) == (
         State.UNKNOWN,
         "oss1: megaraid: storcli gave no answer in 60 s",
@@ -131,22 +131,19 @@ def test_a_failed_site_command_is_unknown_and_hides_no_alarm() -> None:
 
 
 def test_a_node_is_ok_if_any_collector_looked() -> None:
-    assert judge_looks(judged_look(look(symptom(State.CRITICAL)), NO_ZFS)).state is State.OK
-    assert judge_looks(judged_look(NO_ZFS)).state is State.UNKNOWN
-    assert judge_looks(judged_look()).state is State.UNKNOWN
+    assert judge_looks(judged(look(symptom(State.CRITICAL)), NO_ZFS)).state is State.OK
+    assert judge_looks(judged(NO_ZFS)).state is State.UNKNOWN
+    assert judge_looks(judged()).state is State.UNKNOWN
 
 
 def test_a_single_further_symptom_is_singular() -> None:
     two = look(symptom(), symptom(component="oss1-disk2"))
-    assert (
-        "; 1 more symptom, 1 of them a problem" in judge_kind(judged_look(two), "arrays").sentence
-    )
+    assert "; 1 more symptom, 1 of them a problem" in judge_kind(judged(two), "arrays").sentence
 
 
 @pytest.mark.parametrize(("age_s", "shown"), [(-30.0, 0), (0.0, 0), (0.6, 1)])
 def test_a_look_from_the_future_has_age_zero(age_s: float, shown: int) -> None:
     figures = {
-        figure.label: figure.value
-        for figure in judge_looks(judged_look(look(), age_s=age_s)).figures
+        figure.label: figure.value for figure in judge_looks(judged(look(), age_s=age_s)).figures
     }
     assert figures["age"] == shown

@@ -22,7 +22,7 @@ from tests.package.judgements import (
     DAY_S,
     NOW,
     REFERENCE,
-    NodeMemory,
+    Node,
     expectation,
     host_expectation,
     series,
@@ -50,7 +50,7 @@ def fleet(odds: float = 10_000.0) -> tuple[Expectation, ...]:
     return tuple(expectation(component=name, limits=limits) for name in NAMES)
 
 
-def fleet_snapshot(*slow: tuple[str, Operation, Sequence[float]]) -> Snapshot:
+def recorded(*slow: tuple[str, Operation, Sequence[float]]) -> Snapshot:
     """Return the snapshot of the fleet: healthy except for the ``slow`` series."""
     slow_rates = {(name, operation): rates for name, operation, rates in slow}
     return snapshot(
@@ -67,12 +67,12 @@ def fleet_snapshot(*slow: tuple[str, Operation, Sequence[float]]) -> Snapshot:
 
 
 def evidence(memory: Snapshot, odds: float = 10_000.0) -> dict[str, Optional[Evidence]]:
-    weighing = Weighing({"client1": fleet(odds)}, {"client1": NodeMemory(memory)})
+    weighing = Weighing({"client1": fleet(odds)}, {"client1": Node(memory)})
     return {name: weighing.evidence(("ost", name, False)) for name in NAMES}
 
 
 def test_a_component_slow_for_nights_is_an_alarm_and_its_peers_are_not() -> None:
-    result = evidence(fleet_snapshot((NAMES[3], Operation.READ, [*HEALTHY[:6], *[80e6] * 4])))
+    result = evidence(recorded((NAMES[3], Operation.READ, [*HEALTHY[:6], *[80e6] * 4])))
     slow = result.pop(NAMES[3])
     assert slow
     assert slow.alarm
@@ -85,7 +85,7 @@ def test_a_component_slow_for_nights_is_an_alarm_and_its_peers_are_not() -> None
 
 @pytest.mark.parametrize("remaining", [0.05, 0.03, 0.001])
 def test_a_nearly_total_loss_is_an_alarm(remaining: float) -> None:
-    memory = fleet_snapshot((NAMES[3], Operation.READ, [*HEALTHY, *[remaining * 200e6] * 5]))
+    memory = recorded((NAMES[3], Operation.READ, [*HEALTHY, *[remaining * 200e6] * 5]))
     result = evidence(memory)[NAMES[3]]
     assert result
     assert result.alarm
@@ -93,19 +93,19 @@ def test_a_nearly_total_loss_is_an_alarm(remaining: float) -> None:
 
 
 def test_one_low_night_is_no_alarm() -> None:
-    result = evidence(fleet_snapshot((NAMES[3], Operation.READ, [*HEALTHY, 20e6])))[NAMES[3]]
+    result = evidence(recorded((NAMES[3], Operation.READ, [*HEALTHY, 20e6])))[NAMES[3]]
     assert result
     assert not result.alarm
 
 
 def test_nights_that_were_bad_for_all_raise_no_alarm() -> None:
     low = [(name, op, [*HEALTHY, *[70e6] * 4]) for name in NAMES for op in OPERATIONS]
-    assert not any(item and item.reportable for item in evidence(fleet_snapshot(*low)).values())
+    assert not any(item and item.reportable for item in evidence(recorded(*low)).values())
 
 
 @pytest.mark.parametrize(("odds", "alarm"), [(100.0, True), (1e12, False)])
 def test_the_needed_odds_come_from_the_alarm_budget(odds: float, alarm: bool) -> None:
-    memory = fleet_snapshot((NAMES[3], Operation.READ, [*HEALTHY, *[120e6] * 3]))
+    memory = recorded((NAMES[3], Operation.READ, [*HEALTHY, *[120e6] * 3]))
     result = evidence(memory, odds)[NAMES[3]]
     assert result
     assert result.alarm is alarm
@@ -114,7 +114,7 @@ def test_the_needed_odds_come_from_the_alarm_budget(odds: float, alarm: bool) ->
 def test_a_baseline_of_another_specification_is_no_reference() -> None:
     entry = expectation(component=NAMES[0], references={"read/single": REFERENCE})
     memory = snapshot(nightly([80e6] * 3, component=NAMES[0], spec_hash="another"))
-    weighing = Weighing({"client1": [entry]}, {"client1": NodeMemory(memory)})
+    weighing = Weighing({"client1": [entry]}, {"client1": Node(memory)})
     assert weighing.evidence(("ost", NAMES[0], False)) is None
 
 
@@ -135,9 +135,7 @@ def test_a_host_is_slow_with_several_partners() -> None:
                 for sent, partner in zip(rates, entry.partners)
             )
         )
-        return Weighing({"oss3": [entry]}, {"oss3": NodeMemory(memory)}).evidence(
-            ("net", "oss3", False)
-        )
+        return Weighing({"oss3": [entry]}, {"oss3": Node(memory)}).evidence(("net", "oss3", False))
 
     with_all, single = with_partners(slow, slow, slow), with_partners(slow, fast, fast)
     assert with_all
@@ -172,7 +170,7 @@ def expected(host: str) -> Expectation:
 def test_a_host_is_compared_with_its_baseline_and_not_with_its_own_pairs() -> None:
     """A node has the pairs of its own host only."""
     memory = hosts(["oss3"])["oss3"]
-    weighing = Weighing({"oss3": [expected("oss3")]}, {"oss3": NodeMemory(memory)})
+    weighing = Weighing({"oss3": [expected("oss3")]}, {"oss3": Node(memory)})
     result = weighing.evidence(("net", "oss3", False))
     assert result
     assert result.alarm
@@ -183,7 +181,7 @@ def test_a_loss_of_all_hosts_is_one_loss_of_the_group() -> None:
     nodes = {host: [expected(host)] for host in HOSTS}
 
     def of_all(slow: Sequence[str]) -> Optional[Evidence]:
-        memories = {host: NodeMemory(memory) for host, memory in hosts(slow).items()}
+        memories = {host: Node(memory) for host, memory in hosts(slow).items()}
         return Weighing(nodes, memories).group_evidence(("net", "oss3"))
 
     all_slow, one_slow = of_all(HOSTS), of_all(["oss3"])
@@ -208,7 +206,7 @@ def test_a_night_counts_for_all_hosts_if_more_than_a_quarter_were_measured(
         entry = host_expectation(*partners, limits=Limits(alarm_odds=10_000.0))
         nodes[host] = [entry._replace(component=host)]
         measured = [nightly(rates, partner=partners[0], component=host, **terms)]
-        memories[host] = NodeMemory(snapshot(*(measured if number < pairs_a_night else ())))
+        memories[host] = Node(snapshot(*(measured if number < pairs_a_night else ())))
     result = Weighing(nodes, memories).group_evidence(("net", four[0]))
     assert (result is not None) is counts
 
@@ -219,7 +217,7 @@ def test_a_clock_step_and_a_limit_of_zero_are_harmless() -> None:
     moments = [NOW - 310 - shift for shift in (5 * DAY_S, 0.0, 9 * DAY_S, 3600.0)]
     earlier = [Sample(at, 80e6, None, None, 0, None) for at in moments]
     memory = snapshot(series(80e6, None, earlier, component=NAMES[0]))
-    result = Weighing({"client1": [entry]}, {"client1": NodeMemory(memory)}).evidence(
+    result = Weighing({"client1": [entry]}, {"client1": Node(memory)}).evidence(
         ("ost", NAMES[0], False)
     )
     assert result
@@ -227,7 +225,7 @@ def test_a_clock_step_and_a_limit_of_zero_are_harmless() -> None:
 
 
 def test_damaged_series_give_no_evidence() -> None:
-    memory = fleet_snapshot()
+    memory = recorded()
     damaged = memory._replace(
         series={
             **memory.series,
@@ -244,9 +242,7 @@ def test_an_unexpected_component_has_no_evidence() -> None:
 
 
 def test_evidence_is_put_into_words() -> None:
-    result = evidence(fleet_snapshot((NAMES[3], Operation.READ, [*HEALTHY[:6], *[80e6] * 4])))[
-        NAMES[3]
-    ]
+    result = evidence(recorded((NAMES[3], Operation.READ, [*HEALTHY[:6], *[80e6] * 4])))[NAMES[3]]
     assert result
     (line,) = weighed(result)
     assert line == (
@@ -260,7 +256,7 @@ def alone(peer_loss: float, rates: Sequence[float] = (200e6, 80e6, 80e6)) -> Evi
     """Return the evidence of a target without peers."""
     entry = expectation(component=NAMES[0], limits=Limits(peer_loss=peer_loss))
     memory = snapshot(nightly(rates, component=NAMES[0]))
-    result = Weighing({"client1": [entry]}, {"client1": NodeMemory(memory)}).evidence(
+    result = Weighing({"client1": [entry]}, {"client1": Node(memory)}).evidence(
         ("ost", NAMES[0], False)
     )
     assert result
@@ -278,7 +274,7 @@ def test_a_baseline_that_is_not_firm_is_weighed_with_its_error(runs: int, spread
     weak = Reference(None, BASELINE._replace(runs=runs, spread=spread))
     entry = expectation(component=NAMES[0], references={"read/single": weak})
     memory = snapshot(nightly([80e6] * 3, component=NAMES[0]))
-    result = Weighing({"client1": [entry]}, {"client1": NodeMemory(memory)}).evidence(
+    result = Weighing({"client1": [entry]}, {"client1": Node(memory)}).evidence(
         ("ost", NAMES[0], False)
     )
     assert result
@@ -305,7 +301,7 @@ def test_a_healthy_component_has_no_odds_and_the_ratio_of_its_last_run() -> None
 def test_the_operation_with_the_largest_loss_is_named_first(
     writes: float, reads: float, what: str, also: tuple[str, ...]
 ) -> None:
-    memory = fleet_snapshot(
+    memory = recorded(
         (NAMES[3], Operation.WRITE, [*HEALTHY[:6], *[writes * 200e6] * 4]),
         (NAMES[3], Operation.READ, [*HEALTHY[:6], *[reads * 200e6] * 4]),
     )
@@ -321,10 +317,8 @@ def test_the_operation_with_the_largest_loss_is_named_first(
 
 def test_write_and_read_together_have_higher_odds_than_either() -> None:
     nights = [*HEALTHY[:6], *[120e6] * 2]
-    single = evidence(fleet_snapshot((NAMES[3], Operation.READ, nights)))[NAMES[3]]
-    both = evidence(
-        fleet_snapshot(*((NAMES[3], op, nights) for op in (Operation.WRITE, Operation.READ)))
-    )
+    single = evidence(recorded((NAMES[3], Operation.READ, nights)))[NAMES[3]]
+    both = evidence(recorded(*((NAMES[3], op, nights) for op in (Operation.WRITE, Operation.READ))))
     result = both[NAMES[3]]
     assert single
     assert result
@@ -333,8 +327,8 @@ def test_write_and_read_together_have_higher_odds_than_either() -> None:
 
 @pytest.mark.parametrize("counting", [True, False])
 def test_the_number_of_runs_to_an_alarm_is_computed_on_request_only(counting: bool) -> None:
-    memory = fleet_snapshot((NAMES[3], Operation.READ, [*HEALTHY, *[120e6] * 2]))
-    nodes, memories = {"client1": fleet()}, {"client1": NodeMemory(memory)}
+    memory = recorded((NAMES[3], Operation.READ, [*HEALTHY, *[120e6] * 2]))
+    nodes, memories = {"client1": fleet()}, {"client1": Node(memory)}
     weighing = Weighing(nodes, memories, counting=counting)
     result = weighing.evidence(("ost", NAMES[3], False))
     assert result
@@ -369,7 +363,7 @@ def test_the_number_of_further_equal_runs_to_an_alarm_or_its_end(
         for night, share in enumerate(shares[-2::-1])
     ]
     memory = snapshot(series(shares[-1] * 200e6, None, earlier, component=NAMES[0]))
-    result = Weighing({"c": [entry]}, {"c": NodeMemory(memory)}).evidence(("ost", NAMES[0], False))
+    result = Weighing({"c": [entry]}, {"c": Node(memory)}).evidence(("ost", NAMES[0], False))
     assert result
     assert result.more == more
 
@@ -379,7 +373,7 @@ def test_a_group_has_the_limits_of_its_first_member() -> None:
         entry._replace(limits=Limits(alarm_odds=1000.0 * (number + 1)))
         for number, entry in enumerate(fleet())
     ]
-    result = Weighing({"client1": entries}, {"client1": NodeMemory(fleet_snapshot())}).evidence(
+    result = Weighing({"client1": entries}, {"client1": Node(recorded())}).evidence(
         ("ost", "scratch", True)
     )
     assert result
@@ -415,7 +409,7 @@ def of_devices(*members: tuple[str, Sequence[float]], systems: int) -> list[Opti
             for number, (_, rates) in enumerate(members)
         )
     )
-    weighing = Weighing({"oss1": [*disks, *targets]}, {"oss1": NodeMemory(memory)})
+    weighing = Weighing({"oss1": [*disks, *targets]}, {"oss1": Node(memory)})
     return [weighing.evidence(("raw", disk.component, False)) for disk in disks]
 
 
@@ -440,7 +434,7 @@ def test_a_device_without_file_system_is_compared_with_those_of_its_server() -> 
             for name in NAMES
         )
     )
-    weighing = Weighing({"oss1": entries}, {"oss1": NodeMemory(memory)})
+    weighing = Weighing({"oss1": entries}, {"oss1": Node(memory)})
     result = weighing.evidence(("raw", NAMES[3], False))
     assert result
     assert result.alarm
@@ -454,7 +448,7 @@ def pairs(rates: Mapping[str, Mapping[str, Sequence[float]]]) -> dict[str, Optio
         for name, partners in rates.items()
     }
     memories = {
-        name: NodeMemory(
+        name: Node(
             snapshot(
                 *(
                     nightly(
@@ -495,9 +489,7 @@ def test_a_partner_that_is_no_longer_expected_does_not_count() -> None:
             for partner, rates in (("a", fine), ("gone", slow))
         )
     )
-    result = Weighing({"oss3": [entry]}, {"oss3": NodeMemory(memory)}).evidence(
-        ("net", "oss3", False)
-    )
+    result = Weighing({"oss3": [entry]}, {"oss3": Node(memory)}).evidence(("net", "oss3", False))
     assert result
     assert result.odds == 0.0
 
@@ -512,7 +504,7 @@ def test_the_odds_of_one_operation_are_those_of_its_own_runs() -> None:
             for operation in (Operation.WRITE, Operation.READ)
         )
     )
-    two = Weighing({"c": [both]}, {"c": NodeMemory(memory)}).evidence(("ost", NAMES[0], False))
+    two = Weighing({"c": [both]}, {"c": Node(memory)}).evidence(("ost", NAMES[0], False))
     assert two
     assert two.odds > runs.odds
     question = Question(-log(0.9), 99.0, 99.0)
@@ -547,9 +539,7 @@ def test_two_operations_of_a_host_are_weighed_with_all_its_partners_together() -
             for partner in "ab"
         )
     )
-    result = Weighing({"oss3": [entry]}, {"oss3": NodeMemory(memory)}).evidence(
-        ("net", "oss3", False)
-    )
+    result = Weighing({"oss3": [entry]}, {"oss3": Node(memory)}).evidence(("net", "oss3", False))
     assert result
     ratios = [log(rate / 117e6) for rate in rates]
 
@@ -573,7 +563,7 @@ def test_a_baseline_of_no_runs_is_no_reference() -> None:
     none = Reference(None, BASELINE._replace(runs=0))
     entry = expectation(component=NAMES[0], references={"read/single": none})
     memory = snapshot(nightly([80e6] * 3, component=NAMES[0]))
-    weighing = Weighing({"client1": [entry]}, {"client1": NodeMemory(memory)})
+    weighing = Weighing({"client1": [entry]}, {"client1": Node(memory)})
     assert weighing.evidence(("ost", NAMES[0], False)) is None
 
 
@@ -585,6 +575,6 @@ def test_without_a_loss_the_first_operation_is_named() -> None:
             for operation in (Operation.WRITE, Operation.READ)
         )
     )
-    result = Weighing({"c": [entry]}, {"c": NodeMemory(memory)}).evidence(("ost", NAMES[0], False))
+    result = Weighing({"c": [entry]}, {"c": Node(memory)}).evidence(("ost", NAMES[0], False))
     assert result
     assert (result.what, result.odds) == ("write", 0.0)

@@ -35,9 +35,7 @@ RAISED, LOWERED = Direction.RAISES, Direction.LOWERS
         ((symptom("elsewhere", RAISED),), ["a", "b", "c"]),
     ],
 )
-def test_suspects_that_a_symptom_incriminates_come_first(
-    symptoms: Sequence[Symptom], order: list[str]
-) -> None:
+def test_incriminated_suspects_come_first(symptoms: Sequence[Symptom], order: list[str]) -> None:
     located = Located((), (suspects(("a",), ("b",), ("c",)),), ())
     [ambiguity] = ordered(located, symptoms).sets
     assert [names for (names,) in ambiguity.alternatives] == order

@@ -30,7 +30,7 @@ def words(scene: Scene, remaining: LaneRates, silent: Iterable[str]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("scene", "remaining", "silent", "expected"),
+    ("scene", "rates", "silent", "expected"),
     [
         pytest.param(
             LAB,
@@ -59,9 +59,9 @@ def words(scene: Scene, remaining: LaneRates, silent: Iterable[str]) -> str:
     ],
 )
 def test_the_next_measurement(
-    scene: Scene, remaining: LaneRates, silent: list[str], expected: str
+    scene: Scene, rates: LaneRates, silent: list[str], expected: str
 ) -> None:
-    assert words(scene, remaining, silent) == expected
+    assert words(scene, rates, silent) == expected
 
 
 def test_a_network_test_is_preferred_to_a_raw_read() -> None:

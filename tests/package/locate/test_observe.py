@@ -20,7 +20,7 @@ from tests.package.judgements import (
     DAY_S,
     NOW,
     REFERENCE,
-    NodeMemory,
+    Node,
     expectation,
     host_expectation,
     series,
@@ -44,9 +44,7 @@ class Memory:
         return self._series
 
 
-def observations_of(
-    series_: Sequence[Series], entry: Optional[Expectation] = None
-) -> list[Observation]:
+def observed(series_: Sequence[Series], entry: Optional[Expectation] = None) -> list[Observation]:
     expected = entry or expectation(references=READ)
     site = Site({"client1": (expected,)})
     return list(observe(site.measurables(), {"client1": Memory(*series_)}, NOW))
@@ -71,21 +69,21 @@ def observations_of(
     ],
 )
 def test_votes_follow_the_verdict_on_a_run(run: Series, vote: Vote) -> None:
-    (item,) = observations_of([run])
+    (item,) = observed([run])
     assert item.vote is vote
     assert item.reason
 
 
 def test_unmeasured_and_damaged_measurements_do_not_vote() -> None:
-    (never,) = observations_of([])
+    (never,) = observed([])
     assert (never.vote, never.of.name) == (Vote.NONE, "ost scratch-OST0003 read")
-    (damaged,) = observations_of([], expectation(component="damaged", references=READ))
+    (damaged,) = observed([], expectation(component="damaged", references=READ))
     assert (damaged.vote, damaged.reason) == (Vote.NONE, "record 7 is damaged")
 
 
 def test_a_hung_measurement_has_rate_zero() -> None:
     stuck: dict[str, Any] = {"outcome": Outcome.HUNG, "reason": "stuck in the kernel"}
-    (item,) = observations_of([series(None, **stuck)])
+    (item,) = observed([series(None, **stuck)])
     assert (item.vote, item.measured, item.of.expected) == (Vote.BAD, 0.0, 202.1e6)
 
 
@@ -94,7 +92,7 @@ def test_a_hung_measurement_has_rate_zero() -> None:
 )
 def test_a_measurement_without_a_rate_that_did_not_hang_does_not_vote(outcome: Outcome) -> None:
     ended: dict[str, Any] = {"outcome": outcome, "reason": "Input/output error"}
-    (item,) = observations_of([series(None, **ended)])
+    (item,) = observed([series(None, **ended)])
     assert item.vote is Vote.NONE
 
 
@@ -103,7 +101,7 @@ def test_the_rate_is_the_median_of_the_runs_since_the_loss() -> None:
         Sample(NOW - day * DAY_S, rate, 1.0, 201e6, 5, None)
         for day, rate in ((1, 84e6), (2, 86e6), (3, None), (4, 200e6), (5, 80e6))
     ]
-    (item,) = observations_of([series(80e6, earlier=earlier)])
+    (item,) = observed([series(80e6, earlier=earlier)])
     assert item.measured == 84e6
     assert item.since == NOW - 4 * DAY_S
     assert item.at == NOW - 310
@@ -112,7 +110,7 @@ def test_the_rate_is_the_median_of_the_runs_since_the_loss() -> None:
 
 def test_a_rate_compared_with_peers_only_is_less_certain() -> None:
     reference = {"read/single": Reference(CEILING, None)}
-    (item,) = observations_of([series(200e6)], expectation(references=reference))
+    (item,) = observed([series(200e6)], expectation(references=reference))
     assert item.vote is Vote.GOOD
     assert item.of.expected == 201e6
     assert item.error == 0.05
@@ -120,20 +118,20 @@ def test_a_rate_compared_with_peers_only_is_less_certain() -> None:
 
 def test_a_wide_baseline_makes_a_rate_less_certain() -> None:
     reference = {"read/single": Reference(CEILING, BASELINE._replace(spread=0.08))}
-    (item,) = observations_of([series(200e6)], expectation(references=reference))
+    (item,) = observed([series(200e6)], expectation(references=reference))
     assert item.error == 0.08
 
 
 def test_a_mild_loss_votes_only_after_several_nights() -> None:
     wide = {"read/single": Reference(CEILING, BASELINE._replace(spread=0.08))}
     expected = expectation(references=wide)
-    (item,) = observations_of([series(150e6)], expected)
+    (item,) = observed([series(150e6)], expected)
     assert item.vote is Vote.NONE
     assert item.reason.endswith("within what its runs differ by")
     nights = [Sample(NOW - day * DAY_S, 150e6, 1.0, 201e6, 5, None) for day in (1, 2, 3)]
-    (item,) = observations_of([series(150e6, earlier=nights)], expected)
+    (item,) = observed([series(150e6, earlier=nights)], expected)
     assert item.vote is Vote.BAD
-    (gross,) = observations_of([series(80e6)], expected)
+    (gross,) = observed([series(80e6)], expected)
     assert gross.vote is Vote.BAD
 
 
@@ -147,7 +145,7 @@ def pair(rate: float, retransmits: Optional[int]) -> list[Observation]:
         bytes=1_448_000_000,
         retransmits=retransmits,
     )
-    return observations_of([tests], host_expectation("client1", "oss1"))
+    return observed([tests], host_expectation("client1", "oss1"))
 
 
 def test_each_pair_is_an_observation_with_its_partner() -> None:
@@ -184,7 +182,7 @@ def test_a_parallel_run_of_days_ago_does_not_vote(age_s: float, vote: Vote) -> N
     entry = expectation(layer="fs", references={"read/together": REFERENCE})
     when: dict[str, Any] = {"started_at": NOW - age_s, "finished_at": NOW - age_s + 10}
     run = series(80e6, layer="fs", scenario=Scenario.TOGETHER, **when)
-    (item,) = observations_of(
+    (item,) = observed(
         [run], entry._replace(limits=entry.limits._replace(stale_after_s=10 * DAY_S))
     )
     assert item.vote is vote
@@ -193,7 +191,7 @@ def test_a_parallel_run_of_days_ago_does_not_vote(age_s: float, vote: Vote) -> N
 def over_runs(series_: Series, entry: Expectation) -> Observation:
     """Return the first observation over several runs."""
     site, memory = Site({"client1": (entry,)}), snapshot(series_)
-    weighing = Weighing({"client1": (entry,)}, {"client1": NodeMemory(memory)})
+    weighing = Weighing({"client1": (entry,)}, {"client1": Node(memory)})
     return next(observe(site.measurables(), {"client1": memory}, NOW, weighing))
 
 
@@ -238,4 +236,4 @@ def test_over_several_runs_a_pair_votes_until_it_meets_again(hosts: int, vote: V
     of_pair = {"layer": "net", "component": "oss3", "operation": Operation.SEND}
     run = series(40e6, None, past, partner=names[0], **of_pair, **when)
     assert over_runs(run, entry).vote is vote
-    assert observations_of([run], entry)[0].vote is Vote.NONE
+    assert observed([run], entry)[0].vote is Vote.NONE

@@ -134,12 +134,8 @@ def test_a_host_with_unequally_slow_devices_has_a_remark() -> None:
 
 
 def test_the_table_has_slow_measurements_and_good_ones_across_a_suspect() -> None:
-    observations = [
-        made("ost a", "port a", 100),
-        made("ost b", "port b", 90, 90),
-        made("ost c", "c", 200),
-    ]
-    located = locate(observations, equal=100.0)
+    votes = [made("ost a", "port a", 100), made("ost b", "port b", 90, 90), made("ost c", "c", 200)]
+    located = locate(votes, equal=100.0)
     table = list(rows(located, located.sets[0]))
     assert all(len(row) == len(HEADERS) for row in table)
     assert [row[:5] for row in table] == [

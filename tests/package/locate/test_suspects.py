@@ -39,7 +39,7 @@ SLOW_LINK = {"oss3-nic": both(25e6)}
 
 
 @pytest.mark.parametrize(
-    ("remaining", "silent", "expected"),
+    ("rates", "silent", "expected"),
     [
         pytest.param(SLOW_DISK, (), [{"oss2-disk1"}], id="slow disk"),
         pytest.param(SLOW_LINK, (), [{"oss3-nic"}], id="slow link"),
@@ -70,17 +70,15 @@ SLOW_LINK = {"oss3-nic": both(25e6)}
         pytest.param({}, (), [], id="healthy"),
     ],
 )
-def test_suspects_in_the_lab(
-    remaining: LaneRates, silent: tuple[str, ...], expected: list[set[str]]
-) -> None:
-    located = LAB.locate(remaining, silent)
+def test_lab_faults(rates: LaneRates, silent: tuple[str, ...], expected: list[set[str]]) -> None:
+    located = LAB.locate(rates, silent)
     assert sorted(map(sorted, suspects(located))) == sorted(map(sorted, expected))
     assert located.complete
     assert located.unexplained == ()
 
 
 @pytest.mark.parametrize(
-    ("remaining", "silent", "expected"),
+    ("rates", "silent", "expected"),
     [
         pytest.param(
             {"ddn01a-lun1": both(80e6)},
@@ -107,10 +105,10 @@ def test_suspects_in_the_lab(
         ),
     ],
 )
-def test_suspects_on_red_storm(
-    remaining: LaneRates, silent: tuple[str, ...], expected: list[set[str]]
+def test_red_storm_faults(
+    rates: LaneRates, silent: tuple[str, ...], expected: list[set[str]]
 ) -> None:
-    located = suspects(REDSTORM.locate(remaining, silent))
+    located = suspects(REDSTORM.locate(rates, silent))
     assert sorted(map(sorted, located)) == sorted(map(sorted, expected))
 
 
@@ -161,11 +159,9 @@ def test_indistinguishable_faults_are_given_as_sets() -> None:
 
 def test_a_shared_loss_explains_observations_just_above_the_limit() -> None:
     """One of four is below the level, the others just above: a shared loss."""
-    observations = [
-        made(f"ost {n}", f"hba d{n}", rate) for n, rate in enumerate((178, 181, 182, 181))
-    ]
-    assert [item.vote for item in observations] == [Vote.BAD, *[Vote.GOOD] * 3]
-    assert alternatives(locate(observations)) == [(("hba",),)]
+    votes = [made(f"ost {n}", f"hba d{n}", rate) for n, rate in enumerate((178, 181, 182, 181))]
+    assert [item.vote for item in votes] == [Vote.BAD, *[Vote.GOOD] * 3]
+    assert alternatives(locate(votes)) == [(("hba",),)]
 
 
 def test_each_suspect_has_its_remaining_rates_and_the_measurements_it_passes() -> None:
@@ -192,14 +188,12 @@ def test_impossible_observations_are_refused() -> None:
 def scene(chance: Random) -> list[Observation]:
     """Return observations of a random network of up to eight parts, each slow by chance."""
     names = "abcdefgh"[: chance.randint(2, 8)]
-    remaining = {
-        name: chance.choice([40, 70, 75, 120, 150]) for name in names if chance.random() < 0.3
-    }
+    rates = {name: chance.choice([40, 70, 75, 120, 150]) for name in names if chance.random() < 0.3}
     observations = []
     for number in range(chance.randint(1, 8)):
         path = chance.sample(names, chance.randint(1, min(4, len(names))))
         needs = chance.choice([90, 180, 200])
-        rate = min([needs, *(remaining[name] for name in path if name in remaining)])
+        rate = min([needs, *(rates[name] for name in path if name in rates)])
         lane = chance.choice(["read", "write"])
         layer = chance.choice(["ost", "raw"])
         of = Measurable(f"{layer} {number}", layer, str(number), lane, tuple(path), needs * 1e6)

@@ -14,10 +14,8 @@ LAB = Scene(lab())
 
 def explained(name: str, share: float) -> bool:
     """Return whether a slow link explains a target that is too uncertain to vote."""
-    observations = [
-        unsure(item, share) if item.of.component == name else item for item in slow_link()
-    ]
-    return ("ost", name) in explanations(locate(observations))
+    votes = [unsure(item, share) if item.of.component == name else item for item in slow_link()]
+    return ("ost", name) in explanations(locate(votes))
 
 
 def slow_link() -> list[Observation]:
@@ -38,7 +36,5 @@ def unsure(item: Observation, share: float) -> Observation:
         pytest.param("scratch-OST0000", 0.52, False, id="not behind the link"),
     ],
 )
-def test_an_uncertain_target_behind_a_suspect_is_explained_by_it(
-    name: str, share: float, noted: bool
-) -> None:
+def test_a_suspect_explains_uncertain_targets(name: str, share: float, noted: bool) -> None:
     assert explained(name, share) is noted

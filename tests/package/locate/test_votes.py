@@ -13,13 +13,13 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Series, Snapshot
-from tests.package.judge.test_weighing import NAMES, OPERATIONS, fleet, fleet_snapshot, nightly
+from tests.package.judge.test_weighing import NAMES, OPERATIONS, fleet, nightly, recorded
 from tests.package.judgements import (
     BASELINE,
     CEILING,
     DAY_S,
     NOW,
-    NodeMemory,
+    Node,
     expectation,
     host_expectation,
     snapshot,
@@ -36,7 +36,7 @@ def votes_of(
     """Return the votes of the measurements of a node, by component and operation."""
     nodes = {node: measured}
     placed = tuple(Site(nodes).of(node))
-    weighed = votes(placed, Weighing(nodes, {node: NodeMemory(memory)}))
+    weighed = votes(placed, Weighing(nodes, {node: Node(memory)}))
     return {item.of.name.partition(" ")[2]: vote for item, vote in zip(placed, weighed)}
 
 
@@ -47,7 +47,7 @@ def vote_of(name: str, memory: Snapshot, measured: Sequence[Expectation] = ()) -
 
 def slow_read(*newest: float) -> Snapshot:
     """Return the snapshot of a fleet in which one target's last reads are given, in MB/s."""
-    return fleet_snapshot((SLOW, Operation.READ, [*EIGHT, *(1e6 * rate for rate in newest)]))
+    return recorded((SLOW, Operation.READ, [*EIGHT, *(1e6 * rate for rate in newest)]))
 
 
 @pytest.mark.parametrize(
@@ -94,15 +94,13 @@ def test_a_single_run_does_not_vote_and_two_do() -> None:
 )
 def test_on_mostly_busy_nights_no_target_votes_good(newest: Sequence[float], vote: Vote) -> None:
     nights = [*EIGHT, *(1e6 * rate for rate in newest)]
-    votes_ = votes_of(
-        fleet_snapshot(*((name, op, nights) for name in NAMES for op in OPERATIONS)), SITE
-    )
+    votes_ = votes_of(recorded(*((name, op, nights) for name in NAMES for op in OPERATIONS)), SITE)
     assert {vote.vote for vote in votes_.values() if vote} == {vote}
 
 
 def test_a_loss_of_the_whole_group_votes_against_the_baselines() -> None:
     lost = [(name, op, [*EIGHT, *[80e6] * 9]) for name in NAMES for op in OPERATIONS]
-    votes_ = votes_of(fleet_snapshot(*lost), SITE)
+    votes_ = votes_of(recorded(*lost), SITE)
     assert {vote.vote for vote in votes_.values() if vote} == {Vote.BAD}
     assert {round(vote.rate / 1e6) for vote in votes_.values() if vote} == {80}
 

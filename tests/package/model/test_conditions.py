@@ -42,9 +42,7 @@ def measured(spec: ProbeSpec = SPEC, **changes: Any) -> Any:
 
 
 def changed(then: Baseline = BASELINE, /, **changes: Any) -> list[str]:
-    return [
-        str(difference) for difference in differences(of_baseline(then), measured(**changes), 0.2)
-    ]
+    return [str(item) for item in differences(of_baseline(then), measured(**changes), 0.2)]
 
 
 def test_the_same_conditions_do_not_differ() -> None:

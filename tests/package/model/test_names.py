@@ -36,9 +36,7 @@ def test_plain_names_are_allowed(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("text", NAMES["unsafe"], ids=ascii)
-def test_names_that_a_shell_a_terminal_or_nagios_would_interpret_are_refused(
-    kind: str, text: str
-) -> None:
+def test_names_unsafe_for_shell_terminal_or_nagios_are_refused(kind: str, text: str) -> None:
     with pytest.raises(DocumentError, match=r"^the thing ") as caught:
         KINDS[kind].refuse("the thing", text)
     assert str(caught.value).isprintable()

@@ -155,10 +155,8 @@ def test_more_clients_than_targets_are_refused() -> None:
 def test_clients_may_share_the_targets() -> None:
     document = two_clients()
     document["file_systems"][0]["client"] = "client[1-2]"
-    assigned = assignments(build(document), load({}))
-    assert [item.node for item in assigned if item.layer == "ost"] == ["client1"] * 2 + [
-        "client2"
-    ] * 2
+    items = assignments(build(document), load({}))
+    assert [item.node for item in items if item.layer == "ost"] == ["client1"] * 2 + ["client2"] * 2
 
 
 def test_a_brick_with_two_names_is_one_target() -> None:
@@ -256,10 +254,8 @@ def test_a_pair_of_hosts_is_listed_once() -> None:
 
 
 def driven(document: dict[str, Any], **fs: Any) -> dict[str, Assignment]:
-    assigned = assignments(
-        build(document), load({"layers": {"fs": {"clients": ["client1"], **fs}}})
-    )
-    return {item.component: item for item in assigned if item.layer == "fs"}
+    items = assignments(build(document), load({"layers": {"fs": {"clients": ["client1"], **fs}}}))
+    return {item.component: item for item in items if item.layer == "fs"}
 
 
 def test_every_target_the_whole_and_the_further_tests_are_in_one_run() -> None:

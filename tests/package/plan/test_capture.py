@@ -234,7 +234,7 @@ def test_without_records_there_are_no_candidates() -> None:
 
 VERSIONS = {"client": "2.17.0"}
 TODAY = date(2026, 11, 21)
-ACCEPTED = Baseline(
+BASE = Baseline(
     200e6, 0.01, 12, "2026-11-01", "2026-11-20", SPEC.hash(), VERSIONS, "ada", "new disks"
 )._replace(terms=terms(SPEC.to_json()), host="client1", tool="fio fio-3.39", fill=0.31)
 
@@ -246,12 +246,12 @@ def aged(baseline: Baseline, records: Any = (), site: Any = None) -> tuple[str, 
 
 
 def test_a_baseline_of_today_is_not_aged() -> None:
-    assert aged(ACCEPTED) == ()
-    assert aged(ACCEPTED, [run(9, fill=0.4)]) == ()
+    assert aged(BASE) == ()
+    assert aged(BASE, [run(9, fill=0.4)]) == ()
 
 
 def test_a_demonstrated_rate_does_not_age_and_is_no_baseline() -> None:
-    demonstrated = {key("a"): ACCEPTED._replace(spec_hash=DEMONSTRATED, last="2007-03-13")}
+    demonstrated = {key("a"): BASE._replace(spec_hash=DEMONSTRATED, last="2007-03-13")}
     result = ages(demonstrated, SITE, {}, TODAY)
     assert (result.total, result.aged, key("a") in result.missing) == (1, (), True)
 
@@ -266,12 +266,12 @@ def test_a_demonstrated_rate_does_not_age_and_is_no_baseline() -> None:
     ],
 )
 def test_a_baseline_ages_by_the_date_of_its_last_run(last: str, reasons: tuple[str, ...]) -> None:
-    assert aged(ACCEPTED._replace(last=last)) == reasons
+    assert aged(BASE._replace(last=last)) == reasons
 
 
 def test_the_maximum_age_is_that_of_the_component() -> None:
     site = {("ost", "a"): expected("a")._replace(limits=Limits(max_age_s=30 * 86400.0))}
-    assert aged(ACCEPTED._replace(last="2026-10-01"), site=site) == ("51 d old, limit 30 d",)
+    assert aged(BASE._replace(last="2026-10-01"), site=site) == ("51 d old, limit 30 d",)
 
 
 @pytest.mark.parametrize(
@@ -287,38 +287,31 @@ def test_the_newest_valid_record_gives_the_conditions(
     changes: dict[str, Any], reasons: tuple[str, ...]
 ) -> None:
     before, after = run(8, fill=0.31), run(9, **changes)
-    assert aged(ACCEPTED, [after, before]) == reasons
+    assert aged(BASE, [after, before]) == reasons
 
 
 def test_other_terms_than_the_policys_age_a_baseline_without_any_record() -> None:
     other = SPEC._replace(transfer_bytes=4 << 20)
-    baseline = ACCEPTED._replace(spec_hash=other.hash(), terms=terms(other.to_json()))
+    baseline = BASE._replace(spec_hash=other.hash(), terms=terms(other.to_json()))
     assert aged(baseline) == ("terms transfer 4 MiB -> transfer 1 MiB",)
 
 
 def test_a_baseline_of_a_removed_measurement_is_to_be_removed() -> None:
-    gone = {
-        Key("ost", "z", "read", "single"): ACCEPTED,
-        key("a", "reread"): ACCEPTED,
-        key("a"): ACCEPTED,
-    }
-    result = ages(gone, SITE, {}, TODAY)
-    assert [(old.key.component, old.remedy) for old in result.aged] == [
-        ("a", REMOVE),
-        ("z", REMOVE),
-    ]
-    assert result.total == 3
+    gone = {Key("ost", "z", "read", "single"): BASE, key("a", "reread"): BASE, key("a"): BASE}
+    aging = ages(gone, SITE, {}, TODAY)
+    assert [(old.key.component, old.remedy) for old in aging.aged] == [("a", REMOVE), ("z", REMOVE)]
+    assert aging.total == 3
 
 
 def test_measurements_without_a_baseline_are_listed() -> None:
-    result = ages({key("a"): ACCEPTED}, SITE, {}, TODAY)
+    result = ages({key("a"): BASE}, SITE, {}, TODAY)
     assert [item.component for item in result.missing] == ["b", "c", "d", "lonely"]
     empty = ages({}, {("ost", "a"): expected("a")._replace(references={})}, {}, TODAY)
     assert empty == Ages(0, (), ())
 
 
 def test_the_json_has_the_reasons_and_the_remedy() -> None:
-    result = ages({key("a"): ACCEPTED._replace(last="2026-01-01")}, SITE, {}, TODAY)
+    result = ages({key("a"): BASE._replace(last="2026-01-01")}, SITE, {}, TODAY)
     (old,) = result.to_json()["aged"]
     assert old["remedy"] == RENEW
     assert (old["component"], old["age_days"]) == ("a", 324)
@@ -406,10 +399,8 @@ def test_candidates_below_their_floor_are_refused_without_an_explicit_acceptance
     assert "--below-floor" in str(caught.value)
     with pytest.raises(DocumentError, match=r"ost b read: 55\.0 MB/s"):
         refuse_below_floor(candidates, ["b"])
-    accepted = accept({}, candidates, [], "ada", "half of the shelves arrive in May")
-    assert (
-        accepted[key("a")].below_floor == "55.0 MB/s is 22 % of the ceiling 250.0 MB/s, floor 50 %"
-    )
+    merged = accept({}, candidates, [], "ada", "half of the shelves arrive in May")
+    assert merged[key("a")].below_floor == "55.0 MB/s is 22 % of the ceiling 250.0 MB/s, floor 50 %"
 
 
 def test_candidates_at_their_floor_are_not_refused() -> None:

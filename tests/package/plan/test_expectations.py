@@ -209,13 +209,8 @@ def test_clients_that_share_the_network_alone_do_not_meet() -> None:
     assert met(two_file_systems("oss2-disk1")) == []
 
 
-def entries(compiled: Plan, layer: str) -> list[Expectation]:
-    return [
-        entry
-        for expected in compiled.expectations.values()
-        for entry in expected
-        if entry.layer == layer
-    ]
+def entries(plan: Plan, layer: str) -> list[Expectation]:
+    return [item for items in plan.expectations.values() for item in items if item.layer == layer]
 
 
 def test_confirmation_has_a_share_of_the_bytes_and_enough_for_one_round() -> None:
@@ -244,16 +239,16 @@ def test_zero_runs_switch_confirmation_off() -> None:
     assert {entry.confirm.runs for entry in entries(compiled, "ost")} == {0}
 
 
-def assignment(layer: str, number: int, **changes: Any) -> Assignment:
+def planned(layer: str, number: int, **changes: Any) -> Assignment:
     """Return an assignment of a component with its own group and path."""
     name = f"{layer}{number}"
     spec = ProbeSpec("fio", 1 << 30, 1 << 20)
-    measured_ = Assignment(layer, name, "node", "host", name, {}, (name,), (), spec, Limits())
-    return measured_._replace(**changes)
+    made = Assignment(layer, name, "node", "host", name, {}, (name,), (), spec, Limits())
+    return made._replace(**changes)
 
 
 def odds(measured: Sequence[str], **policy: Any) -> float:
-    return odds_of([assignment(layer, number) for number, layer in enumerate(measured)], **policy)
+    return odds_of([planned(layer, number) for number, layer in enumerate(measured)], **policy)
 
 
 def odds_of(measured: Sequence[Assignment], **policy: Any) -> float:
@@ -279,10 +274,8 @@ def test_the_odds_of_one_false_alarm_a_month_are_the_judgements_a_month() -> Non
     ],
 )
 def test_a_group_is_one_more_judgement(layer: str, groups: Sequence[str], more: int) -> None:
-    measured_ = [
-        assignment(layer, number, group=group) for number, group in enumerate(list(groups) * 10)
-    ]
-    assert odds_of(measured_, layers=UNCONFIRMED) == pytest.approx((40 + more) * 30.44)
+    made = [planned(layer, number, group=group) for number, group in enumerate(list(groups) * 10)]
+    assert odds_of(made, layers=UNCONFIRMED) == pytest.approx((40 + more) * 30.44)
 
 
 @pytest.mark.parametrize(
@@ -303,10 +296,10 @@ def test_each_confirmation_within_the_bytes_is_one_more_judgement(
 
 
 def test_targets_driven_at_once_have_no_group_and_a_judgement_of_their_profile() -> None:
-    measured_ = [assignment("fs", number, group="fs1") for number in range(40)]
-    assert odds_of(measured_, layers={"fs": {"tests": ["ost"]}}) == pytest.approx(2 * 40 * 30.44)
+    made = [planned("fs", number, group="fs1") for number in range(40)]
+    assert odds_of(made, layers={"fs": {"tests": ["ost"]}}) == pytest.approx(2 * 40 * 30.44)
     # each of seven tests runs once in seven nights
-    assert odds_of(measured_) == pytest.approx(2 * 40 * 30.44 / 7)
+    assert odds_of(made) == pytest.approx(2 * 40 * 30.44 / 7)
 
 
 @pytest.mark.parametrize(
@@ -316,11 +309,11 @@ def test_a_part_shared_by_devices_read_together_is_one_more_judgement(
     scenario: Scenario, more: int
 ) -> None:
     steps: tuple[Step, ...] = ((Operation.READ, scenario),)
-    measured_ = [
-        assignment("raw", number, path=("oss1", "hba", f"disk{number}"), steps=steps)
+    made = [
+        planned("raw", number, path=("oss1", "hba", f"disk{number}"), steps=steps)
         for number in range(10)
     ]
-    assert odds_of(measured_, layers=UNCONFIRMED) == pytest.approx((10 + more) * 30.44)
+    assert odds_of(made, layers=UNCONFIRMED) == pytest.approx((10 + more) * 30.44)
 
 
 def test_hosts_are_judged_by_rates_retransmits_pairs_and_all_together() -> None:
@@ -330,23 +323,21 @@ def test_hosts_are_judged_by_rates_retransmits_pairs_and_all_together() -> None:
 
 @pytest.mark.parametrize("groups", [1, 2, 4])
 def test_a_change_counts_for_groups_like_a_hundred_nights(groups: int) -> None:
-    measured_ = [assignment("ost", number, group=f"fs{number % groups}") for number in range(40)]
-    needed = thresholds(measured_)
+    made = [planned("ost", number, group=f"fs{number % groups}") for number in range(40)]
+    needed = thresholds(made)
     assert groups * needed.change_starts["ost"] == pytest.approx(100 * (40 + groups))
 
 
 def test_a_change_counts_for_components_without_a_group() -> None:
-    assert (
-        thresholds([assignment("ost", number) for number in range(40)]).change_starts["ost"] == 100
-    )
+    assert thresholds([planned("ost", number) for number in range(40)]).change_starts["ost"] == 100
 
 
 def test_the_layers_have_equal_shares_of_the_judgements_of_a_change() -> None:
     weekly = {"raw": {"schedule": {"calendar": "Sun *-*-* 03:00", "every": "7 d"}}}
-    measured_ = [assignment("ost", number, group="fs") for number in range(40)]
-    measured_ += [assignment("raw", number, group=f"oss{number // 4}") for number in range(40)]
+    made = [planned("ost", number, group="fs") for number in range(40)]
+    made += [planned("raw", number, group=f"oss{number // 4}") for number in range(40)]
     judgements = 41 + 50 / 7
-    starts = thresholds(measured_, layers=weekly).change_starts
+    starts = thresholds(made, layers=weekly).change_starts
     assert starts["ost"] == pytest.approx(100 * judgements / 2)
     # ten servers have equal parts, once a week
     assert 10 * starts["raw"] / 7 == pytest.approx(starts["ost"])
@@ -354,8 +345,8 @@ def test_the_layers_have_equal_shares_of_the_judgements_of_a_change() -> None:
 
 def test_a_change_counts_for_targets_driven_at_once() -> None:
     weekly = {"fs": {"schedule": {"calendar": "daily", "every": "1 d"}}}
-    measured_ = [assignment("fs", number, group="fs1") for number in range(2)]
-    assert thresholds(measured_, layers=weekly).change_starts["fs"] == pytest.approx(100 * 4 / 2)
+    made = [planned("fs", number, group="fs1") for number in range(2)]
+    assert thresholds(made, layers=weekly).change_starts["fs"] == pytest.approx(100 * 4 / 2)
 
 
 def test_without_measurements_the_odds_are_the_least() -> None:
@@ -374,14 +365,14 @@ def test_an_alarm_ends_at_the_odds_of_a_single_component(
     policy: Mapping[str, Any], odds: float
 ) -> None:
     for count in (1, 40):
-        measured_ = [assignment("ost", number) for number in range(count)]
-        needed = thresholds(measured_, layers=UNCONFIRMED, **policy)
+        made = [planned("ost", number) for number in range(count)]
+        needed = thresholds(made, layers=UNCONFIRMED, **policy)
         assert needed.ends["ost"] == pytest.approx(odds)
 
 
 def test_confirmations_of_an_alarm_raise_the_odds_of_its_end() -> None:
     confirmed = {"ost": {"confirm": {"bytes": "35 %"}}}
-    ends = thresholds([assignment("ost", 1)], layers=confirmed).ends["ost"]
+    ends = thresholds([planned("ost", 1)], layers=confirmed).ends["ost"]
     assert ends == pytest.approx(1.35 * 30.44)
 
 
@@ -489,14 +480,10 @@ def test_the_first_client_launches_the_run_of_all_targets() -> None:
         "randomized_delay_s": 600,
         "limit_s": 2400,
     }
-    members = compiled.node("client1").find("fs")
+    items = compiled.node("client1").find("fs")
     targets = [f"scratch-OST{index}" for index in range(4)]
-    assert [entry.component for entry in members][:6] == [
-        *targets,
-        "scratch",
-        "scratch:posix-fpp-10k",
-    ]
-    assert members[4].target == {
+    assert [item.component for item in items][:6] == [*targets, "scratch", "scratch:posix-fpp-10k"]
+    assert items[4].target == {
         "kind": "parallel",
         "file_system": "scratch",
         "test": "ost",
@@ -505,7 +492,7 @@ def test_the_first_client_launches_the_run_of_all_targets() -> None:
         "launcher": "srun",
         "work": "/mnt/scratch",
     }
-    assert not [entry for entry in compiled.expectations["oss2"] if entry.layer == "fs"]
+    assert not [item for item in compiled.expectations["oss2"] if item.layer == "fs"]
 
 
 def test_the_policy_names_the_clients_that_may_drop_caches() -> None:

@@ -20,9 +20,7 @@ from tests.package.sites import part, parts, site
 
 def of_site(document: dict[str, Any], **layers: Any) -> dict[str, Service]:
     policy = load({"layers": layers})
-    return {
-        service.description: service for service in services(assignments(build(document), policy))
-    }
+    return {entry.description: entry for entry in services(assignments(build(document), policy))}
 
 
 @pytest.mark.parametrize(
@@ -39,10 +37,8 @@ def test_targets_of_several_clients_are_a_group_for_each_client() -> None:
     document = site()
     document["parts"][-1]["name"] = "client[1-2]"
     document["file_systems"][0]["client"] = "client[1-2]"
-    all_services = services(assignments(build(document), load({})))
-    groups = [
-        service.node for service in all_services if service.description == "OST group scratch"
-    ]
+    entries = services(assignments(build(document), load({})))
+    groups = [entry.node for entry in entries if entry.description == "OST group scratch"]
     assert groups == ["client1", "client2"]
 
 
@@ -66,7 +62,7 @@ def test_commands_have_only_safe_characters() -> None:
     targets = document["file_systems"][0]["targets"][0]
     targets["name"] = "tank@pool:x[0-3]"
     commands = [
-        service.command for service in of_site(document).values() if service.component[:4] == "tank"
+        entry.command for entry in of_site(document).values() if entry.component[:4] == "tank"
     ]
     assert commands[0] == "plumbline_ost_tank_pool_x0"
 
@@ -94,27 +90,25 @@ def test_an_invalid_index_of_a_service_is_refused(behind: Any) -> None:
 
 
 def behind(document: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the components that bear the alarm of each component of a site."""
+    """Return the bearers of the alarm of each component of a site."""
     by_name = _behind(document)
     return {name: bearers for name, bearers in by_name.items() if not name.startswith("group")}
 
 
 def groups_behind(document: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the groups that bear the alarm of each group of a site."""
+    """Return the bearers of the alarm of each group of a site."""
     return {
         name: bearers for name, bearers in _behind(document).items() if name.startswith("group")
     }
 
 
 def _behind(document: dict[str, Any]) -> dict[str, list[str]]:
-    all_services = services(assignments(build(document), load({})))
-    names = [
-        service.component or f"group {service.layer} {service.group}" for service in all_services
-    ]
+    entries = services(assignments(build(document), load({})))
+    names = [entry.component or f"group {entry.layer} {entry.group}" for entry in entries]
     return {
-        name: [names[place] for place in service.behind]
-        for name, service in zip(names, all_services)
-        if service.behind
+        name: [names[place] for place in entry.behind]
+        for name, entry in zip(names, entries)
+        if entry.behind
     }
 
 

@@ -13,21 +13,17 @@ from plumbline.topology.graph import Topology, build
 from tests.package.sites import paper, site
 
 
-def symptom_services(
-    policy: dict[str, Any], topology: Optional[Topology] = None
-) -> dict[str, Service]:
+def planned(policy: dict[str, Any], topology: Optional[Topology] = None) -> dict[str, Service]:
     plan = compile_plan(topology or build(site()), load({"symptoms": policy}), {})
-    return {
-        service.description: service for service in plan.services if service.layer == "symptoms"
-    }
+    return {entry.description: entry for entry in plan.services if entry.layer == "symptoms"}
 
 
 def test_symptoms_have_no_services_by_default() -> None:
-    assert symptom_services({}) == {}
+    assert planned({}) == {}
 
 
 def test_each_host_and_kind_has_a_service_and_so_does_the_look() -> None:
-    by_name = symptom_services({"kinds": ["disks", "links"]})
+    by_name = planned({"kinds": ["disks", "links"]})
     assert list(by_name) == [
         f"{name}"
         for host in ("oss1", "oss2", "client1")
@@ -56,7 +52,7 @@ def test_each_host_and_kind_has_a_service_and_so_does_the_look() -> None:
 
 def test_hosts_may_have_different_kinds() -> None:
     policy = {"kinds": ["disks"], "hosts": {"client1": ["kernel"], "oss[1-1]": []}}
-    assert list(symptom_services(policy)) == [
+    assert list(planned(policy)) == [
         "NODE oss2 symptoms",
         "SYMPTOMS oss2 disks",
         "NODE client1 symptoms",
@@ -66,16 +62,15 @@ def test_hosts_may_have_different_kinds() -> None:
 
 def test_a_site_without_lustre_has_no_lustre_service() -> None:
     policy = {"kinds": ["lustre"]}
-    assert symptom_services(policy) == {}
+    assert planned(policy) == {}
     kinds = {
-        service.component.partition(" ")[2]
-        for service in symptom_services(policy, paper("edison")).values()
+        entry.component.partition(" ")[2] for entry in planned(policy, paper("edison")).values()
     }
     assert kinds == {"", "lustre"}
 
 
 def test_the_maximum_age_is_that_of_the_policy() -> None:
-    (_, service) = symptom_services({"hosts": {"oss1": ["disks"]}, "stale_after": "6 h"}).values()
+    (_, service) = planned({"hosts": {"oss1": ["disks"]}, "stale_after": "6 h"}).values()
     assert service.freshness_s == 21600
     assert "21600" in service.arguments
 

@@ -70,11 +70,9 @@ def test_an_alarm_is_raised_once_however_it_gets_worse(
 
 
 def test_unknown_is_no_alarm_and_is_counted() -> None:
-    result = scored(*of("oss1-disk1", U, U, OK, reason=Reason.STALE))
-    assert result.raised == {Source("raw", False, Reason.STALE): 0} or not sum(
-        result.raised.values()
-    )
-    assert result.unknown[Source("raw", False, Reason.STALE)] == 2
+    score = scored(*of("oss1-disk1", U, U, OK, reason=Reason.STALE))
+    assert score.raised == {Source("raw", False, Reason.STALE): 0} or not sum(score.raised.values())
+    assert score.unknown[Source("raw", False, Reason.STALE)] == 2
 
 
 def test_a_fault_is_found_by_the_first_alarm_of_a_component_that_it_slows() -> None:
@@ -110,9 +108,7 @@ def test_each_service_that_a_fault_alarms_is_counted_once() -> None:
     disk, target = (of(name, OK, OK, W, OK, C) for name in ("oss1-disk1", "oss1-disk2"))
     alarmed = verdict("scratch-OST0", W, layer="ost")
     days = [[*first, *second, alarmed] for first, second in zip(disk, target)]
-    (trial,) = scored(
-        *days[:2], *([*verdicts, alarmed] for verdicts in days[2:]), faults=(DISK,)
-    ).trials
+    (trial,) = scored(*days[:2], *([*rest, alarmed] for rest in days[2:]), faults=(DISK,)).trials
     # the other disk is healthy, and the alarm of the target stood before
     assert trial.services == 1
     (trial,) = scored([], [], *days[2:], faults=(DISK,)).trials

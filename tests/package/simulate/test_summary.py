@@ -58,23 +58,18 @@ def test_groups_do_not_count_as_components_without_a_judgement() -> None:
 
 
 def test_faults_of_one_size_are_summarized_together() -> None:
-    groups = list(sizes([trial(0.4, 1), trial(0.4, 3), trial(0.4, None), trial(0.2, 9)]))
-    assert [(size.least, size.most, size.faults) for size in groups] == [
-        (0.2, 0.2, 1),
-        (0.4, 0.4, 3),
-    ]
-    assert (groups[1].identifiable, groups[1].found, groups[1].median) == (3, 2, 3)
-    assert groups[1].within == pytest.approx((1 / 3, 2 / 3, 2 / 3, 2 / 3, 2 / 3))
+    rows = list(sizes([trial(0.4, 1), trial(0.4, 3), trial(0.4, None), trial(0.2, 9)]))
+    assert [(row.least, row.most, row.faults) for row in rows] == [(0.2, 0.2, 1), (0.4, 0.4, 3)]
+    assert (rows[1].identifiable, rows[1].found, rows[1].median) == (3, 2, 3)
+    assert rows[1].within == pytest.approx((1 / 3, 2 / 3, 2 / 3, 2 / 3, 2 / 3))
     # a third was not found, so the ninth decile is unknown
-    assert groups[1].most_days is None
+    assert rows[1].most_days is None
 
 
 def test_many_sizes_are_grouped_by_tens_of_percent() -> None:
     losses = [0.20, 0.203, 0.25, 0.30, 0.31, 0.35, 0.41, 0.45, 0.5, 0.6, 0.7, 0.9]
-    groups = [
-        (size.least, size.most, size.faults) for size in sizes([trial(loss, 1) for loss in losses])
-    ]
-    assert groups == [
+    rows = [(row.least, row.most, row.faults) for row in sizes([trial(loss, 1) for loss in losses])]
+    assert rows == [
         (0.1, 0.2, 1),
         (0.2, 0.3, 3),
         (0.3, 0.4, 2),
