@@ -83,7 +83,7 @@ def test_a_recovered_device_is_no_suspect() -> None:
 
 
 @pytest.mark.parametrize(("factor", "expected"), [(1.10, []), (1.13, ["disk3"])])
-def test_losses_below_the_limit_are_ignored(factor: float, expected: list[str]) -> None:
+def test_only_losses_beyond_the_limit_are_suspected(factor: float, expected: list[str]) -> None:
     """A loss of a tenth of the speed is a latency of 1 / 0.9."""
     assert slow(loads(96, only("disk3", factor), noise=0.001)) == expected
 

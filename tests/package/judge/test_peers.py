@@ -66,7 +66,7 @@ def test_lasting_differences_are_learnt_from_many_members() -> None:
 @pytest.mark.parametrize(
     ("days", "members", "apart"), [(2, 30, 0.05), (3, 19, 0.05), (3, 20, 0.01)]
 )
-def test_few_members_may_differ_by_the_usual(days: int, members: int, apart: float) -> None:
+def test_few_members_have_the_default_difference(days: int, members: int, apart: float) -> None:
     assert kind([[0.0] * members] * days).apart == pytest.approx(apart)
 
 

@@ -64,7 +64,7 @@ def test_a_declining_read_warns_even_at_the_mean_of_the_baseline() -> None:
     ],
     ids=["as flat", "as steep", "none kept", "too short", "contended", "allowed", "by chance"],
 )
-def test_a_profile_without_a_warning(own: Any, expected: Sequence[float], changes: Any) -> None:
+def test_such_a_profile_is_fine(own: Any, expected: Sequence[float], changes: Any) -> None:
     verdict = judged(own, expected, **changes)
     assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
 

@@ -150,7 +150,7 @@ def test_runs_differ_by_19_percent_and_their_median_by_less(runs: int) -> None:
         (1, 0.9, 0.9 * sqrt(1 + 1.5708)),
     ],
 )
-def test_the_error_of_a_weak_baseline(runs: int, spread: float, error: float) -> None:
+def test_few_runs_make_a_baseline_less_certain(runs: int, spread: float, error: float) -> None:
     reference = reference_of([], FEW_RUNS._replace(runs=runs, spread=spread))
     assert reference
     assert reference.rate == 200e6

@@ -144,7 +144,7 @@ def test_the_operation_with_the_largest_loss_alarms() -> None:
     assert judge_service(entry, failed, (), NOW, evidence()).state is State.CRITICAL
 
 
-def test_without_a_baseline_the_own_history_is_a_reference() -> None:
+def test_without_a_baseline_its_own_history_is_a_reference() -> None:
     bare = expectation(references={"read/single": Reference(CEILING, None)})
     alone = (series(200e6, None),)
     assert judge_service(bare, alone, (), NOW, None).state is State.UNKNOWN

@@ -354,7 +354,7 @@ def test_the_number_of_runs_to_an_alarm_is_computed_on_request_only(counting: bo
         ((1.0, *[0.4] * 5, 1.0), DAY_S, 20.0, 1),
     ],
 )
-def test_the_number_of_further_equal_runs_to_an_alarm_or_its_end(
+def test_further_equal_runs_to_an_alarm_or_its_end_are_counted(
     shares: Sequence[float], apart_s: float, odds: float, more: Optional[int]
 ) -> None:
     entry = expectation(component=NAMES[0], limits=Limits(alarm_odds=odds))
@@ -415,7 +415,7 @@ def of_devices(*members: tuple[str, Sequence[float]], systems: int) -> list[Opti
 
 @pytest.mark.parametrize(("systems", "alarm"), [(1, False), (2, True)])
 def test_devices_are_compared_with_those_of_their_file_system(systems: int, alarm: bool) -> None:
-    """A busy file system slows all its devices; with two, the devices look slow."""
+    """Devices of a busy file system are slow together; with two on each disk they look slow."""
     busy, quiet = [*HEALTHY, *[60e6] * 5], [200e6] * 15
     members = [("busy", busy)] * 5 + [("quiet", quiet)] * 9
     (first, *_) = of_devices(*members, systems=systems)

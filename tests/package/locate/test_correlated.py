@@ -25,7 +25,7 @@ def test_devices_read_together_behind_a_shared_part_are_correlated() -> None:
     assert ("raw oss1-disk1 read", "raw oss1-disk1 read together") in sets
 
 
-def test_correlated_sets_are_distinct_and_have_two_members() -> None:
+def test_correlated_sets_are_distinct_and_have_several_members() -> None:
     nodes = Scene(paper("redstorm")).plan.expectations
     for node in nodes:
         sets = correlated(tuple(Site(nodes).of(node)))

@@ -60,7 +60,7 @@ def test_flows_that_run_together_share_the_remaining_capacity() -> None:
     alone = [made("raw x", "hba a", 200), made("raw y", "hba b", 200)]
     assert explained(*alone, together("a", 120), together("b", 120)) == {
         "hba": {"raw a", "raw b"},
-        # a single flow would pass: neither a nor b explains the loss alone
+        # the single reads clear a and b
     }
     assert "hba" not in explained(*alone, together("a", 120), together("b", 200))
 

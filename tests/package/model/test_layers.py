@@ -45,7 +45,7 @@ def test_reports_name_the_layers_from_the_disk_up() -> None:
 
 
 @EACH
-def test_only_layers_with_peers_are_measured_alone_by_default(layer: Layer) -> None:
+def test_only_layers_with_peers_can_be_measured_alone(layer: Layer) -> None:
     scenarios = {scenario for _, scenario in layer.steps(alone=True)}
     assert (scenarios == {Scenario.SINGLE}) is layer.has_peers
 
