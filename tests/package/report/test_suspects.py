@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from plumbline.locate.suspects import Located
 from plumbline.report.suspects import Suspects, suspects_figure
-from tests.package.locate.scenes import LaneRates, Scene, both, lab
+from tests.package.locate.scenes import Left, Scene, both, lab
 
 LAB = Scene(lab())
 
 
-def found(left: LaneRates) -> Suspects:
+def found(left: Left) -> Suspects:
     located: Located = LAB.locate(left)
     return Suspects(located, [None for _ in located.sets])
 

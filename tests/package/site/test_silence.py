@@ -12,7 +12,7 @@ from plumbline.model.record import Record
 from plumbline.model.rounds import Role, pairing
 from tests.package.cli.test_investigate import WHOLE, Ask, ask, done
 from tests.package.cli.test_locate import LAB, measured
-from tests.package.locate.scenes import LaneRates, both
+from tests.package.locate.scenes import Left, both
 from tests.package.records import failed
 
 __all__ = ["ask"]
@@ -32,7 +32,7 @@ BEHIND = {
 }
 
 
-def without_oss2(left: LaneRates) -> list[Record]:
+def without_oss2(left: Left) -> list[Record]:
     """Return what the others have measured of what does not need it."""
     return [
         one
