@@ -37,8 +37,8 @@ from plumbline.judge.runs import (
     NUMBER,
     RATIO,
     SPREAD,
+    Case,
     Source,
-    Subject,
     Weight,
     merge,
     middle_since,
@@ -51,7 +51,7 @@ _Array = Any
 """A numpy array; a node's Python cannot name its types."""
 
 _PER_PASS = 500
-"""Subjects per pass: their arrays stay within the processor's cache and some 50 MB."""
+"""Cases per pass: their arrays stay within the processor's cache and some 50 MB."""
 
 _SIZES = 12
 """Sizes of loss to try, from the limit on: each is some 1.3 times the one before."""
@@ -88,72 +88,72 @@ _LARGEST = 1e200
 _ROOT = sqrt(2 * pi)
 
 
-def weigh(subjects: Sequence[Subject]) -> list[Weight]:
-    """Return the evidence of each subject's runs at the last of them.
+def weigh(cases: Sequence[Case]) -> list[Weight]:
+    """Return the evidence of each case's runs at the last of them.
 
     Many in one call take a fraction of the time of single calls.
     """
     weights: list[Weight] = []
-    for begin in range(0, len(subjects), _PER_PASS):
-        weights += _weigh(subjects[begin : begin + _PER_PASS])
+    for begin in range(0, len(cases), _PER_PASS):
+        weights += _weigh(cases[begin : begin + _PER_PASS])
     return weights
 
 
 class _Stream(NamedTuple):
-    """The runs of one source of a claim, and the places of its subject and claim."""
+    """The runs of one source of a claim, and the places of its case and claim."""
 
-    subject: int
+    case: int
     claim: int
     source: Source
     limit: float
     shared: bool
 
 
-def _weigh(subjects: Sequence[Subject]) -> list[Weight]:
-    moments = [moments_of(merge([claim.runs for claim in subject.single])) for subject in subjects]
+def _weigh(cases: Sequence[Case]) -> list[Weight]:
+    moments = [moments_of(merge([claim.runs for claim in case.single])) for case in cases]
     streams = [
         _Stream(
             number,
             place,
             source,
-            max(source.least, subject.question.limit),
+            max(source.least, case.question.limit),
             len(claim.sources) > 1,
         )
-        for number, subject in enumerate(subjects)
-        for place, claim in enumerate(subject.claims)
+        for number, case in enumerate(cases)
+        for place, claim in enumerate(case.claims)
         for source in claim.sources
         if len(source.runs)
     ]
     # streams that have ended come last in each step
     streams.sort(key=lambda stream: -len(stream.source.runs))
-    recursion = _Recursion(subjects, moments)
+    recursion = _Recursion(cases, moments)
     if streams:
-        recursion.run(*_by_moment(subjects, moments, streams))
+        recursion.run(*_by_moment(cases, moments, streams))
     return [
-        recursion.weight(number, subject, begins)
-        for number, (subject, begins) in enumerate(zip(subjects, moments))
+        recursion.weight(number, case, begins)
+        for number, (case, begins) in enumerate(zip(cases, moments))
     ]
 
 
 def _by_moment(
-    subjects: Sequence[Subject], moments: Sequence[Sequence[float]], streams: Sequence[_Stream]
+    cases: Sequence[Case], moments: Sequence[Sequence[float]], streams: Sequence[_Stream]
 ) -> tuple[_Array, _Array]:
     """Return the evidence that each moment adds, and whether it measured anything.
 
-    Their shapes are moments x subjects x claims x sizes, and the same without sizes; the sizes are
+    Their shapes are moments x cases x claims x sizes, and the same without sizes; the sizes are
     there twice, for steady and for intermittent losses.
     """
     shape = (
         max(map(len, moments)),
-        len(subjects),
-        max(len(subject.claims) for subject in subjects),
+        len(cases),
+        max(len(case.claims) for case in cases),
     )
     added: _Array = np.zeros((*shape, _SIZES))
     measured: _Array = np.zeros(shape, bool)
     counts = [len(stream.source.runs) for stream in streams]
     places = np.concatenate(
         [
-            np.searchsorted(moments[stream.subject], stream.source.runs[:, AT], side="right") - 1
+            np.searchsorted(moments[stream.case], stream.source.runs[:, AT], side="right") - 1
             for stream in streams
         ]
     )
@@ -161,7 +161,7 @@ def _by_moment(
     number: _Array = np.repeat(np.arange(len(streams)), counts)
     cells: tuple[_Array, ...] = (
         places,
-        np.repeat([stream.subject for stream in streams], counts),
+        np.repeat([stream.case for stream in streams], counts),
         np.repeat([stream.claim for stream in streams], counts),
     )
     np.add.at(added, cells, _ratios(streams)[steps, :, number])
@@ -325,25 +325,25 @@ class _Filter:
 
 
 class _Recursion:
-    """The recursions of all claims of some subjects, moment by moment.
+    """The recursions of all claims of some cases, moment by moment.
 
-    ``_slow`` is R of each subject, claim and size; ``_path`` the logarithm of the same from the
+    ``_slow`` is R of each case, claim and size; ``_path`` the logarithm of the same from the
     likeliest start alone, which is ``_start``.  In an alarm ``_likely`` is the probability of each
     claim and size; ``_well`` is R for health against them over ``_alarm_moments``, ``_good`` the
     logarithm of the same from the likeliest start alone, over ``_since_good`` moments.  ``_times``
     counts the alarms.
     """
 
-    def __init__(self, subjects: Sequence[Subject], moments: Sequence[Sequence[float]]) -> None:
-        claims = max(len(subject.claims) for subject in subjects)
-        shape = len(subjects), claims
+    def __init__(self, cases: Sequence[Case], moments: Sequence[Sequence[float]]) -> None:
+        claims = max(len(case.claims) for case in cases)
+        shape = len(cases), claims
         numbers = np.arange(claims)
-        self._claims = np.array([len(subject.claims) for subject in subjects])[:, None]
+        self._claims = np.array([len(case.claims) for case in cases])[:, None]
         self._moments = np.array([len(begins) for begins in moments])
-        questions = [subject.question for subject in subjects]
+        questions = [case.question for case in cases]
         self._needed = np.array([question.needed for question in questions])
         self._ends = np.array([question.ends for question in questions])
-        self._starts = np.ones((max(map(len, moments)), len(subjects), 1, 1))
+        self._starts = np.ones((max(map(len, moments)), len(cases), 1, 1))
         for number, (question, begins) in enumerate(zip(questions, moments)):
             change = question.change
             if change and begins and change.at <= begins[-1]:
@@ -355,14 +355,14 @@ class _Recursion:
         self._likely = self._even.copy()
         self._path = np.zeros((*shape, len(_CHANCES)))
         self._start: _Array = np.zeros((*shape, len(_CHANCES)), int)
-        self._well = np.zeros(len(subjects))
-        self._alarm_moments: _Array = np.zeros(len(subjects), int)
-        self._good = np.zeros(len(subjects))
-        self._since_good: _Array = np.zeros(len(subjects), int)
-        self._since: _Array = np.zeros(len(subjects), int)
-        self._times: _Array = np.zeros(len(subjects), int)
-        self._alarm: _Array = np.zeros(len(subjects), bool)
-        self._final, self._begun = np.zeros(len(subjects)), self._since
+        self._well = np.zeros(len(cases))
+        self._alarm_moments: _Array = np.zeros(len(cases), int)
+        self._good = np.zeros(len(cases))
+        self._since_good: _Array = np.zeros(len(cases), int)
+        self._since: _Array = np.zeros(len(cases), int)
+        self._times: _Array = np.zeros(len(cases), int)
+        self._alarm: _Array = np.zeros(len(cases), bool)
+        self._final, self._begun = np.zeros(len(cases)), self._since
 
     def run(self, added: _Array, measured: _Array) -> None:
         """Run through the moments; the shapes are those of :func:`_by_moment`."""
@@ -426,23 +426,23 @@ class _Recursion:
         self._alarm |= raised
         self._times += raised
 
-    def weight(self, number: int, subject: Subject, begins: Sequence[float]) -> Weight:
-        """Return the evidence on a subject after its last moment."""
+    def weight(self, number: int, case: Case, begins: Sequence[float]) -> Weight:
+        """Return the evidence on a case after its last moment."""
         if not begins:
-            return Weight(0.0, 0.0, 0, 0, tuple(None for _ in subject.single), alarm=False)
+            return Weight(0.0, 0.0, 0, 0, tuple(None for _ in case.single), alarm=False)
         odds = max(0.0, float(self._final[number]))
         last = len(begins) - 1
         alarm = bool(self._alarm[number])
         start = int(self._since[number] if alarm else self._begun[number] if odds else last)
         begin = begins[start]
-        limit = subject.question.limit
+        limit = case.question.limit
         low = {
             bisect_right(begins, at)
-            for claim in subject.single
+            for claim in case.single
             for at, ratio, *_ in since(claim.runs, begin).tolist()
             if ratio <= -limit
         }
         count = last - start + 1
         least = limit if alarm and 2 * len(low) < count else inf
-        middles = tuple(middle_since(claim.runs, begin, least) for claim in subject.single)
+        middles = tuple(middle_since(claim.runs, begin, least) for claim in case.single)
         return Weight(odds, begin, count, len(low), middles, alarm)

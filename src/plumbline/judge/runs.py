@@ -130,8 +130,8 @@ class Question(NamedTuple):
     change: Optional[Change] = None
 
 
-class Subject(NamedTuple):
-    """Component or group that may be slow.
+class Case(NamedTuple):
+    """Question whether a component or group is slow, with its claims.
 
     ``single`` are the claims on one operation each, ``joint`` those on all operations.
     """

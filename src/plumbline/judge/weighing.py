@@ -25,6 +25,7 @@ from plumbline.judge.runs import (
     NUMBER,
     PEER_NOISE,
     RATIO,
+    Case,
     Change,
     Claim,
     Noise,
@@ -35,7 +36,6 @@ from plumbline.judge.runs import (
     moments_of,
     since,
 )
-from plumbline.judge.runs import Subject as Weighed
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation, Partner
@@ -103,7 +103,7 @@ def claims_of(compared: Compared) -> tuple[list[Claim], list[Claim]]:
     return claims, [joint_claim(runs)] if len(claims) > 1 else []
 
 
-def further_runs(compared: Compared, question: Question, alarm: bool) -> list[Weighed]:
+def further_runs(compared: Compared, question: Question, alarm: bool) -> list[Case]:
     """Return the same with one, two ... more runs like the last, if these may change the alarm.
 
     A low run ends no alarm and a good one raises none.  The further runs have the spacing of the
@@ -121,7 +121,7 @@ def further_runs(compared: Compared, question: Question, alarm: bool) -> list[We
         return []
     spacing_s = moments[-1] - moments[-2] if len(moments) > 1 else HOUR_S
     return [
-        subject_of(
+        case_of(
             [
                 (measurement, _repeated(source, moments[-1], count, spacing_s))
                 for measurement, source in compared
@@ -132,9 +132,9 @@ def further_runs(compared: Compared, question: Question, alarm: bool) -> list[We
     ]
 
 
-def subject_of(compared: Compared, question: Question) -> Weighed:
+def case_of(compared: Compared, question: Question) -> Case:
     """Return the claims and the question on some measurements."""
-    return Weighed(*claims_of(compared), question)
+    return Case(*claims_of(compared), question)
 
 
 def _repeated(
@@ -365,7 +365,7 @@ class Weighing:
             (compared, _question(_Terms(compared[0][0].measurement.limits, None)))
             for compared in parts
         ]
-        weights = weigh([subject_of(*question) for question in questions])
+        weights = weigh([case_of(*question) for question in questions])
         return [_evidence(*question, weight, None) for question, weight in zip(questions, weights)]
 
     def _unless_shared(self, component: Component, evidence: Evidence) -> Evidence:
@@ -486,7 +486,7 @@ def weigh_subjects(chosen: Sequence[tuple[Weighing, Iterable[Subject]]]) -> None
     """Weigh some subjects of several weighings at once: a tenth of the time of single calls."""
     batches = [(weighing, weighing.questions(subjects)) for weighing, subjects in chosen]
     weights = iter(
-        weigh([subject_of(*terms) for _, questions in batches for terms in questions.values()])
+        weigh([case_of(*terms) for _, questions in batches for terms in questions.values()])
     )
     for weighing, questions in batches:
         weighing.answer(questions, list(islice(weights, len(questions))))

@@ -16,12 +16,12 @@ from plumbline.judge.runs import (
     FADES,
     LONE_NOISE,
     PEER_NOISE,
+    Case,
     Change,
     Claim,
     Noise,
     Question,
     Source,
-    Subject,
     Weight,
     merge,
     moments_of,
@@ -52,7 +52,7 @@ def source(
 
 def weight_of(sources: Sequence[Source], question: Question = QUESTION) -> Weight:
     """Weigh each source as a claim of its own."""
-    return weigh([Subject([Claim((item,)) for item in sources], [], question)])[0]
+    return weigh([Case([Claim((item,)) for item in sources], [], question)])[0]
 
 
 def alone(*ratios: Optional[float], question: Question = QUESTION) -> Weight:
@@ -63,7 +63,7 @@ def both(writes: Sequence[float], reads: Sequence[float], question: Question = Q
     sources = [source(writes), source(reads, 1)]
     merged = Source(merge([part.runs for part in sources]), 0.02)
     claims = [Claim((part,)) for part in sources]
-    return weigh([Subject(claims, [Claim((merged,))], question)])[0]
+    return weigh([Case(claims, [Claim((merged,))], question)])[0]
 
 
 # --- the model in plain Python, run by run and offset by offset
@@ -189,7 +189,7 @@ def test_a_member_of_a_shared_part_is_rarely_slow_alone(ratios: tuple[float]) ->
     """So a single device adds at most odds of a hundred to one per moment against the part."""
     measured = source(ratios)
     empty = Source(rows(()), 0.02)
-    odds = weigh([Subject([Claim((measured, empty))], [], NEVER)])[0].odds
+    odds = weigh([Case([Claim((measured, empty))], [], NEVER)])[0].odds
     assert exp(odds) == pytest.approx(odds_by_hand(measured, shared=True), rel=1e-4)
 
 
@@ -207,7 +207,7 @@ def test_one_moment_adds_at_most_twelve_to_the_logarithm_of_the_odds() -> None:
     devices = tuple(
         Source(rows((Run(float(number), log(0.5), 0.05, number),)), 0.02) for number in range(200)
     )
-    odds = weigh([Subject([Claim(devices)], [], NEVER)])[0].odds
+    odds = weigh([Case([Claim(devices)], [], NEVER)])[0].odds
     assert odds == pytest.approx(12 + log(9 * (0.9 + 0.1 * 0.3) / 12), abs=0.001)
 
 
@@ -237,7 +237,7 @@ def test_healthy_series_have_no_more_alarms_than_the_threshold_allows() -> None:
     series = [drawn(chance, nights, chance.gauss(0, 0.02)) for _ in range(3000)]
     for odds in (50, 200, 1000):
         question = Question(LIMIT, log(odds), inf)
-        weights = weigh([Subject([Claim((item,))], [], question) for item in series])
+        weights = weigh([Case([Claim((item,))], [], question) for item in series])
         assert sum(item.alarm for item in weights) <= 1.2 * len(series) * nights / odds
 
 
@@ -422,12 +422,12 @@ def test_a_loss_on_every_third_night_is_an_alarm_and_on_every_tenth_none(
 
 
 def test_a_host_is_slow_with_all_partners_and_not_with_one() -> None:
-    def host(*slow: bool) -> Subject:
+    def host(*slow: bool) -> Case:
         sources = [
             source([1.0, 1.0, *[0.5 if low else 1.0] * 4], number)
             for number, low in enumerate(slow)
         ]
-        return Subject([Claim(tuple(sources))], [], QUESTION)
+        return Case([Claim(tuple(sources))], [], QUESTION)
 
     weights = weigh([host(True, True, True), host(True, False, False)])
     assert [weight.alarm for weight in weights] == [True, False]
@@ -437,8 +437,8 @@ def test_a_mild_loss_of_all_devices_behind_a_part_is_evidence_against_it() -> No
     mild = [source([0.85] * 3, number) for number in range(6)]
     part, device = weigh(
         [
-            Subject([Claim(tuple(mild))], [], NEVER),
-            Subject([Claim((mild[0],))], [], NEVER),
+            Case([Claim(tuple(mild))], [], NEVER),
+            Case([Claim((mild[0],))], [], NEVER),
         ]
     )
     assert part.odds > device.odds + log(50)
@@ -476,18 +476,16 @@ def test_a_change_after_the_last_night_does_not_count_yet() -> None:
 def test_many_subjects_together_have_exactly_the_weights_of_each_alone() -> None:
     chance = Random(5)
     query = Question(LIMIT, log(20), log(100))
-    subjects = [
-        Subject(
-            [Claim((item,)) for item in (drawn(chance, chance.randint(1, 40)), good)], [], query
-        )
+    cases = [
+        Case([Claim((item,)) for item in (drawn(chance, chance.randint(1, 40)), good)], [], query)
         if number % 3
-        else Subject([Claim((good,))], [], query)
+        else Case([Claim((good,))], [], query)
         for number in range(1100)
         for good in [source([*[0.5] * 3, *[1.0] * (number % 13)])]
     ]
-    together = weigh(subjects)
+    together = weigh(cases)
     for place in (*range(40), 499, 500, 1099):
-        assert weigh([subjects[place]])[0] == together[place]
+        assert weigh([cases[place]])[0] == together[place]
 
 
 @pytest.mark.parametrize(("ratio", "spread"), [(0.5, 0.001), (0.5, 0.05), (0.0001, 3.0)])

@@ -10,7 +10,7 @@ import pytest
 from plumbline.judge.recursion import weigh
 from plumbline.judge.references import Against, Era, Measurement, References, group_source
 from plumbline.judge.runs import AT, LONE_NOISE, PEER_NOISE, RATIO, SPREAD, Question
-from plumbline.judge.weighing import NamedMeasurement, subject_of
+from plumbline.judge.weighing import NamedMeasurement, case_of
 from plumbline.model.limits import Limits
 from plumbline.model.series import Sample
 from tests.package.judge.rows import runs_of
@@ -564,6 +564,6 @@ def test_a_busy_week_accuses_neither_of_two_peers(turned: int) -> None:
         assert compared is not None
         pairs.append((named, compared))
     question = Question(-log(0.9), log(100.0), log(100.0))
-    weight = weigh([subject_of(pairs, question)])[0]
+    weight = weigh([case_of(pairs, question)])[0]
     assert not weight.alarm
     assert weight.odds < log(20)

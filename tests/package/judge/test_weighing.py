@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.judge.phrases import weighed
 from plumbline.judge.recursion import weigh
-from plumbline.judge.runs import LONE_NOISE, Claim, Question, Source, Subject, merge
+from plumbline.judge.runs import LONE_NOISE, Case, Claim, Question, Source, merge
 from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
@@ -509,11 +509,11 @@ def test_the_odds_of_one_operation_are_those_of_its_own_runs() -> None:
     assert two.odds > runs.odds
     question = Question(-log(0.9), 99.0, 99.0)
     write = alone_source([200e6, 80e6, 80e6])
-    assert runs.odds == pytest.approx(weigh([Subject([Claim((write,))], [], question)])[0].odds)
+    assert runs.odds == pytest.approx(weigh([Case([Claim((write,))], [], question)])[0].odds)
     read = write._replace(runs=rows(run._replace(source=1) for run in runs_of(write)))
     merged = write._replace(runs=merge([write.runs, read.runs]))
     claims = [Claim((write,)), Claim((read,))]
-    weight = weigh([Subject(claims, [Claim((merged,))], question)])[0]
+    weight = weigh([Case(claims, [Claim((merged,))], question)])[0]
     assert two.odds == pytest.approx(weight.odds)
 
 
@@ -555,7 +555,7 @@ def test_two_operations_of_a_host_are_weighed_with_all_its_partners_together() -
     claims = [Claim((source(number), source(number))) for number in (0, 1)]
     together = Claim((source(0, 1), source(0, 1)))
     question = Question(-log(0.9), 99.0, 99.0)
-    weight = weigh([Subject(claims, [together], question)])[0]
+    weight = weigh([Case(claims, [together], question)])[0]
     assert result.odds == pytest.approx(weight.odds)
 
 
