@@ -95,7 +95,9 @@ def test_captured_compared_accepted_and_planned(site: Site) -> None:
     assert baseline.median == pytest.approx(75e6)
 
 
-def test_the_whole_of_a_parallel_run_has_a_baseline_beside_its_targets(tmp_path: Path) -> None:
+def test_a_parallel_run_gets_a_baseline_for_the_file_system_and_for_each_target(
+    tmp_path: Path,
+) -> None:
     rules = {"clients": ["client1"], "tests": ["ost"]}
     folder = inventory(tmp_path / "site", policy={"schema": 1, "layers": {"fs": rules}})
     *targets, whole = plan_of(read_inventory(folder)).node("client1").find("fs")
@@ -123,14 +125,14 @@ def test_the_whole_of_a_parallel_run_has_a_baseline_beside_its_targets(tmp_path:
     assert [one and round(one.median / 1e6) for one in medians] == [60, 60, 60, 60, 240]
 
 
-def test_capturing_replaces_no_baseline(site: Site) -> None:
+def test_capture_does_not_replace_an_accepted_baseline(site: Site) -> None:
     site.accept({"scratch-OST0": 80.0})
     before = site.accepted()
     site.capture({"scratch-OST0": 40.0})
     assert site.accepted() == before
 
 
-def test_a_slow_sibling_is_said_and_refused(site: Site) -> None:
+def test_a_sibling_slower_than_the_others_is_reported_and_not_accepted(site: Site) -> None:
     rates = {**dict.fromkeys(TARGETS[:3], 75.0), TARGETS[3]: 30.0}
     said = "scratch-OST3 read: 30.0 MB/s is 40 % of its peers' 75.0 MB/s"
     assert said in site.capture(rates).out
@@ -142,7 +144,7 @@ def test_a_slow_sibling_is_said_and_refused(site: Site) -> None:
     assert list(site.accepted()) == ["scratch-OST3"]
 
 
-def test_the_login_name_accepts_when_nobody_is_named(
+def test_the_login_name_is_the_default_for_accepted_by(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("LOGNAME", "grace")
@@ -151,7 +153,7 @@ def test_the_login_name_accepts_when_nobody_is_named(
     assert site.accepted()["scratch-OST0"]["read/single"]["accepted_by"] == "grace"
 
 
-def test_candidates_can_lie_elsewhere(site: Site, tmp_path: Path) -> None:
+def test_candidates_can_be_written_to_another_file(site: Site, tmp_path: Path) -> None:
     path = tmp_path / "candidates.yml"
     site.capture({"scratch-OST0": 80.0}, "--output", str(path))
     with pytest.raises(DocumentError, match="there are no candidates"):
@@ -159,19 +161,19 @@ def test_candidates_can_lie_elsewhere(site: Site, tmp_path: Path) -> None:
     site.run("diff", "--candidates", str(path))
 
 
-def test_records_come_from_standard_input(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_are_read_from_standard_input(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     text = Path(site.write({"scratch-OST0": 80.0})).read_text(encoding="utf-8")
     monkeypatch.setattr("sys.stdin", io.StringIO(text + "\n"))
     assert "1 candidates" in site.run("capture", "--records", "-").out
 
 
-def test_records_that_make_no_baseline_say_why(site: Site) -> None:
+def test_records_without_a_baseline_get_a_reason(site: Site) -> None:
     with pytest.raises(DocumentError, match=r"can make a baseline \(3 above the ceiling\)"):
         site.capture({"scratch-OST1": 500.0})
 
 
 @pytest.mark.parametrize("line", ["{", "[]", '{"schema": 9}', '{"schema": 1}'])
-def test_a_line_that_is_no_record_is_named(site: Site, line: str) -> None:
+def test_a_damaged_line_of_records_is_named(site: Site, line: str) -> None:
     site.write({"scratch-OST0": 80.0}, runs=1)
     with site.records.open("a", encoding="utf-8") as stream:
         stream.write(line + "\n")
@@ -211,7 +213,7 @@ def test_a_dry_run_says_what_would_be_accepted_and_writes_nothing(site: Site) ->
     )
 
 
-def test_accepting_one_component_changes_its_block_alone(site: Site) -> None:
+def test_accepting_one_component_changes_only_its_block(site: Site) -> None:
     site.accept(dict.fromkeys(TARGETS, 75.0))
     before = site.baselines.read_text(encoding="utf-8").splitlines()
     site.capture(dict.fromkeys(TARGETS, 72.0))
@@ -227,7 +229,7 @@ def test_accepting_one_component_changes_its_block_alone(site: Site) -> None:
     assert max(changed) < after.index("      scratch-OST2:")
 
 
-def test_notes_of_a_person_are_kept_or_refused(site: Site) -> None:
+def test_comments_of_a_person_are_preserved_or_the_file_is_refused(site: Site) -> None:
     site.accept(dict.fromkeys(TARGETS, 75.0))
     text = site.baselines.read_text(encoding="utf-8")
     site.baselines.write_text("# Ask ada before you change this.\n" + text, encoding="utf-8")
@@ -257,7 +259,7 @@ def test_notes_of_a_person_are_kept_or_refused(site: Site) -> None:
         (5, {}, {"fill": 0.45}, ""),
     ],
 )
-def test_a_verdict_says_why_an_accepted_baseline_does_not_alarm(
+def test_a_verdict_gives_the_reason_for_an_accepted_low_baseline(
     *,
     tmp_path: Path,
     run: Run,
@@ -277,7 +279,7 @@ def test_a_verdict_says_why_an_accepted_baseline_does_not_alarm(
     assert doubt_about(baseline, now._replace(**changes), entry.limits) == doubt
 
 
-def test_a_diff_is_sorted_as_asked(site: Site) -> None:
+def test_a_diff_is_sorted_by_the_given_column(site: Site) -> None:
     site.accept(dict.fromkeys(TARGETS, 75.0))
     site.capture(dict(zip(TARGETS, (75.0, 74.0, 72.0, 79.0))))
     for sort, order in (("change", (3, 2, 1, 0)), ("component", (0, 1, 2, 3))):
@@ -285,7 +287,7 @@ def test_a_diff_is_sorted_as_asked(site: Site) -> None:
         assert found == [TARGETS[index] for index in order]
 
 
-def test_a_site_without_baselines_has_none_that_age(site: Site) -> None:
+def test_a_site_without_baselines_has_no_old_baselines(site: Site) -> None:
     assert site.run("age").out.startswith("BASELINES OK - there are none yet")
 
 
@@ -311,7 +313,7 @@ def test_a_baseline_of_other_versions_is_a_warning(site: Site) -> None:
     assert told["aged"][0]["reasons"] == ["client 2.17.0 -> 2.18.0"]
 
 
-def test_what_is_below_its_floor_is_accepted_only_when_that_is_said(site: Site) -> None:
+def test_a_baseline_below_its_floor_is_accepted_only_with_the_flag(site: Site) -> None:
     text = "scratch-OST0 read: 10.0 MB/s is 12.5 % of the ceiling 80.0 MB/s, floor 30 %"
     assert f"below its floor: ost {text}" in site.capture(dict.fromkeys(TARGETS, 10.0)).out
     shown = site.run("diff").out
@@ -326,7 +328,7 @@ def test_what_is_below_its_floor_is_accepted_only_when_that_is_said(site: Site) 
     assert entry["below_floor"] == text.partition("read: ")[2]
 
 
-def test_age_goes_on_naming_what_was_accepted_below_its_floor(site: Site) -> None:
+def test_baseline_age_lists_baselines_accepted_below_their_floor(site: Site) -> None:
     now = round(time.time() / 86400.0) - 3
     site.run("capture", "--records", site.write(dict.fromkeys(TARGETS, 10.0), first_day=now))
     site.run("accept", "--reason", "old shelves", "--by", "ada", "--below-floor")

@@ -30,7 +30,9 @@ def words(node: Node) -> list[str]:
 
 
 @pytest.mark.slow
-def test_a_directory_is_read_with_and_without_the_page_cache_and_nothing_stays(node: Node) -> None:
+def test_a_directory_is_read_with_and_without_the_page_cache_and_no_files_remain(
+    node: Node,
+) -> None:
     ended = node.probe(*words(node), "--quiet", a="200")
     assert ended.returncode == 0, ended.stderr
     table = [line.split() for line in ended.stdout.splitlines()[1:3]]
@@ -46,7 +48,7 @@ def test_a_directory_is_read_with_and_without_the_page_cache_and_nothing_stays(n
 
 
 @pytest.mark.slow
-def test_programs_get_the_reads_and_the_caches(node: Node) -> None:
+def test_json_has_the_reads_and_the_caches(node: Node) -> None:
     ended = node.probe(*words(node), "--json", a="200")
     raw = json.loads(ended.stdout)
     assert (raw["schema"], raw["component"], raw["bytes"]) == (1, "a", 1 << 20)
@@ -54,7 +56,7 @@ def test_programs_get_the_reads_and_the_caches(node: Node) -> None:
     assert [(one["cache"], one["served"]) for one in raw["caches"]] == [("page cache", False)]
 
 
-def test_where_nothing_was_read_nothing_is_known(node: Node) -> None:
+def test_a_failed_read_gives_no_result_about_caches(node: Node) -> None:
     ended = node.probe(*words(node), "--quiet", a="fail")
     assert ended.returncode == 3
     assert ended.stdout.startswith("a: nothing is known of its caches, ")
@@ -62,7 +64,7 @@ def test_where_nothing_was_read_nothing_is_known(node: Node) -> None:
 
 
 @pytest.mark.slow
-def test_what_a_killed_run_left_the_next_one_removes(node: Node) -> None:
+def test_the_next_run_removes_the_files_of_a_killed_run(node: Node) -> None:
     killed = node.start(*words(node), a="hang")
     orphan = node.wait_for_fio()
     killed.kill()
@@ -97,7 +99,9 @@ def test_a_target_of_a_client_that_the_policy_names_is_read(node: Node) -> None:
     assert list((node.home / "a").iterdir()) == []
 
 
-def test_a_dry_run_prints_what_drops_the_cache_and_makes_nothing(node: Node, run: Run) -> None:
+def test_a_dry_run_prints_the_commands_that_drop_the_cache_and_creates_no_files(
+    node: Node, run: Run
+) -> None:
     lines = run("probe", "ost", *words(node), "--dry-run").out.splitlines()
     assert [line.split()[0] for line in lines] == ["fio", "fio", "dd", "fio"]
     assert list((node.home / "a").iterdir()) == []
@@ -112,7 +116,7 @@ def owned(node: str, entry: Expectation, **given: Any) -> Expectations:
     return own_expectations(argparse.Namespace(**values), document, [entry])
 
 
-def test_another_client_s_target_is_refused_with_the_planned_one() -> None:
+def test_a_target_of_another_client_is_refused_and_its_client_named() -> None:
     with pytest.raises(UsageError) as error:
         owned("client77", expectation())
     text = str(error.value)
@@ -120,14 +124,14 @@ def test_another_client_s_target_is_refused_with_the_planned_one() -> None:
     assert text.endswith("plumbline probe ost --another-client --state DIR")
 
 
-def test_the_flag_measures_it_under_the_own_name_into_a_folder_of_its_own(tmp_path: Path) -> None:
+def test_another_client_records_under_its_own_hostname_in_its_own_folder(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="name one with --state"):
         owned("client77", expectation(), another_client=True)
     found = owned("client77", expectation(), another_client=True, state=str(tmp_path))
     assert found.node == socket.gethostname()
 
 
-def test_the_planned_client_and_local_folders_are_nobody_else_s() -> None:
+def test_the_planned_client_and_local_directories_need_no_flag() -> None:
     here = socket.gethostname()
     assert owned(f"{here}.example.org", expectation()).node == f"{here}.example.org"
     local = expectation(target={"kind": "directory", "directory": "/mnt/a"})
@@ -136,7 +140,7 @@ def test_the_planned_client_and_local_folders_are_nobody_else_s() -> None:
     assert owned("client77", expectation(), expectations=None).node == "client77"
 
 
-def test_a_target_that_another_client_measures_is_named_with_it() -> None:
+def test_a_component_measured_elsewhere_is_named_with_its_client() -> None:
     document = Expectations(
         "client2", "lab", (), elsewhere={"a-OST0000": "client1", "a-OST0001": ""}
     )

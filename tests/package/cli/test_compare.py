@@ -33,23 +33,23 @@ def directories(tmp_path: Path) -> dict[str, str]:
     return {name: str(tmp_path / name) for name in ("a", "b")}
 
 
-def test_directories_of_one_device_are_named(directories: dict[str, str]) -> None:
+def test_directories_on_the_same_device_are_reported(directories: dict[str, str]) -> None:
     said = caveat(directories, 4 * GIB, 2 * GIB, 4 * GIB)
     assert said.startswith("a, b lie on one device: a difference is noise")
     assert "page cache" not in said
 
 
-def test_a_small_run_is_worth_what_memory_gives(directories: dict[str, str]) -> None:
+def test_a_run_that_fits_into_the_page_cache_gets_a_warning(directories: dict[str, str]) -> None:
     said = caveat({"a": directories["a"], "b": "/proc"}, GIB // 4, 3 * GIB, GIB // 4)
     assert said.startswith("256 MiB fit into the page cache")
     assert "--bytes 6GiB" in said
 
 
-def test_a_large_run_on_two_devices_needs_no_word(directories: dict[str, str]) -> None:
+def test_a_large_run_on_two_devices_gets_no_warning(directories: dict[str, str]) -> None:
     assert caveat({"a": directories["a"], "b": "/proc"}, 4 * GIB, 2 * GIB, 4 * GIB) == ""
 
 
-def test_many_files_of_a_host_fill_its_memory_together(directories: dict[str, str]) -> None:
+def test_files_of_all_ranks_on_a_host_share_its_page_cache(directories: dict[str, str]) -> None:
     said = caveat({"a": directories["a"], "b": "/proc"}, GIB, 3 * GIB, GIB // 4)
     assert said.startswith("1 GiB fit into the page cache")
     assert "--bytes 2GiB" in said
@@ -63,7 +63,7 @@ def test_many_files_of_a_host_fill_its_memory_together(directories: dict[str, st
         ("{}/a/file", "file: Not a directory; name a directory that is there"),
     ],
 )
-def test_what_is_no_second_directory_is_refused_at_once(
+def test_an_invalid_second_directory_is_refused_at_once(
     tmp_path: Path, second: str, sentence: str
 ) -> None:
     (tmp_path / "a").mkdir()
@@ -115,7 +115,9 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     return "--plan", str(plan_file), "--history", str(history)
 
 
-def test_what_an_upgrade_took_stands_beside_the_ceiling(site: tuple[str, ...], run: Run) -> None:
+def test_the_loss_after_an_upgrade_is_shown_with_the_ceiling(
+    site: tuple[str, ...], run: Run
+) -> None:
     periods = (
         f"{day(TODAY - 8 * DAY_S)}..{day(TODAY - 5 * DAY_S)}",
         f"{day(UPGRADE)}..{day(TODAY)}",
@@ -132,7 +134,7 @@ def test_what_an_upgrade_took_stands_beside_the_ceiling(site: tuple[str, ...], r
     assert lines[-1].endswith("UTC: Lustre 2.15.8")
 
 
-def test_runs_are_compared_by_their_names(site: tuple[str, ...], run: Run) -> None:
+def test_runs_are_compared_by_name(site: tuple[str, ...], run: Run) -> None:
     (test,) = run("compare", "night-3", "night-4", *site, "--json").document["tests"]
     assert test["change"] == pytest.approx(SLOWER - 1)
 
@@ -145,7 +147,7 @@ def test_runs_are_compared_by_their_names(site: tuple[str, ...], run: Run) -> No
         (("2001-01-01", "2001-01-02"), "nothing was measured both in 2001-01-01 and in 2001-01-02"),
     ],
 )
-def test_a_period_that_tells_nothing_is_refused(
+def test_a_period_without_common_measurements_is_refused(
     site: tuple[str, ...], run: Run, periods: tuple[str, str], sentence: str
 ) -> None:
     assert sentence in run("compare", *periods, *site, code=64).err

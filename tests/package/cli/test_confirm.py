@@ -125,14 +125,14 @@ def client(tmp_path: Path) -> Client:
     return Client(tmp_path).deploy()
 
 
-def test_where_nothing_was_measured_or_nothing_is_low_it_ends_at_once(client: Client) -> None:
+def test_without_a_low_component_confirmation_ends_at_once(client: Client) -> None:
     assert "nothing to confirm: history" in client.confirm()
     assert not client.database.exists()
     assert client.nights().confirm() == "nothing to confirm\n"
     assert not (client.home / "fio.log").exists()
 
 
-def test_a_dry_run_says_who_is_in_question_and_why_and_measures_nothing(client: Client) -> None:
+def test_a_dry_run_prints_the_suspects_and_reasons_and_measures_nothing(client: Client) -> None:
     line, left = client.nights(c=0.3).confirm("--dry-run").splitlines()
     assert line.startswith("c: odds ")
     assert "0 of 6 runs, measured now beside " in line
@@ -143,7 +143,7 @@ def test_a_dry_run_says_who_is_in_question_and_why_and_measures_nothing(client: 
 
 
 @pytest.mark.slow
-def test_it_is_measured_again_beside_two_peers_and_not_before_its_time(client: Client) -> None:
+def test_a_low_component_is_measured_again_with_two_peers_and_not_too_early(client: Client) -> None:
     client.nights(c=0.3).confirm(c="60")
     run = client.confirmed()
     assert [(one.component, one.control, one.bytes) for one in run] == [
@@ -161,7 +161,7 @@ def test_it_is_measured_again_beside_two_peers_and_not_before_its_time(client: C
 
 
 @pytest.mark.slow
-def test_a_gross_loss_is_an_alarm_within_hours_and_then_waits_for_the_next_day(
+def test_a_gross_loss_raises_an_alarm_within_hours_and_is_then_measured_daily(
     client: Client,
 ) -> None:
     client.nights(c=0.3)
@@ -177,7 +177,7 @@ def test_a_gross_loss_is_an_alarm_within_hours_and_then_waits_for_the_next_day(
 
 
 @pytest.mark.slow
-def test_one_low_moment_is_over_after_one_run(client: Client) -> None:
+def test_one_good_run_ends_the_confirmation_of_a_single_low_run(client: Client) -> None:
     client.nights(c=0.3).confirm()
     client.pass_time(1)
     assert client.confirm() == "nothing to confirm\n"
@@ -185,13 +185,13 @@ def test_one_low_moment_is_over_after_one_run(client: Client) -> None:
     assert len({one.run_id for one in client.confirmed()}) == 1
 
 
-def test_what_all_have_lost_is_measured_again_by_nobody(client: Client) -> None:
+def test_a_loss_shared_by_all_components_is_not_confirmed(client: Client) -> None:
     client.nights(**dict.fromkeys(NAMES, 0.3))
     assert client.confirm("--dry-run") == "nothing to confirm\n"
 
 
 @pytest.mark.slow
-def test_the_bytes_are_bounded_and_what_is_used_up_waits(client: Client) -> None:
+def test_a_confirmation_waits_once_the_byte_budget_is_used_up(client: Client) -> None:
     client.deploy(confirm=TERMS._replace(most_bytes=3.0 * EACH)).nights(c=0.3)
     client.confirm(c="60")
     client.pass_time(1)
@@ -202,7 +202,7 @@ def test_the_bytes_are_bounded_and_what_is_used_up_waits(client: Client) -> None
 
 
 @pytest.mark.slow
-def test_a_run_that_was_killed_counts_and_the_next_moment_goes_on(client: Client) -> None:
+def test_a_killed_run_counts_and_the_next_start_of_the_timer_continues(client: Client) -> None:
     client.nights(c=0.3)
     process = client.start(*client.arguments(), "--confirm", "--quiet", a="hang")
     client.wait_for_fio()
@@ -216,7 +216,7 @@ def test_a_run_that_was_killed_counts_and_the_next_moment_goes_on(client: Client
 
 
 @pytest.mark.slow
-def test_after_a_reboot_it_goes_on_where_it_was(client: Client) -> None:
+def test_confirmation_continues_after_a_reboot(client: Client) -> None:
     client.nights(c=0.3)
     with History(client.database) as history:
         before = Process(os.getpid(), 1, "another boot", "0:0:1")
@@ -226,7 +226,7 @@ def test_after_a_reboot_it_goes_on_where_it_was(client: Client) -> None:
 
 
 @pytest.mark.slow
-def test_nothing_begins_beside_another_run(client: Client) -> None:
+def test_confirmation_does_not_start_while_another_run_measures(client: Client) -> None:
     client.nights(c=0.3)
     process = client.start(*client.arguments(), "--quiet", "--component", "f", f="hang")
     try:
@@ -241,7 +241,7 @@ def test_nothing_begins_beside_another_run(client: Client) -> None:
 
 
 @pytest.mark.slow
-def test_the_next_planned_run_decides_anew(client: Client) -> None:
+def test_the_next_planned_run_decides_again(client: Client) -> None:
     client.nights(c=0.3).confirm(c="60")
     client.pass_time(20)
     client.probe(*client.arguments(), "--quiet")
@@ -249,7 +249,7 @@ def test_the_next_planned_run_decides_anew(client: Client) -> None:
     assert client.confirm("--dry-run") == "nothing to confirm\n"
 
 
-def test_where_it_is_off_nothing_is_confirmed(client: Client) -> None:
+def test_nothing_is_confirmed_if_confirmation_is_off(client: Client) -> None:
     assert client.deploy(confirm=OFF).nights(c=0.3).confirm() == "nothing to confirm\n"
 
 
@@ -299,7 +299,9 @@ def confirmed(client: Client) -> list[str]:
 
 
 @pytest.mark.slow
-def test_what_is_slow_under_load_is_an_alarm_after_the_probe_has_seen_it(console: Console) -> None:
+def test_a_target_slow_under_load_raises_an_alarm_once_the_probe_measures_the_loss(
+    console: Console,
+) -> None:
     client = console.client
     console.suspect("c")
     assert console.collect() == 0
@@ -318,7 +320,7 @@ def test_what_is_slow_under_load_is_an_alarm_after_the_probe_has_seen_it(console
 
 
 @pytest.mark.slow
-def test_a_suspect_that_the_probe_finds_well_is_measured_once_a_day_and_never_alarms(
+def test_a_suspect_with_good_probe_results_is_measured_once_a_day_and_raises_no_alarm(
     console: Console,
 ) -> None:
     client = console.client
@@ -333,7 +335,7 @@ def test_a_suspect_that_the_probe_finds_well_is_measured_once_a_day_and_never_al
 
 
 @pytest.mark.slow
-def test_a_suspicion_that_is_withdrawn_is_not_confirmed(console: Console) -> None:
+def test_a_withdrawn_suspicion_is_not_confirmed(console: Console) -> None:
     console.suspect("c")
     console.collect()
     console.suspect()
@@ -343,7 +345,7 @@ def test_a_suspicion_that_is_withdrawn_is_not_confirmed(console: Console) -> Non
 
 
 @pytest.mark.slow
-def test_it_moves_no_more_than_confirmation_may(console: Console) -> None:
+def test_suspicions_stay_within_the_byte_budget_of_confirmation(console: Console) -> None:
     client = console.client.deploy(confirm=TERMS._replace(most_bytes=2.0 * EACH))
     console.suspect("c")
     console.collect()
@@ -362,7 +364,7 @@ def test_it_moves_no_more_than_confirmation_may(console: Console) -> None:
         (["b", "f"], ["b", "f"]),
     ],
 )
-def test_only_single_components_of_the_node_itself_are_measured(
+def test_only_single_components_of_this_node_are_confirmed(
     console: Console, names: list[str], left: list[str]
 ) -> None:
     now = time.time()
@@ -376,7 +378,7 @@ def test_only_single_components_of_the_node_itself_are_measured(
     "damage",
     ['{"schema": 1', '{"schema": 2}', '{"schema": 1, "written_at": 5}', "[]", "", None],
 )
-def test_damaged_suspicions_are_a_sentence_and_stop_nobody(
+def test_damaged_suspicions_are_reported_and_confirmation_continues(
     client: Client, damage: Optional[str]
 ) -> None:
     client.nights(c=0.3)
@@ -394,7 +396,7 @@ def test_damaged_suspicions_are_a_sentence_and_stop_nobody(
 
 
 @pytest.mark.slow
-def test_old_suspicions_mean_nothing(console: Console) -> None:
+def test_old_suspicions_are_ignored(console: Console) -> None:
     now = time.time()
     save_node_suspicions(console.client.state, [Suspected("ost", "c", now)], now - 3 * 3600)
     assert console.suspects() == []
@@ -403,7 +405,7 @@ def test_old_suspicions_mean_nothing(console: Console) -> None:
     assert console.suspects() == []
 
 
-def test_a_node_without_the_folder_gives_its_records_and_says_why(
+def test_a_node_without_the_suspicions_folder_sends_its_records_and_a_message(
     console: Console, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (console.client.state / FOLDER).rmdir()

@@ -34,14 +34,14 @@ def call(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*COUNT, *words], capture_output=True, text=True, check=False)
 
 
-def test_one_look_goes_to_standard_output() -> None:
+def test_counters_are_printed_once_by_default() -> None:
     done = call()
     assert done.returncode == 0
     assert f"# TYPE {LOOKED} gauge" in done.stdout
 
 
 @pytest.mark.slow
-def test_it_writes_until_it_is_ended(tmp_path: Path) -> None:
+def test_counters_are_written_until_the_command_is_terminated(tmp_path: Path) -> None:
     output = tmp_path / "lustre.prom"
     with subprocess.Popen([*COUNT, "--every", "1s", "-o", str(output)]) as process:
         try:
@@ -59,7 +59,7 @@ def test_it_writes_until_it_is_ended(tmp_path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
-def test_prometheus_reads_what_is_written(tmp_path: Path) -> None:
+def test_prometheus_reads_the_counters(tmp_path: Path) -> None:
     make_server(tmp_path, 2)
     clock = SystemClock()
     looked = Counters(BoundedReads(clock), clock, str(tmp_path)).look()
@@ -101,7 +101,7 @@ def device() -> str:
 
 
 @pytest.mark.slow
-def test_it_watches_a_device_until_it_is_told_to_end(device: str, tmp_path: Path) -> None:
+def test_sample_watches_a_device_until_sigterm(device: str, tmp_path: Path) -> None:
     ended = subprocess.run(
         [sys.executable, "-c", WATCH, *words(tmp_path, "--device", f"d={device}")],
         capture_output=True,
@@ -119,7 +119,7 @@ def test_it_watches_a_device_until_it_is_told_to_end(device: str, tmp_path: Path
 
 
 @pytest.mark.slow
-def test_it_ends_at_its_limit(device: str, tmp_path: Path, run: Run) -> None:
+def test_sample_ends_at_its_limit(device: str, tmp_path: Path, run: Run) -> None:
     began = time.monotonic()
     kept = [
         json.loads(line)
@@ -131,7 +131,7 @@ def test_it_ends_at_its_limit(device: str, tmp_path: Path, run: Run) -> None:
     assert 1 <= watched_s <= round(time.monotonic() - began)
 
 
-def test_devices_that_the_node_is_to_measure_are_those_watched(tmp_path: Path, run: Run) -> None:
+def test_sample_watches_the_devices_in_the_expectations(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "expectations.json"
     path.write_text(json.dumps(expectations("oss1").to_json()), encoding="utf-8")
     complaints = run(

@@ -21,7 +21,7 @@ from tests.project.repository import ROOT, document
 # --- ``plumbline plan`` prints the plan for people and programs.
 
 
-def test_one_node_is_printed_alone(tmp_path: Path, run: Run) -> None:
+def test_the_plan_of_one_node_can_be_printed(tmp_path: Path, run: Run) -> None:
     folder = inventory(tmp_path)
     document = run("plan", "-i", folder, "--node", "oss2", "--json").document
     assert document["node"] == "oss2"
@@ -41,7 +41,7 @@ def test_people_get_a_table(tmp_path: Path, run: Run) -> None:
     assert text.endswith("10 measurements, 16 services\n")
 
 
-def test_a_run_that_cannot_end_within_its_limit_is_said(tmp_path: Path, run: Run) -> None:
+def test_a_run_longer_than_its_time_limit_is_reported(tmp_path: Path, run: Run) -> None:
     folder = inventory(tmp_path)
     policy = {"schema": 1, "layers": {"ost": {"schedule": {"limit": "10 s"}}}}
     path = Path(folder) / "group_vars" / "all" / "policy.yml"
@@ -60,7 +60,7 @@ def test_a_run_that_cannot_end_within_its_limit_is_said(tmp_path: Path, run: Run
     assert "WARNING" not in run("plan", "-i", folder, "--node", "oss1").out
 
 
-def test_clients_that_may_disturb_one_another_are_said(tmp_path: Path, run: Run) -> None:
+def test_clients_that_may_disturb_one_another_are_reported(tmp_path: Path, run: Run) -> None:
     (warning,) = (
         line
         for line in run(
@@ -94,7 +94,7 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("name", "files"),
     [("nagios", [f"{kind}.cfg" for kind in KINDS]), ("icinga2", ["plumbline.conf"])],
 )
-def test_a_printed_plan_gives_the_objects_of_its_inventory(
+def test_a_printed_plan_gives_the_same_objects_as_its_inventory(
     plan: Path, name: str, files: list[str], run: Run
 ) -> None:
     compiled = run("plan", "-i", INVENTORY, "--format", name, "--json").document
@@ -151,7 +151,7 @@ def test_defaults_are_those_of_the_roles() -> None:
     assert len(shared) > 10
 
 
-def test_the_role_asks_for_checks_of_the_services_that_the_package_names() -> None:
+def test_the_role_checks_the_services_that_the_package_names() -> None:
     names = document(ROOT / "roles/nagios/vars/main.yml")
     assert names["__nagios_agent_service"] == AGENT_SERVICE
     assert names["__nagios_collection_service"] == COLLECTION_SERVICE
@@ -175,7 +175,7 @@ def printed(run: Run, *argv: str) -> list[dict[str, Any]]:
     return lines
 
 
-def test_a_path_without_rates_says_so(tmp_path: Path, run: Run) -> None:
+def test_a_path_without_rates_is_reported(tmp_path: Path, run: Run) -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]").pop("rate")
     assert (
@@ -184,14 +184,14 @@ def test_a_path_without_rates_says_so(tmp_path: Path, run: Run) -> None:
     )
 
 
-def test_a_layer_without_measurements_says_so(run: Run) -> None:
+def test_a_layer_without_measurements_is_reported(run: Run) -> None:
     assert (
         run("ceiling", "-i", str(INVENTORIES / "edison"), "--layer", "raw").out
         == "nothing is measured in layer raw\n"
     )
 
 
-def test_the_table_has_the_numbers_that_programs_get(run: Run) -> None:
+def test_the_table_has_the_same_rates_as_the_json(run: Run) -> None:
     folder = str(INVENTORIES / "redstorm")
     lines = printed(run, "-i", folder)
     rates = {line[key] for line in lines for key in ("rate_Bps", "next_Bps") if line[key]}
@@ -203,7 +203,7 @@ def test_the_table_has_the_numbers_that_programs_get(run: Run) -> None:
     assert {"200.0 MB/s", "400.0 MB/s", "624.0 MB/s", "800.0 MB/s", "64.0 GB/s"} <= set(shown)
 
 
-def test_what_was_demonstrated_stands_below_its_ceiling(tmp_path: Path, run: Run) -> None:
+def test_demonstrated_rates_are_shown_below_their_ceiling(tmp_path: Path, run: Run) -> None:
     found = rows(run("ceiling", "-i", str(INVENTORIES / "redstorm")).out)
     port = ["200.0", "MB/s", "oss[001-160]-fc1,", "ddn[01-40]a-fc[1-4]"]
     at = found.index(["ost", "scratch-OST[0000-009f]", "write,", "read", *port])
@@ -230,7 +230,7 @@ def test_what_was_demonstrated_stands_below_its_ceiling(tmp_path: Path, run: Run
     assert ["raw", "read", "95.0", "MB/s", "demonstrated,", "119", "%"] in own
 
 
-def test_rates_are_shown_for_a_zone_of_the_disks(tmp_path: Path, run: Run) -> None:
+def test_rates_can_be_shown_for_a_zone_of_the_disks(tmp_path: Path, run: Run) -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]").update(average="70 MB/s", slowest="50 MB/s")
     folder = inventory(tmp_path, document)
@@ -248,7 +248,7 @@ def test_the_table_fits_120_columns_and_a_screen(name: str, run: Run) -> None:
     assert len(lines) <= (80 if name == "bgl" else 40)
 
 
-def test_the_documentation_shows_what_is_printed(run: Run) -> None:
+def test_the_documentation_shows_the_real_output(run: Run) -> None:
     page = (INVENTORIES.parent / "docs" / "topology.md").read_text(encoding="utf-8")
     command = "$ plumbline ceiling -i inventories/redstorm --layer ost\n"
     block = page.partition(command)[2].partition("...\n")[0]

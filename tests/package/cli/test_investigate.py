@@ -59,14 +59,14 @@ def done(*layers: str) -> list[Any]:
     return [step(layer, slots=[*range(6)] if layer == "net" else ()) for layer in layers]
 
 
-def test_the_network_comes_first(ask: Ask) -> None:
+def test_the_network_is_measured_first(ask: Ask) -> None:
     answer = ask([])
     assert answer["next"]["layer"] == "net"
     assert answer["next"]["slots"] == [0, 1, 2, 3, 4, 5]
     assert answer["left_s"] == 300 - 30
 
 
-def test_what_divides_the_suspects_comes_next_and_they_are_named(ask: Ask) -> None:
+def test_the_next_step_divides_the_suspects_and_the_last_answer_names_the_suspect(ask: Ask) -> None:
     records = [one for one in measured(SLOW_DISK) if one.layer != "raw"]
     answer = ask(records, done=done("net", "ost"), budget="20min")
     following = answer["next"]
@@ -98,7 +98,7 @@ def test_symptoms_are_quoted_and_order_the_suspects(tmp_path: Path, ask: Ask) ->
     assert healthy["sentences"] == ["Nothing that could be judged is slow."]
 
 
-def test_symptoms_that_do_not_hold_are_remarked_on_and_take_no_suspect_away(ask: Ask) -> None:
+def test_unusable_symptoms_are_reported_and_clear_no_suspect(ask: Ask) -> None:
     now = 1_795_140_780.0
     old = Report("oss2", now - 7300, ()).to_json()
     [named] = ask(measured(SLOW_DISK), done=done(*WHOLE))["sentences"]
@@ -115,14 +115,14 @@ def test_symptoms_that_do_not_hold_are_remarked_on_and_take_no_suspect_away(ask:
     assert ", of oss2 (its last look is 2 h old), of oss3 (the report of symptoms" in answer[1]
 
 
-def test_what_was_measured_before_the_beginning_does_not_vote(ask: Ask) -> None:
+def test_measurements_from_before_the_start_do_not_vote(ask: Ask) -> None:
     records = list(measured(SLOW_DISK))
     later = dict.fromkeys(BEGUN, time.time())
     answer = ask(records, done=done(*WHOLE), begun=later)
     assert answer["summary"].startswith("0 slow and 0 good measurements")
 
 
-def test_a_failure_is_named_with_the_tool_s_words_and_is_not_slow(ask: Ask) -> None:
+def test_a_failure_is_reported_with_the_tool_s_message_and_not_as_slow(ask: Ask) -> None:
     behind = ("oss2-disk1", "scratch-OST0002")
     records = [one for one in measured({}) if one.component not in behind]
     [like] = [one for one in measured({}) if one.component == "oss2-disk1"][:1]
@@ -155,7 +155,7 @@ def test_a_failure_is_named_with_the_tool_s_words_and_is_not_slow(ask: Ask) -> N
     ]
 
 
-def test_a_bad_cable_is_said_as_what_it_is(ask: Ask) -> None:
+def test_lost_segments_point_to_the_cable(ask: Ask) -> None:
     answer = ask(measured({}, ["oss1-nic"]), done=done(*WHOLE))
     assert answer["sentences"] == [
         "Suspect: nic oss1-nic (4 of 4 hosts that lose segments cross it). Segments are lost, "
@@ -164,7 +164,7 @@ def test_a_bad_cable_is_said_as_what_it_is(ask: Ask) -> None:
     ]
 
 
-def test_what_the_budget_forbids_is_said(ask: Ask) -> None:
+def test_steps_beyond_the_budget_are_listed(ask: Ask) -> None:
     answer = ask([], budget="5min", elapsed_s=299)
     assert (answer["next"], answer["reason"]) == (None, "budget")
     assert len(answer["beyond"]) == 3
@@ -183,7 +183,9 @@ def follow(ask: Ask, **request: Any) -> tuple[list[Any], dict[str, Any]]:
 
 
 @pytest.mark.parametrize("seconds", [31, 60, 90, 120, 200, 300, 600])
-def test_steps_and_what_comes_after_them_fit_into_the_time(ask: Ask, seconds: int) -> None:
+def test_steps_and_the_collection_after_them_fit_into_the_time_budget(
+    ask: Ask, seconds: int
+) -> None:
     steps, end = follow(ask, budget=f"{seconds}s")
     assert sum(one["seconds"] for one in steps) + 30 <= seconds
     assert (end["reason"] == "budget") is bool(end["beyond"])
@@ -199,13 +201,15 @@ def test_nodes_that_take_turns_take_longer(ask: Ask) -> None:
 
 
 @pytest.mark.parametrize("size", ["1 kB", "10 GB", "50 GB", "1 TB"])
-def test_steps_fit_into_the_bytes(ask: Ask, size: str) -> None:
+def test_steps_fit_into_the_byte_budget(ask: Ask, size: str) -> None:
     steps, end = follow(ask, budget="1h", budget_bytes=size)
     assert sum(one["bytes"] for one in steps) <= parse_bytes(size)
     assert len(steps) + len(end["beyond"]) == len(WHOLE)
 
 
-def test_what_was_not_fine_before_is_measured_where_the_whole_site_does_not_fit(ask: Ask) -> None:
+def test_components_that_were_not_ok_are_measured_if_the_budget_is_too_small_for_all(
+    ask: Ask,
+) -> None:
     known = ["scratch as a whole", "scratch-OST0002", "oss1-disk1"]
     steps, end = follow(ask, budget="1h", budget_bytes="45 GB", known=known)
     assert [one["component"] for one in steps if one["layer"] != "net"] == known[1:]
@@ -214,7 +218,7 @@ def test_what_was_not_fine_before_is_measured_where_the_whole_site_does_not_fit(
     assert [one["component"] for one in enough] == ["", "", ""]
 
 
-def test_a_target_without_a_reference_is_held_against_its_siblings(ask: Ask) -> None:
+def test_a_target_without_a_reference_is_compared_with_its_siblings(ask: Ask) -> None:
     name = "scratch-OST0002"
     alone = [
         one._replace(spec_hash="another", run_id=f"{one.run_id} alone")
@@ -242,7 +246,7 @@ def test_a_target_without_a_reference_is_held_against_its_siblings(ask: Ask) -> 
         ({"done": [{}]}, DocumentError, "is damaged"),
     ],
 )
-def test_a_wrong_request_is_refused_in_a_sentence(
+def test_a_wrong_request_is_refused_with_a_message(
     ask: Ask,
     request_: dict[str, Any],
     error: type[Exception],
@@ -332,7 +336,7 @@ def layers(done: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("budget", ["5min", "20min", "1h"])
-def test_a_slow_target_without_a_baseline_is_named_beside_its_peers(
+def test_a_slow_target_without_a_baseline_is_found_by_comparison_with_its_peers(
     tmp_path: Path, run: Run, budget: str
 ) -> None:
     site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget=budget)
@@ -342,7 +346,7 @@ def test_a_slow_target_without_a_baseline_is_named_beside_its_peers(
     assert end["unused"] == []
 
 
-def test_all_targets_come_first_where_they_take_less_than_half_of_the_budget(
+def test_all_targets_are_measured_first_if_they_take_less_than_half_of_the_budget(
     tmp_path: Path, run: Run
 ) -> None:
     rich = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="1h")
@@ -376,7 +380,7 @@ def test_peers_of_the_night_before_are_a_reference_for_one_target(tmp_path: Path
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("days", "peers_rate"), [(30.0, 119e6), (0.2, None)])
-def test_old_runs_and_runs_without_peers_are_not_enough_to_measure_it_alone(
+def test_old_runs_and_runs_without_peers_are_no_reference_for_one_target(
     tmp_path: Path, run: Run, days: float, peers_rate: Optional[float]
 ) -> None:
     site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="1h")
@@ -386,14 +390,16 @@ def test_old_runs_and_runs_without_peers_are_not_enough_to_measure_it_alone(
     assert end["slow"]["sets"]
 
 
-def test_runs_before_do_not_vote(tmp_path: Path, run: Run) -> None:
+def test_earlier_runs_do_not_vote(tmp_path: Path, run: Run) -> None:
     site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="31s")
     site.remember(0.2, peers_rate=119e6)
     end = site.follow()
     assert (site.done, end["slow"]["sets"]) == ([], [])
 
 
-def test_a_damaged_snapshot_is_said_and_stops_nothing(tmp_path: Path, run: Run) -> None:
+def test_a_damaged_snapshot_is_reported_and_the_investigation_continues(
+    tmp_path: Path, run: Run
+) -> None:
     site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="20min")
     damaged = tmp_path / "client1.snapshot"
     damaged.write_text("{cut", encoding="utf-8")

@@ -77,7 +77,7 @@ def console(tmp_path: Path, run: Run) -> Console:
     return Console(tmp_path, run)
 
 
-def test_what_servers_counted_is_shown_with_the_names_of_jobs(console: Console) -> None:
+def test_traffic_on_servers_is_shown_with_job_names(console: Console) -> None:
     said = console.run("--times", str(console.times)).out
     header, first, second, third, *requests, last = said.splitlines()
     assert "user" not in header
@@ -104,7 +104,7 @@ def test_what_servers_counted_is_shown_with_the_names_of_jobs(console: Console) 
     assert "\x1b" not in said
 
 
-def test_users_are_shown_where_the_policy_says_so(console: Console) -> None:
+def test_users_are_shown_only_if_the_policy_allows_it(console: Console) -> None:
     times = ("--times", str(console.times))
     jobs = console.document("--plan", console.plan(), *times)["jobs"]
     assert [job.get("user") for job in jobs.values()] == [None, None]
@@ -113,7 +113,7 @@ def test_users_are_shown_where_the_policy_says_so(console: Console) -> None:
     assert "ada" in console.run("--plan", plan, *times).out
 
 
-def test_a_time_and_a_target_choose(console: Console) -> None:
+def test_jobs_are_selected_by_time_and_target(console: Console) -> None:
     begin, end = (datetime.fromtimestamp(NIGHT + at, timezone.utc).isoformat() for at in (15, 20))
     during = ("--during", f"{begin} to {end}")
     used = console.document(*during, "--target", OST)["used"]
@@ -145,17 +145,17 @@ def test_damaged_requests_are_named(console: Console, requests: object) -> None:
         console.run()
 
 
-def test_a_target_that_nobody_knows_is_refused(console: Console) -> None:
+def test_an_unknown_target_is_refused(console: Console) -> None:
     with pytest.raises(UsageError, match="'OST9' is no target"):
         console.run("--target", "OST9")
 
 
-def test_of_a_target_that_is_no_ost_nothing_is_known(console: Console) -> None:
+def test_a_target_that_is_not_an_ost_has_no_job_counters(console: Console) -> None:
     with pytest.raises(UsageError, match="slow one is no OST of Lustre, and of jobs on other"):
         console.run("--plan", console.plan(GLUSTERFS), "--target", "slow one")
 
 
-def test_a_target_has_the_name_of_the_site(console: Console) -> None:
+def test_a_target_has_the_name_that_the_site_uses(console: Console) -> None:
     plan = ("--plan", console.plan())
     for name in ("slow one", OST):
         used = console.document(*plan, "--target", name)["used"]
@@ -164,7 +164,7 @@ def test_a_target_has_the_name_of_the_site(console: Console) -> None:
 
 @pytest.mark.slow
 @with_pydarshan
-def test_logs_say_it_by_the_names_of_the_plan_and_are_kept(console: Console) -> None:
+def test_darshan_logs_are_shown_with_target_names_of_the_plan_and_saved(console: Console) -> None:
     plan = ("--plan", console.plan())
     logs = ("--darshan", str(DATA), "--python", sys.executable)
     found = console.document(*plan, *logs, "--target", "slow one")["used"]
@@ -175,7 +175,7 @@ def test_logs_say_it_by_the_names_of_the_plan_and_are_kept(console: Console) -> 
 
 @pytest.mark.slow
 @with_pydarshan
-def test_what_is_kept_of_logs_needs_them_no_more(
+def test_saved_traffic_is_shown_without_the_logs(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # a log of 2017 is too old to be kept, but for whoever keeps everything
@@ -189,7 +189,7 @@ def test_what_is_kept_of_logs_needs_them_no_more(
 
 @pytest.mark.slow
 @with_pydarshan
-def test_damaged_logs_are_sentences_and_the_exit_code_says_so(console: Console) -> None:
+def test_damaged_logs_are_reported_and_set_the_exit_code(console: Console) -> None:
     bad = console.folder / "bad.darshan"
     bad.write_bytes(b"foreign")
     good = str(DATA / "shared-file.darshan")
@@ -199,7 +199,7 @@ def test_damaged_logs_are_sentences_and_the_exit_code_says_so(console: Console) 
 
 
 @pytest.mark.parametrize("option", ["--keep", "--slow-targets"])
-def test_what_comes_of_logs_needs_them(console: Console, option: str) -> None:
+def test_options_for_logs_are_refused_without_logs(console: Console, option: str) -> None:
     with pytest.raises(UsageError, match="--darshan"):
         console.run(option)
 
@@ -228,7 +228,9 @@ NOON = datetime(2026, 11, 20, 12, 0).astimezone()
         ("2026-11-18 to 2026-11-19", (18, 0), (19, 0)),
     ],
 )
-def test_hours_are_the_last_such(text: str, begin: tuple[int, int], end: tuple[int, int]) -> None:
+def test_hours_without_a_date_are_the_most_recent(
+    text: str, begin: tuple[int, int], end: tuple[int, int]
+) -> None:
     expected = tuple(
         datetime(2026, 11, day, hour).astimezone().timestamp() for day, hour in (begin, end)
     )
@@ -238,6 +240,6 @@ def test_hours_are_the_last_such(text: str, begin: tuple[int, int], end: tuple[i
 @pytest.mark.parametrize(
     "text", ["", "02:00", "02:00 to", "25:00 to 26:00", "2026-11-19 to 2026-11-18", "a to b"]
 )
-def test_what_is_no_time_is_refused(text: str) -> None:
+def test_an_invalid_time_is_refused(text: str) -> None:
     with pytest.raises(UsageError, match="--during"):
         parse_span(text, "--during", NOON.timestamp())

@@ -102,14 +102,14 @@ def test_one_slow_run_is_watched(execute: Run) -> None:
     )
 
 
-def test_one_component_can_be_asked_for(execute: Run) -> None:
+def test_one_component_can_be_selected(execute: Run) -> None:
     out = execute(measured(80e6), "--component", "OST0", "-v").out
     assert "OST1" not in out
     assert "    baseline 202.1 MB/s, spread 1.0 %" in out
     execute(measured(80e6), "--layer", "net")
 
 
-def test_a_damaged_series_spoils_its_component_alone(tmp_path: Path, run: Run) -> None:
+def test_a_damaged_series_affects_only_its_component(tmp_path: Path, run: Run) -> None:
     documents = write(tmp_path, EXPECTED, snapshot(*measured(200e6), now=time.time()))
     path = tmp_path / "snapshot.json"
     raw = json.loads(path.read_text())
@@ -120,7 +120,7 @@ def test_a_damaged_series_spoils_its_component_alone(tmp_path: Path, run: Run) -
     run("judge", *documents, "--component", "OST0")
 
 
-def test_damaged_expectations_of_a_layer_do_not_spoil_another(tmp_path: Path, run: Run) -> None:
+def test_damaged_expectations_affect_only_their_layer(tmp_path: Path, run: Run) -> None:
     documents = write(tmp_path, EXPECTED, snapshot(*measured(200e6), now=time.time()))
     path = tmp_path / "expectations.json"
     raw = json.loads(path.read_text())
@@ -136,7 +136,7 @@ def test_damaged_expectations_of_a_layer_do_not_spoil_another(tmp_path: Path, ru
             run("judge", *documents, *arguments)
 
 
-def test_what_is_not_expected_here_is_named(execute: Run) -> None:
+def test_an_unexpected_component_or_layer_is_named(execute: Run) -> None:
     with pytest.raises(
         DocumentError, match=f"client1 has no OST9 in layer {', '.join(LAYERS)}; add it"
     ):
@@ -145,7 +145,9 @@ def test_what_is_not_expected_here_is_named(execute: Run) -> None:
         execute([], "--layer", "raw")
 
 
-def test_the_last_run_is_judged_by_itself_with_the_others_behind_it(execute: Run) -> None:
+def test_the_last_run_is_judged_with_the_evidence_of_earlier_runs_in_the_sentence(
+    execute: Run,
+) -> None:
     known = slow(alarm=False, odds=4.0, ratio=0.74)
     assert "watching: read" in execute(measured(80e6), known=known).out
     verdicts = execute(measured(80e6), "--last-run", "--json", known=known, code=2).document[
@@ -180,7 +182,7 @@ def test_the_last_run_is_judged_by_itself_with_the_others_behind_it(execute: Run
         ),
     ],
 )
-def test_who_looks_is_told_the_odds_of_what_one_run_has_found(
+def test_the_last_run_of_a_low_component_is_shown_with_its_odds(
     execute: Run, known: Known, said: str, code: int
 ) -> None:
     (low,) = (
@@ -248,9 +250,7 @@ def test_disks_polled_one_after_another_have_peers_within_the_window_that_is_pro
     assert err == ""
 
 
-def test_a_replay_of_nothing_and_a_window_without_a_replay_are_refused(
-    tmp_path: Path, run: Run
-) -> None:
+def test_an_empty_replay_and_a_bad_window_are_refused(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "samples.csv"
     path.write_text("ts,component,rate\n1700006400,a,\n")
     with pytest.raises(
@@ -261,7 +261,9 @@ def test_a_replay_of_nothing_and_a_window_without_a_replay_are_refused(
         call("judge", "--replay", str(path), "--together", "10 M")
 
 
-def test_targets_driven_at_once_have_one_line_and_alone_their_own(tmp_path: Path, run: Run) -> None:
+def test_parallel_targets_share_one_line_and_have_their_own_on_request(
+    tmp_path: Path, run: Run
+) -> None:
     every = ran([200e6, 201e6, 80e6, 200e6], time.time() - 60)
     watched = write(tmp_path, expected(), snapshot(*every, now=time.time()))
     assert (
@@ -289,7 +291,7 @@ def documents(folder: Path, slow_Bps: float, known: Known = NOTHING) -> list[str
     return list(write(folder, EXPECTED, taken))
 
 
-def test_a_node_shows_the_worst_first_and_ends_with_it(
+def test_status_lists_the_worst_first_and_exits_with_its_state(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
@@ -302,7 +304,7 @@ def test_a_node_shows_the_worst_first_and_ends_with_it(
     assert len(rest) == 2
 
 
-def test_what_a_group_has_lost_as_one_is_shown_and_ends_it(
+def test_status_shows_a_group_loss_and_exits_with_its_state(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
@@ -319,7 +321,7 @@ def test_what_a_group_has_lost_as_one_is_shown_and_ends_it(
     assert [one["group"] for one in found] == [False, False, False, True]
 
 
-def test_a_small_screen_is_not_filled_over(
+def test_status_fits_a_small_screen(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
@@ -330,13 +332,13 @@ def test_a_small_screen_is_not_filled_over(
     assert len(run("status", "--all", *documents(tmp_path, 80e6), code=None).out.splitlines()) == 5
 
 
-def test_a_node_tells_programs_its_rates(tmp_path: Path, run: Run) -> None:
+def test_status_as_json_has_the_rates(tmp_path: Path, run: Run) -> None:
     said = run("status", "--json", *documents(tmp_path, 200e6)).document
     assert [one["component"] for one in said["components"]] == ["OST0", "OST1", "oss3"]
     assert said["components"][0]["rates"]["read"][-1] == 200e6
 
 
-def test_a_terminal_without_bars_has_digits(
+def test_a_terminal_without_unicode_bars_gets_digits(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")

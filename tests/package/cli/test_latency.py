@@ -122,7 +122,7 @@ def test_a_slow_device_is_named_with_its_probe(
 
 
 @pytest.mark.long
-def test_a_slow_ost_is_named_with_its_probe_and_kept_for_its_node(folder: Path, ask: Run) -> None:
+def test_a_slow_ost_is_named_with_its_probe_and_saved_for_its_node(folder: Path, ask: Run) -> None:
     history = folder / "history.sqlite"
     with holding(folder, counted(3.0)) as prometheus:
         text = ask(prometheus.address, code=1)
@@ -137,7 +137,7 @@ def test_a_slow_ost_is_named_with_its_probe_and_kept_for_its_node(folder: Path, 
 
 
 @pytest.mark.long
-def test_healthy_devices_end_well(folder: Path, ask: Run) -> None:
+def test_healthy_devices_exit_with_0(folder: Path, ask: Run) -> None:
     with holding(folder, scraped(1.0)) as prometheus:
         asked = ask(prometheus.address)
     assert asked.out.startswith("0 suspected of 6 compared\n")
@@ -151,13 +151,15 @@ def test_healthy_devices_end_well(folder: Path, ask: Run) -> None:
         ("plumbline_device_info", "has no plumbline_device_info of this time; deploy the role"),
     ],
 )
-def test_what_prometheus_lacks_is_named(folder: Path, ask: Run, left_out: str, words: str) -> None:
+def test_metrics_missing_in_prometheus_are_named(
+    folder: Path, ask: Run, left_out: str, words: str
+) -> None:
     kept = [line for line in scraped(1.0).splitlines() if left_out not in line]
     with holding(folder, "\n".join(kept)) as prometheus, pytest.raises(ToolError, match=words):
         ask(prometheus.address)
 
 
-def test_a_part_that_was_away_is_said_where_nothing_is_left(ask: Run) -> None:
+def test_warnings_of_prometheus_are_shown_if_no_data_remains(ask: Run) -> None:
     with answering(said(warnings=["store oss2 is away"])) as server:
         warning, error = ask(server.url, code=69).err.splitlines()
         assert warning == f"plumbline: {server.url} warns: store oss2 is away"

@@ -81,7 +81,7 @@ def halved(one: Record, rate: float) -> Record:
     return one._replace(rate=rate, repeats=(rate,) * 2)
 
 
-def test_what_all_have_lost_alike_is_one_line_and_no_suspect_for_each(execute: Run) -> None:
+def test_a_shared_loss_is_one_line_and_not_a_suspect_per_component(execute: Run) -> None:
     first, last = execute(all_slower(), code=1).out.splitlines()
     assert first.startswith("Shared loss: ost group scratch ")
     assert " 50 % of its baseline over 8 runs" in first
@@ -102,7 +102,7 @@ def upgraded(tmp_path: Path) -> None:
     keep_collected(tmp_path / "history.sqlite", "client1", ledger(*later).to_json())
 
 
-def test_what_changed_before_a_shared_loss_is_in_its_sentence(tmp_path: Path, execute: Run) -> None:
+def test_a_change_before_a_shared_loss_is_in_its_sentence(tmp_path: Path, execute: Run) -> None:
     execute(all_slower(), code=1)
     upgraded(tmp_path)
     said = execute([], code=1).out.splitlines()[0]
@@ -111,7 +111,7 @@ def test_what_changed_before_a_shared_loss_is_in_its_sentence(tmp_path: Path, ex
 
 
 @pytest.mark.slow
-def test_what_changed_before_a_shared_loss_is_in_the_service_of_its_group(
+def test_a_change_before_a_shared_loss_is_in_the_service_of_its_group(
     tmp_path: Path, execute: Run, run: Run
 ) -> None:
     execute(all_slower(), code=1)
@@ -136,7 +136,7 @@ def test_what_changed_before_a_shared_loss_is_in_the_service_of_its_group(
     assert group() == before + note
 
 
-def test_what_one_part_explains_is_no_shared_loss(execute: Run) -> None:
+def test_a_loss_explained_by_one_part_is_not_a_shared_loss(execute: Run) -> None:
     out = execute(measured({"client1-nic": both(25e6)}), code=1).out
     assert out.startswith("Suspects, ambiguous: client client1 or nic client1-nic")
     assert "Shared loss" not in out
@@ -150,7 +150,7 @@ def test_the_evidence_is_shown_on_request(execute: Run) -> None:
 
 
 @pytest.mark.slow
-def test_one_slow_night_is_no_fault_unless_it_alone_is_asked_for(execute: Run) -> None:
+def test_one_slow_night_is_no_fault_unless_only_that_run_is_judged(execute: Run) -> None:
     nights = [
         one._replace(
             id=f"{one.id} {ago:.0f}",
@@ -165,7 +165,7 @@ def test_one_slow_night_is_no_fault_unless_it_alone_is_asked_for(execute: Run) -
 
 
 @pytest.mark.slow
-def test_whose_symptoms_are_left_out_is_remarked(tmp_path: Path, execute: Run) -> None:
+def test_nodes_without_usable_symptoms_are_named(tmp_path: Path, execute: Run) -> None:
     (tmp_path / "symptoms").mkdir()
     (tmp_path / "symptoms" / "oss9.json").write_text("{}", encoding="utf-8")
     remark = "Left out are the symptoms of oss9 (it is no node of the plan)."
@@ -181,9 +181,7 @@ def test_a_plan_without_parts_is_refused(execute: Run) -> None:
 
 
 @pytest.mark.slow
-def test_jobs_that_used_a_slow_target_are_named_and_the_probes_are_not(
-    tmp_path: Path, execute: Run
-) -> None:
+def test_jobs_on_a_slow_target_are_named_and_probes_are_not(tmp_path: Path, execute: Run) -> None:
     at = time.time() - 100
     rows = [
         [at, at + 10, "4711", 0, 38 * 10**9],
@@ -209,7 +207,7 @@ def test_jobs_that_used_a_slow_target_are_named_and_the_probes_are_not(
 
 
 @pytest.mark.slow
-def test_a_suspected_host_that_differs_from_its_peers_has_that_as_a_symptom(
+def test_a_difference_from_its_peers_is_a_symptom_of_a_suspected_host(
     tmp_path: Path, execute: Run
 ) -> None:
     raw = plan()

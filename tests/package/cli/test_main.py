@@ -21,7 +21,7 @@ from tests.package.records import record
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
 
 
-def test_the_version_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["--version"])
     assert capsys.readouterr().out == f"plumbline {__version__}\n"
@@ -32,23 +32,21 @@ def test_the_command_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -
     assert capsys.readouterr().out.startswith("usage: plumbline")
 
 
-def test_a_slip_of_a_verb_is_answered_with_the_verb(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_verb_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="64"):
         main(["prob"])
     assert "did you mean probe?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["fly"], ["probe"], ["probe", "fly"], ["probe", "ost", "x"]])
-def test_a_call_that_is_not_understood_ends_with_64(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_usage_error_exits_with_64(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="64"):
         main(words)
     assert "usage: plumbline" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("verb", [*VERBS, *MACHINE_VERBS])
-def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
+def test_every_verb_has_help(verb: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         build_parser().parse_args([verb, "--help"])
     among_all = capsys.readouterr().out
@@ -58,7 +56,7 @@ def test_every_verb_explains_itself(verb: str, capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out == among_all
 
 
-def test_declaring_all_verbs_loads_none() -> None:
+def test_declaring_verbs_imports_none_of_their_modules() -> None:
     code = "import sys, plumbline.cli; plumbline.cli.build_parser(); print(*sys.modules)"
     loaded = subprocess.check_output([sys.executable, "-c", code], env=ENVIRONMENT, text=True)
     modules = {f"plumbline.cli.{verb.module}" for verb in (*PEOPLE.values(), *MACHINES.values())}
@@ -71,7 +69,7 @@ def test_the_help_lists_the_verbs_of_people_before_those_of_machines() -> None:
     assert listed == [set(VERBS), set(MACHINE_VERBS)]
 
 
-def test_a_reader_that_has_seen_enough_is_no_trouble(tmp_path: Path) -> None:
+def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
     with History(tmp_path / "history.sqlite") as history:
         for _ in range(300):
             history.save(record())
@@ -87,7 +85,7 @@ def test_a_reader_that_has_seen_enough_is_no_trouble(tmp_path: Path) -> None:
     assert ended.stdout.count("\n") == 1
 
 
-def test_output_that_finds_no_room_is_a_sentence(tmp_path: Path) -> None:
+def test_output_to_a_full_disk_is_an_error_message(tmp_path: Path) -> None:
     with History(tmp_path / "history.sqlite") as history:
         history.save(record())
     with open("/dev/full", "w") as full:
@@ -108,9 +106,7 @@ def test_output_that_finds_no_room_is_a_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "verb", ["note --history {}/history.sqlite", "counters", "history --state {}"]
 )
-def test_a_caller_who_has_closed_the_standard_files_breaks_nothing(
-    closed: str, verb: str, tmp_path: Path
-) -> None:
+def test_closed_standard_files_cause_no_damage(closed: str, verb: str, tmp_path: Path) -> None:
     with History(tmp_path / "history.sqlite") as history:
         history.save(record())
     command = f"{sys.executable} -m plumbline.cli {verb.format(tmp_path)} {closed}"
@@ -125,7 +121,7 @@ def test_a_caller_who_has_closed_the_standard_files_breaks_nothing(
     assert ended.returncode == 0
 
 
-def test_no_terminal_obeys_what_an_error_quotes(
+def test_control_characters_in_errors_are_neutralized(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "samples.csv"

@@ -102,12 +102,14 @@ def of(text: str, name: str, labels: dict[str, str]) -> float:
     return found
 
 
-def test_a_link_has_the_share_of_segments_sent_again(tmp_path: Path) -> None:
+def test_a_link_has_the_share_of_retransmits(tmp_path: Path) -> None:
     link = {"layer": "net", "component": "oss3", "operation": "send", "scenario": "single"}
     assert of(told(tmp_path, measured()), "retransmitted_ratio", link) == pytest.approx(0.01)
 
 
-def test_a_damaged_component_is_unknown_and_the_others_are_told(tmp_path: Path, run: Run) -> None:
+def test_a_damaged_component_is_unknown_and_the_others_have_metrics(
+    tmp_path: Path, run: Run
+) -> None:
     taken = snapshot(*measured(), now=time.time(), known=KNOWN)
     taken.series["ost/OST0"]["operations"][0]["latest"]["rate"] = "fast"
     documents = write(tmp_path, EXPECTED, taken)
@@ -118,7 +120,7 @@ def test_a_damaged_component_is_unknown_and_the_others_are_told(tmp_path: Path, 
     assert {**OST0, **STEP} not in [labels for labels, _ in rates]
 
 
-def test_a_device_is_told_by_the_kernel_s_name_of_it(tmp_path: Path) -> None:
+def test_a_device_is_labelled_with_its_kernel_name(tmp_path: Path) -> None:
     found = values(told(tmp_path, measured()))["plumbline_device_info"]
     assert found == [({"device": "sdz", "component": "disk1"}, 1.0)]
 
@@ -132,7 +134,7 @@ def test_promtool_finds_nothing_wrong(tmp_path: Path) -> None:
     assert complaints(wrong)
 
 
-def test_everybody_may_read_the_file_whatever_the_mask_and_nobody_else_may_write(
+def test_the_metrics_file_is_world_readable_under_any_umask(
     tmp_path: Path,
 ) -> None:
     before = os.umask(0o077)
@@ -144,7 +146,7 @@ def test_everybody_may_read_the_file_whatever_the_mask_and_nobody_else_may_write
     assert [path.name for path in tmp_path.glob("*.prom*")] == ["plumbline.prom"]
 
 
-def test_after_an_error_the_old_file_stands(tmp_path: Path) -> None:
+def test_an_error_leaves_the_old_file_in_place(tmp_path: Path) -> None:
     told(tmp_path, measured())
     old = (tmp_path / "plumbline.prom").read_text()
     (tmp_path / f".plumbline.prom.{os.getpid()}.new").mkdir()
@@ -153,7 +155,7 @@ def test_after_an_error_the_old_file_stands(tmp_path: Path) -> None:
     assert (tmp_path / "plumbline.prom").read_text() == old
 
 
-def test_without_a_file_it_is_printed(
+def test_metrics_are_printed_without_a_file(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
     documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time(), known=KNOWN))
@@ -200,7 +202,7 @@ def test_symptoms_are_counted_by_kind_and_severity(tmp_path: Path, run: Run) -> 
     ]
 
 
-def test_symptoms_that_cannot_be_read_are_left_out_and_said(tmp_path: Path, run: Run) -> None:
+def test_unreadable_symptoms_are_excluded_and_reported(tmp_path: Path, run: Run) -> None:
     documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time()))
     (Path(documents[3]).parent / "symptoms.json").write_text("{")
     out, err = run("metrics", *documents)
@@ -208,7 +210,7 @@ def test_symptoms_that_cannot_be_read_are_left_out_and_said(tmp_path: Path, run:
     assert "without symptoms" in err
 
 
-def test_the_console_counts_the_symptoms_that_it_has_collected(tmp_path: Path, run: Run) -> None:
+def test_the_console_counts_collected_symptoms(tmp_path: Path, run: Run) -> None:
     node = Expectations("client1", "lab", tuple(one.to_json() for one in EXPECTED)).to_json()
     plan, history = tmp_path / "plan.json", tmp_path / "all.sqlite"
     plan.write_text(json.dumps({"schema": 1, "nodes": {"client1": node}, "services": []}))

@@ -44,7 +44,7 @@ def directories(home: Path) -> list[str]:
 
 
 @with_mpi
-def test_directories_are_measured_together_and_nothing_stays(tmp_path: Path) -> None:
+def test_directories_are_measured_together_and_no_files_remain(tmp_path: Path) -> None:
     words = [*directories(tmp_path), "--bytes", "4MiB", "--profile", "calls"]
     ended = finish(tmp_path, "probe", "fs", *words)
     header, *rows = ended.stdout.splitlines()[:4]
@@ -58,7 +58,7 @@ def test_directories_are_measured_together_and_nothing_stays(tmp_path: Path) -> 
 
 
 @with_mpi
-def test_the_launcher_is_asked_for_its_version_once(tmp_path: Path) -> None:
+def test_the_launcher_version_is_read_once(tmp_path: Path) -> None:
     launcher = tmp_path / "launcher"
     launcher.write_text(f'#!/bin/sh\necho "$*" >> {tmp_path}/calls\nexec mpirun "$@"\n')
     launcher.chmod(0o755)
@@ -70,7 +70,7 @@ def test_the_launcher_is_asked_for_its_version_once(tmp_path: Path) -> None:
 
 
 @with_mpi
-def test_a_killed_probe_leaves_nothing_after_the_next(tmp_path: Path) -> None:
+def test_the_next_probe_removes_the_files_of_a_killed_one(tmp_path: Path) -> None:
     words = directories(tmp_path)
     ranks = f"-m plumbline.parallel.rank {tmp_path}"
     first = start(tmp_path, "probe", "fs", *words, "--quiet", *ENDLESS)
@@ -102,7 +102,7 @@ def test_an_interrupted_probe_ends_its_ranks_and_removes_its_files(tmp_path: Pat
 
 
 @with_mpi
-def test_an_interrupted_probe_shows_what_was_over(tmp_path: Path) -> None:
+def test_an_interrupted_probe_prints_its_finished_measurements(tmp_path: Path) -> None:
     words = [*directories(tmp_path), "--quiet", *ENDLESS[:-1], "3s"]
     process = start(tmp_path, "probe", "fs", *words)
     eventually(lambda: len(list(tmp_path.glob("tmp/plumbline-*/write-*.json"))) == 2)
@@ -128,7 +128,7 @@ def expect_directories(home: Path) -> None:
 
 
 @with_mpi
-def test_expected_targets_of_a_file_system_are_measured_and_kept(tmp_path: Path) -> None:
+def test_expected_targets_of_a_file_system_are_measured_and_recorded(tmp_path: Path) -> None:
     expect_directories(tmp_path)
     words = ["--expectations", "expectations.json", "--state", ".", "--locks", "locks"]
     with History(tmp_path / "history.sqlite") as history:
@@ -143,7 +143,7 @@ def test_expected_targets_of_a_file_system_are_measured_and_kept(tmp_path: Path)
     assert json.loads(spec)["pattern"] == "ost, fixed data, 2 ranks on 2 targets, 1 clients"
 
 
-def test_a_dry_run_prints_the_call_and_touches_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_prints_the_command_and_changes_nothing(tmp_path: Path) -> None:
     ended = finish(
         tmp_path, "probe", "fs", *directories(tmp_path), "--dry-run", "--clients", "localhost:2"
     )
@@ -151,7 +151,7 @@ def test_a_dry_run_prints_the_call_and_touches_nothing(tmp_path: Path) -> None:
     assert list((tmp_path / "a").iterdir()) == []
 
 
-def test_runs_on_other_terms_are_never_compared(tmp_path: Path) -> None:
+def test_runs_with_different_terms_are_not_compared(tmp_path: Path) -> None:
     """Each of these gives records of another specification, and so of another hash."""
     from plumbline.parallel.job import Fixed
     from plumbline.parallel.launch import Launch, parse_clients
@@ -210,7 +210,7 @@ def dry(home: Path, run: Run, *words: str, **fs: Any) -> str:
     return run("probe", "fs", *deployed(home, **fs), "--dry-run", *words).out
 
 
-def test_the_policy_says_how_many_ranks_run_where(tmp_path: Path, run: Run) -> None:
+def test_the_policy_sets_ranks_and_clients(tmp_path: Path, run: Run) -> None:
     told = dry(
         tmp_path,
         run,
@@ -223,7 +223,7 @@ def test_the_policy_says_how_many_ranks_run_where(tmp_path: Path, run: Run) -> N
     assert told.startswith(f"/opt/mpi/bin/mpirun -np 8 --host {gethostname()}:4,oss1:4 ")
 
 
-def test_slurm_is_told_the_names_of_the_policy(tmp_path: Path, run: Run) -> None:
+def test_slurm_gets_the_client_names_of_the_policy(tmp_path: Path, run: Run) -> None:
     clients = ["client1", "oss1"]
     told = dry(tmp_path, run, clients=clients, work="/mnt/scratch", launcher="srun")
     assert told.startswith("srun --ntasks=4 --nodes=2 --nodelist=client1,oss1 ")
@@ -231,37 +231,35 @@ def test_slurm_is_told_the_names_of_the_policy(tmp_path: Path, run: Run) -> None
     assert told.startswith("srun --ntasks=4 --nodes=1 --nodelist=client1 ")
 
 
-def test_one_client_alone_needs_no_way_to_itself(tmp_path: Path, run: Run) -> None:
+def test_a_single_client_needs_no_remote_launch(tmp_path: Path, run: Run) -> None:
     assert "--host" not in dry(tmp_path, run)
 
 
-def test_options_that_are_no_terms_are_heeded(tmp_path: Path, run: Run) -> None:
+def test_options_outside_the_terms_are_applied(tmp_path: Path, run: Run) -> None:
     words = ("--python", "/opt/python3", "--launcher-option=--tag-output")
     told = dry(tmp_path, run, *words, "--file-system", "scratch")
     assert "--tag-output" in told
     assert "/opt/python3 -m plumbline.parallel.rank" in told
 
 
-def test_one_file_keeps_the_calls_of_one_file_system(tmp_path: Path, run: Run) -> None:
+def test_a_call_profile_file_holds_one_file_system(tmp_path: Path, run: Run) -> None:
     words = [*deployed(tmp_path, ["work"]), "--dry-run", "--profile", str(tmp_path / "calls")]
     with pytest.raises(UsageError, match="choose one of scratch, work with --file-system"):
         call("probe", "fs", *words)
     assert run("probe", "fs", *words, "--file-system", "work").out.count("mpirun") == 1
 
 
-def test_terms_by_hand_make_another_run(tmp_path: Path, run: Run) -> None:
+def test_terms_on_the_command_line_change_the_specification(tmp_path: Path, run: Run) -> None:
     assert "-np 12 " in dry(tmp_path, run, "--ranks", "3", "--bytes", "1MiB")
 
 
-def test_the_whole_command_line_comes_to_the_planned_run(tmp_path: Path) -> None:
+def test_the_full_command_line_equals_the_planned_run(tmp_path: Path) -> None:
     words = deployed(tmp_path, launcher="/opt/mpi/bin/mpirun")
     ended = finish(tmp_path, "probe", "fs", *words, "--limit", "1h", "--dry-run")
     assert ended.stdout.startswith("/opt/mpi/bin/mpirun -np 4 ")
 
 
-def test_targets_that_another_client_probes_one_by_one_can_be_driven_by_hand_too(
-    tmp_path: Path, run: Run
-) -> None:
+def test_targets_of_another_client_can_be_driven_by_hand(tmp_path: Path, run: Run) -> None:
     words = deployed(tmp_path)
     path = tmp_path / "expectations.json"
     document = json.loads(path.read_text())
@@ -272,12 +270,12 @@ def test_targets_that_another_client_probes_one_by_one_can_be_driven_by_hand_too
     )
 
 
-def test_a_file_system_that_is_not_driven_here_is_refused(tmp_path: Path) -> None:
+def test_a_file_system_of_another_client_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="this node drives the file systems scratch; choose"):
         call("probe", "fs", *deployed(tmp_path), "--file-system", "work")
 
 
-def test_a_document_that_does_not_say_how_is_refused(tmp_path: Path) -> None:
+def test_a_document_without_parallel_terms_is_refused(tmp_path: Path) -> None:
     words = deployed(tmp_path)
     path = tmp_path / "expectations.json"
     path.write_text(path.read_text().replace('"ranks_per_target"', '"ranks"'))
@@ -287,7 +285,7 @@ def test_a_document_that_does_not_say_how_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(missing() != "", reason=missing() or "all is there")
-def test_the_run_is_recorded_and_judged_as_one(tmp_path: Path) -> None:
+def test_a_parallel_run_is_recorded_and_judged_as_a_whole(tmp_path: Path) -> None:
     words = [*deployed(tmp_path, limits={"invalid_above": 1000}), "--python", PYTHON, "--quiet"]
     ended = finish(tmp_path, "probe", "fs", *words)
     assert ended.stderr == ""
@@ -307,7 +305,7 @@ def test_the_run_is_recorded_and_judged_as_one(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @pytest.mark.skipif(missing() != "", reason=missing() or "all is there")
-def test_tests_take_turns_and_a_further_one_leaves_the_records_of_targets(tmp_path: Path) -> None:
+def test_parallel_tests_alternate_and_an_extra_test_keeps_target_records(tmp_path: Path) -> None:
     tests = ["ost", "mpiio-shared-10k", "posix-fpp-1m2"]
     words = deployed(tmp_path, tests=tests, limits={"invalid_above": 1000})
     words += ["--python", PYTHON, "--quiet", "--json"]
@@ -327,7 +325,7 @@ def test_tests_take_turns_and_a_further_one_leaves_the_records_of_targets(tmp_pa
     assert [list((tmp_path / name).iterdir()) for name in TARGETS] == [[]] * 4
 
 
-def test_a_damaged_snapshot_keeps_nobody_from_measuring(tmp_path: Path, run: Run) -> None:
+def test_a_damaged_snapshot_does_not_stop_the_probe(tmp_path: Path, run: Run) -> None:
     words = deployed(tmp_path, ranks_per_target=3)
     (tmp_path / "snapshot.json").write_text("{")
     dry_run = run("probe", "fs", *words, "--next", "--dry-run")
@@ -335,6 +333,6 @@ def test_a_damaged_snapshot_keeps_nobody_from_measuring(tmp_path: Path, run: Run
     assert dry_run.err.endswith("each file system has its first test\n")
 
 
-def test_the_next_test_is_of_every_file_system(tmp_path: Path) -> None:
+def test_each_file_system_gets_its_own_next_test(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="leave out --file-system"):
         call("probe", "fs", *deployed(tmp_path), "--next", "--file-system", "scratch")

@@ -123,7 +123,7 @@ def node(tmp_path: Path) -> Node:
 
 
 @pytest.mark.slow
-def test_directories_are_compared_without_an_inventory_and_nothing_stays(node: Node) -> None:
+def test_directories_are_compared_without_an_inventory_and_no_files_remain(node: Node) -> None:
     ended = node.probe(*node.compared(), a="200", b="80", c="204")
     first, header, _, slow, *_ = ended.stdout.splitlines()
     assert first.startswith("a, b, c lie on one device: a difference is noise")
@@ -134,7 +134,7 @@ def test_directories_are_compared_without_an_inventory_and_nothing_stays(node: N
         assert list((node.home / folder).iterdir()) == []
 
 
-def test_the_verdict_of_a_comparison_stands_below_its_table() -> None:
+def test_verdicts_of_a_comparison_are_printed_below_its_table() -> None:
     text = "a read 80.0 MB/s, 40 % of its peers"
     verdict = Verdict("ost", "a", State.CRITICAL, Reason.BELOW_LEVEL, text)
     rates = {"a": 80e6, "b": 200e6, "c": 210e6}
@@ -145,7 +145,7 @@ def test_the_verdict_of_a_comparison_stands_below_its_table() -> None:
 
 
 @pytest.mark.slow
-def test_a_comparison_is_json_for_programs(node: Node) -> None:
+def test_a_comparison_can_be_printed_as_json(node: Node) -> None:
     ended = node.probe(*node.compared(), "--json", "--quiet")
     document = json.loads(ended.stdout)
     assert (ended.returncode, ended.stderr) == (0, "")
@@ -154,7 +154,7 @@ def test_a_comparison_is_json_for_programs(node: Node) -> None:
 
 
 @pytest.mark.slow
-def test_expected_targets_are_measured_kept_published_and_judged(node: Node) -> None:
+def test_expected_targets_are_measured_recorded_published_and_judged(node: Node) -> None:
     node.expect()
     ended = node.probe(*node.arguments(), a="200", b="190", c="80")
     assert ended.returncode == 2, ended.stderr
@@ -188,7 +188,7 @@ def remember(node: Node, **rates_MBps: float) -> None:
 
 
 @pytest.mark.slow
-def test_a_run_shows_its_own_finding_and_the_check_what_several_runs_say(node: Node) -> None:
+def test_a_probe_shows_its_own_run_and_the_check_the_evidence_of_several(node: Node) -> None:
     node.expect(references=FIRM)
     ended = node.probe(*node.arguments(), a="200", b="200", c="80")
     # who looks gets what this run says, and Nagios does not wake anybody for one
@@ -200,7 +200,7 @@ def test_a_run_shows_its_own_finding_and_the_check_what_several_runs_say(node: N
 
 
 @pytest.mark.slow
-def test_what_several_nights_say_reaches_the_check_and_outlives_runs_in_between(
+def test_an_alarm_of_several_nights_reaches_the_check_and_survives_later_runs(
     node: Node,
 ) -> None:
     node.expect(references=FIRM)
@@ -228,7 +228,7 @@ def test_what_several_nights_say_reaches_the_check_and_outlives_runs_in_between(
 
 
 @pytest.mark.slow
-def test_one_component_can_be_measured_alone(node: Node) -> None:
+def test_a_single_component_can_be_measured(node: Node) -> None:
     node.expect()
     node.probe(*node.arguments(), "--component", "b")
     assert {component for component, _, _ in node.records()} == {"b"}
@@ -237,7 +237,7 @@ def test_one_component_can_be_measured_alone(node: Node) -> None:
     assert "client1 have no nobody in layer ost" in ended.stderr
 
 
-def test_a_dry_run_prints_the_commands_and_touches_nothing(node: Node) -> None:
+def test_a_dry_run_prints_the_commands_and_changes_nothing(node: Node) -> None:
     node.expect()
     ended = node.probe(*node.arguments(), "--dry-run", "--component", "a")
     write, read = ended.stdout.splitlines()
@@ -248,7 +248,7 @@ def test_a_dry_run_prints_the_commands_and_touches_nothing(node: Node) -> None:
 
 
 @pytest.mark.slow
-def test_a_target_that_gives_errors_is_broken_not_slow_and_the_run_goes_on(
+def test_a_target_with_io_errors_is_broken_not_slow_and_the_run_continues(
     node: Node,
 ) -> None:
     node.expect()
@@ -267,7 +267,7 @@ def test_a_target_that_gives_errors_is_broken_not_slow_and_the_run_goes_on(
 
 
 @pytest.mark.slow
-def test_a_tool_that_hangs_is_ended_recorded_as_hung_and_the_run_goes_on(node: Node) -> None:
+def test_a_hung_tool_is_killed_and_recorded_and_the_run_continues(node: Node) -> None:
     node.expect(limits=Limits(hung_after_s=8.0), spec=ProbeSpec("fio", 1 << 20, 1.0, repeats=1))
     ended = node.probe(*node.arguments(), a="hang")
     assert ended.returncode == 2
@@ -281,7 +281,7 @@ def test_a_tool_that_hangs_is_ended_recorded_as_hung_and_the_run_goes_on(node: N
 
 
 @pytest.mark.slow
-def test_a_full_target_is_skipped_and_not_written(node: Node) -> None:
+def test_a_full_target_is_skipped(node: Node) -> None:
     node.expect(limits=Limits(fill_limit=1e-9))
     ended = node.probe(*node.arguments())
     assert ended.returncode == 3
@@ -291,7 +291,7 @@ def test_a_full_target_is_skipped_and_not_written(node: Node) -> None:
 
 
 @pytest.mark.slow
-def test_two_runs_at_once_do_not_meet_on_a_target(node: Node) -> None:
+def test_two_runs_never_measure_a_target_at_the_same_time(node: Node) -> None:
     node.expect()
     first = node.start(*node.arguments(), a="hang")
     try:
@@ -306,7 +306,7 @@ def test_two_runs_at_once_do_not_meet_on_a_target(node: Node) -> None:
 
 
 @pytest.mark.slow
-def test_two_comparisons_at_once_do_not_meet_and_say_nothing_of_what_they_have_not_measured(
+def test_two_comparisons_never_measure_a_directory_at_once_nor_show_unmeasured_ones(
     node: Node,
 ) -> None:
     first = node.start(*node.compared(), a="hang")
@@ -328,7 +328,7 @@ FIRST_NAMESPACE = "pid:[4026531836]"
 
 
 @pytest.mark.slow
-def test_a_killed_run_loses_nothing_and_the_next_one_cleans_up(node: Node) -> None:
+def test_a_killed_run_keeps_its_records_and_the_next_one_cleans_up(node: Node) -> None:
     node.expect()
     killed = node.start(*node.arguments(), b="hang")
     while not (node.home / "fio.log").exists() or "b " not in (node.home / "fio.log").read_text():
@@ -352,7 +352,7 @@ def test_a_killed_run_loses_nothing_and_the_next_one_cleans_up(node: Node) -> No
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_with_its_tool_is_interrupted_and_does_not_hang(node: Node) -> None:
+def test_a_run_killed_with_its_tool_is_interrupted_and_not_hung(node: Node) -> None:
     node.expect(limits=Limits(min_coverage=0.0, hung_after_s=60.0))
     assert node.probe(*node.arguments()).returncode == 0
     (node.home / "fio.log").unlink()
@@ -370,7 +370,7 @@ def test_a_run_that_is_killed_with_its_tool_is_interrupted_and_does_not_hang(nod
 
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_an_interrupted_run_ends_its_tool_and_keeps_what_it_has(
+def test_an_interrupted_run_kills_its_tool_and_keeps_its_records(
     node: Node, number: signal.Signals
 ) -> None:
     node.expect()
@@ -397,7 +397,7 @@ def test_an_interrupted_comparison_removes_its_files(node: Node) -> None:
 
 
 @pytest.mark.slow
-def test_a_killed_comparison_leaves_nothing_after_the_next(node: Node) -> None:
+def test_the_next_comparison_removes_the_files_of_a_killed_one(node: Node) -> None:
     killed = node.start(*node.compared(), a="hang")
     orphan = node.wait_for_fio()
     killed.kill()
@@ -411,7 +411,7 @@ def test_a_killed_comparison_leaves_nothing_after_the_next(node: Node) -> None:
     assert list((node.home / "tmp").iterdir()) == []
 
 
-def test_a_state_folder_that_is_missing_is_a_sentence(node: Node) -> None:
+def test_a_missing_state_folder_is_an_error_message(node: Node) -> None:
     node.expect()
     ended = node.probe(*node.arguments(), "--state", str(node.home / "nowhere"))
     assert ended.returncode == 74
@@ -421,7 +421,9 @@ def test_a_state_folder_that_is_missing_is_a_sentence(node: Node) -> None:
 @pytest.mark.parametrize(
     "damage", [{"layer": "raw"}, {"layer": "raw", "component": "x", "group": ""}]
 )
-def test_a_damaged_entry_of_another_layer_is_a_sentence(node: Node, damage: dict[str, str]) -> None:
+def test_a_damaged_entry_of_another_layer_is_an_error_message(
+    node: Node, damage: dict[str, str]
+) -> None:
     node.expect()
     path = node.home / "expectations.json"
     document = json.loads(path.read_text())
@@ -433,7 +435,7 @@ def test_a_damaged_entry_of_another_layer_is_a_sentence(node: Node, damage: dict
 
 
 @pytest.mark.slow
-def test_targets_of_a_wave_are_measured_while_one_of_them_hangs(node: Node) -> None:
+def test_other_targets_of_a_wave_are_measured_while_one_hangs(node: Node) -> None:
     node.expect(wave=1)
     process = node.start(*node.arguments(), a="hang")
     tool = node.wait_for_fio()
@@ -452,7 +454,7 @@ def test_targets_of_a_wave_are_measured_while_one_of_them_hangs(node: Node) -> N
 
 
 @pytest.mark.slow
-def test_a_run_that_is_killed_in_a_wave_leaves_tools_that_the_next_one_ends(node: Node) -> None:
+def test_the_next_run_kills_the_tools_of_a_wave_that_was_killed(node: Node) -> None:
     node.expect(wave=1)
     killed = node.start(*node.arguments(), a="hang", b="hang")
     log = node.home / "fio.log"

@@ -30,7 +30,7 @@ def test_a_record_is_one_line(of: object, line: str) -> None:
     assert describe(of) == line  # type: ignore[arg-type]
 
 
-def test_lines_go_to_standard_error_as_measurements_end(
+def test_finished_measurements_are_printed_to_standard_error(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with progress(quiet=False) as show:
@@ -39,7 +39,7 @@ def test_lines_go_to_standard_error_as_measurements_end(
     assert capsys.readouterr() == ("", "a read 200.0 MB/s\n")
 
 
-def test_quiet_is_quiet(capsys: pytest.CaptureFixture[str]) -> None:
+def test_quiet_prints_no_progress(capsys: pytest.CaptureFixture[str]) -> None:
     with progress(quiet=True) as show:
         show(Step("a read", 2, 2, failed()))
     assert capsys.readouterr() == ("", "")
@@ -55,7 +55,7 @@ with progress(quiet=False) as show:
 """
 
 
-def test_a_terminal_gets_a_bar_that_leaves_the_lines() -> None:
+def test_a_terminal_shows_a_bar_and_keeps_the_lines() -> None:
     pytest.importorskip("rich")
     main, terminal = pty.openpty()
     ended = subprocess.run(

@@ -97,7 +97,7 @@ def keep_symptoms(folder: Path, text: str) -> None:
     (folder / "symptoms" / "oss3.json").write_text(text, encoding="utf-8")
 
 
-def test_what_a_node_says_of_a_suspect_is_quoted(tmp_path: Path) -> None:
+def test_symptoms_of_a_suspect_are_quoted(tmp_path: Path) -> None:
     errors = Symptom(
         "ethernet", "oss3-nic", "errors", State.WARNING, Direction.RAISES, "4711 CRC errors"
     )
@@ -123,7 +123,7 @@ OLD = json.dumps(Report("oss3", 100.0, ()).to_json())
         (OLD, "oss3 (its last look is "),
     ],
 )
-def test_symptoms_that_do_not_hold_are_remarked_on_and_take_no_suspect_away(
+def test_unusable_symptoms_are_reported_and_clear_no_suspect(
     tmp_path: Path, text: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     keep_symptoms(tmp_path, text)
@@ -135,7 +135,7 @@ def test_symptoms_that_do_not_hold_are_remarked_on_and_take_no_suspect_away(
 
 
 @pytest.mark.slow
-def test_a_part_that_bears_the_alarm_keeps_it_when_another_one_may_be_at_fault_too(
+def test_a_part_keeps_its_alarm_if_another_part_becomes_equally_suspect(
     tmp_path: Path,
 ) -> None:
     first, later = tmp_path / "first", tmp_path / "later"
@@ -155,7 +155,7 @@ def test_a_mild_loss_is_a_warning(tmp_path: Path) -> None:
     assert states(document)["nic oss3-nic"] == "WARNING"
 
 
-def test_a_server_all_of_whose_disks_are_slow_is_one_alarm(tmp_path: Path) -> None:
+def test_a_server_with_only_slow_disks_raises_one_alarm(tmp_path: Path) -> None:
     document = publish(tmp_path, measured({f"oss2-disk{one}": both(60e6) for one in (1, 2)}))
     assert states(document) == {"server oss2": "CRITICAL", "file system scratch": "WARNING"}
     _, out = check(document, "--service", "server oss2")
@@ -164,7 +164,7 @@ def test_a_server_all_of_whose_disks_are_slow_is_one_alarm(tmp_path: Path) -> No
     )
 
 
-def test_what_all_targets_have_lost_is_shown_by_their_file_system(tmp_path: Path) -> None:
+def test_a_loss_shared_by_all_targets_is_shown_by_their_file_system(tmp_path: Path) -> None:
     document = publish(tmp_path, all_slower())
     assert states(document) == {"file system scratch": "WARNING"}
     assert reasons(document)["file system scratch"] == "unexplained"
@@ -173,7 +173,7 @@ def test_what_all_targets_have_lost_is_shown_by_their_file_system(tmp_path: Path
 
 
 @pytest.mark.slow
-def test_a_fault_whose_own_alarms_are_silenced_is_the_alarm_of_the_file_system(
+def test_the_file_system_raises_the_alarm_of_a_fault_with_silenced_services(
     tmp_path: Path,
 ) -> None:
     document = publish(tmp_path, measured({**SLOW_LINK, "oss3-disk2": both(6e6)}))
@@ -184,7 +184,7 @@ def test_a_fault_whose_own_alarms_are_silenced_is_the_alarm_of_the_file_system(
     assert out.startswith("PATH CRITICAL - silent behind another alarm: Suspect: disk oss3-disk2")
 
 
-def test_a_disk_silent_behind_its_target_and_that_behind_a_link_is_the_alarm_of_the_file_system(
+def test_the_file_system_raises_the_alarm_of_a_disk_silenced_through_its_target(
     tmp_path: Path,
 ) -> None:
     slow_disk = of_layer("raw", measured({"oss3-disk2": both(6e6)}))
@@ -198,7 +198,7 @@ def of_layer(layer: str, records: Iterable[Record]) -> list[Record]:
     return [one for one in records if one.layer == layer]
 
 
-def test_of_parts_that_cannot_be_told_apart_one_bears_the_alarm(tmp_path: Path) -> None:
+def test_one_of_several_ambiguous_suspects_bears_the_alarm(tmp_path: Path) -> None:
     document = publish(tmp_path, of_layer("ost", measured(SLOW_LINK)))
     assert states(document) == {"server oss3": "CRITICAL", "file system scratch": "WARNING"}
     found = reasons(document)
@@ -212,7 +212,7 @@ def test_of_parts_that_cannot_be_told_apart_one_bears_the_alarm(tmp_path: Path) 
     assert "nic oss3-nic may be at fault too; the alarm is that of server oss3" in out
 
 
-def test_what_is_slow_in_one_component_alone_is_its_own_alarm(tmp_path: Path) -> None:
+def test_a_single_slow_component_raises_its_own_alarm(tmp_path: Path) -> None:
     """The parts before a slow target may be at fault too, and none of their services alarms."""
     targets = of_layer("ost", measured(SLOW_LINK))
     document = publish(
@@ -234,7 +234,7 @@ def submitted(folder: Path) -> list[str]:
 
 
 @pytest.mark.slow
-def test_what_is_slow_behind_a_shared_part_carries_a_note_to_nagios(tmp_path: Path) -> None:
+def test_a_component_slow_behind_a_shared_part_names_it_in_nagios(tmp_path: Path) -> None:
     publish(tmp_path, measured({**SLOW_LINK, "oss1-disk1": both(60e6)}))
     lines = submitted(tmp_path)
     noted = [line.split(";")[2] for line in lines if "explained by nic oss3-nic" in line]
@@ -245,7 +245,7 @@ def test_what_is_slow_behind_a_shared_part_carries_a_note_to_nagios(tmp_path: Pa
     assert ";2;RAW CRITICAL - oss1-disk1 read 60.0 MB/s" in own
 
 
-def test_what_nothing_measured_crosses_is_unknown(tmp_path: Path) -> None:
+def test_a_part_without_measurements_is_unknown(tmp_path: Path) -> None:
     document = publish(tmp_path, [])
     assert set(states(document).values()) == {"UNKNOWN"}
     assert set(reasons(document).values()) == {"not_judged"}
@@ -277,7 +277,7 @@ def change(document: Path, **changes: Any) -> Path:
         ({"services": {"server oss1": {"state": "FINE"}}}, "a verdict is damaged"),
     ],
 )
-def test_a_document_that_cannot_be_relied_on_is_unknown(
+def test_an_old_or_damaged_document_is_unknown(
     tmp_path: Path, changes: dict[str, Any], said: str
 ) -> None:
     document = change(publish(tmp_path, measured({})), **changes)
@@ -299,21 +299,23 @@ def test_a_document_that_cannot_be_relied_on_is_unknown(
         (["--help"], "usage: check_path --service NAME"),
     ],
 )
-def test_a_call_is_answered_in_words(tmp_path: Path, words: list[str], said: str) -> None:
+def test_usage_errors_and_help_are_unknown(tmp_path: Path, words: list[str], said: str) -> None:
     code, out = check(tmp_path / "none.json", *words)
     assert code == 3
     assert said in out
 
 
 @pytest.mark.slow
-def test_a_document_that_anybody_may_write_is_not_believed(tmp_path: Path) -> None:
+def test_a_world_writable_document_is_refused(tmp_path: Path) -> None:
     document = publish(tmp_path, measured({}))
     document.chmod(0o666)
     assert "anybody may write it" in check(document, "-s", "server oss1")[1]
 
 
 @pytest.mark.slow
-def test_a_person_sees_what_is_not_ok(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_services_that_are_not_ok_are_printed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     publish(tmp_path, measured(SLOW_LINK))
     out = capsys.readouterr().out
     assert "CRITICAL  nic oss3-nic" in out
@@ -323,7 +325,7 @@ def test_a_person_sees_what_is_not_ok(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 @pytest.mark.slow
-def test_trouble_is_a_sentence_and_leaves_the_old_document(tmp_path: Path) -> None:
+def test_an_error_is_a_message_and_keeps_the_old_document(tmp_path: Path) -> None:
     document = publish(tmp_path, measured({}))
     before = document.read_bytes()
     with pytest.raises(DocumentError, match="names no services of check_path; write it again"):
@@ -343,7 +345,7 @@ def without(outcome: Outcome, targets: set[str], **changes: Any) -> list[Record]
     ]
 
 
-def test_a_server_that_does_not_answer_is_one_alarm_on_that_server(tmp_path: Path) -> None:
+def test_an_unreachable_server_raises_one_alarm(tmp_path: Path) -> None:
     behind = {"scratch-OST0002", "scratch-OST0003"}
     document = publish(tmp_path, without(Outcome.UNREACHABLE, behind))
     assert states(document) == {"server oss2": "CRITICAL"}
@@ -355,14 +357,14 @@ def test_a_server_that_does_not_answer_is_one_alarm_on_that_server(tmp_path: Pat
     )
 
 
-def test_a_server_that_has_answered_since_bears_no_alarm(tmp_path: Path) -> None:
+def test_a_server_that_answers_again_has_no_alarm(tmp_path: Path) -> None:
     before = time.time() - 600
     found = without(Outcome.UNREACHABLE, {"scratch-OST0002"}, started_at=before, finished_at=before)
     assert states(publish(tmp_path, found)) == {}
 
 
 @pytest.mark.slow
-def test_a_dead_mount_is_one_alarm_on_its_client(tmp_path: Path) -> None:
+def test_a_dead_mount_raises_one_alarm_on_its_client(tmp_path: Path) -> None:
     every = {f"scratch-OST000{number}" for number in range(6)}
     document = publish(tmp_path, without(Outcome.NO_MOUNT, every))
     assert states(document)["client client1"] == "CRITICAL"
@@ -372,9 +374,7 @@ def test_a_dead_mount_is_one_alarm_on_its_client(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_damaged_document_does_not_keep_the_next_one_from_being_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_damaged_document_is_replaced(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "paths.json").write_text("{", encoding="utf-8")
     document = publish(tmp_path, measured(SLOW_LINK))
     assert states(document)["nic oss3-nic"] == "CRITICAL"
@@ -382,7 +382,7 @@ def test_a_damaged_document_does_not_keep_the_next_one_from_being_written(
 
 
 @pytest.mark.slow
-def test_the_collection_says_when_suspects_were_looked_for(tmp_path: Path) -> None:
+def test_the_collection_service_shows_the_age_of_the_suspect_search(tmp_path: Path) -> None:
     document = publish(tmp_path, measured({}))
     code, out = check(document, "--service", "collection")
     assert code == 0

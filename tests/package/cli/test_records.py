@@ -40,7 +40,7 @@ def state(tmp_path: Path) -> str:
         (["--since", "30d"], ["new"]),
     ],
 )
-def test_records_are_whole_and_one_a_line(
+def test_records_are_printed_in_full_one_per_line(
     state: str, words: list[str], ids: list[str], run: Run
 ) -> None:
     lines = run("history", "--state", state, "--json", *words).out.splitlines()
@@ -55,14 +55,14 @@ def test_people_get_a_table(state: str, run: Run) -> None:
     assert last.endswith("failed fio said no")
 
 
-def test_to_a_program_a_node_without_history_has_no_records(tmp_path: Path, run: Run) -> None:
+def test_a_node_without_a_history_prints_no_records(tmp_path: Path, run: Run) -> None:
     printed = run("history", "--json", "--state", str(tmp_path))
     assert printed.out == ""
     assert "nothing was measured here yet; run plumbline probe" in printed.err
     assert main(["history", "--json", "--state", str(tmp_path / "mistyped")]) == 74
 
 
-def test_an_age_that_is_not_understood_is_a_sentence(state: str, run: Run) -> None:
+def test_an_invalid_age_is_an_error_message(state: str, run: Run) -> None:
     assert (
         "duration 'yesterday' is not a number with a unit"
         in run("history", "--state", state, "--since", "yesterday", code=65).err
@@ -98,7 +98,7 @@ def known(tmp_path: Path) -> str:
         "ünï",
     ],
 )
-def test_the_targets_are_printed_for_people_and_programs(
+def test_targets_are_printed_as_a_table_and_as_json(
     known: str, tmp_path: Path, run: Run, name: str
 ) -> None:
     file = tmp_path / name
@@ -112,7 +112,7 @@ def test_the_targets_are_printed_for_people_and_programs(
     assert lines
 
 
-def test_a_file_that_is_not_there_is_one_sentence(known: str, tmp_path: Path, run: Run) -> None:
+def test_a_missing_file_is_an_error_message(known: str, tmp_path: Path, run: Run) -> None:
     assert (
         "none is not there; look at how it is written"
         in run("where", "--expectations", known, str(tmp_path / "none"), code=64).err
@@ -122,7 +122,7 @@ def test_a_file_that_is_not_there_is_one_sentence(known: str, tmp_path: Path, ru
 # --- ``plumbline note`` keeps what happened.
 
 
-def test_notes_are_kept_and_shown(tmp_path: Path, run: Run) -> None:
+def test_notes_are_saved_and_listed(tmp_path: Path, run: Run) -> None:
     history = ("--history", str(tmp_path / "history.sqlite"))
     assert call("note", "oss2:  new\ncontroller", "--at", "2026-11-02T14:00+00:00", *history) == 0
     assert run("note", "Lustre 2.15.8", *history).out == ""
@@ -132,7 +132,7 @@ def test_notes_are_kept_and_shown(tmp_path: Path, run: Run) -> None:
     assert [one["text"] for one in run("note", "--json", *history).document][1] == "Lustre 2.15.8"
 
 
-def test_a_note_is_text_whatever_was_typed(tmp_path: Path, run: Run) -> None:
+def test_markup_in_a_note_is_plain_text(tmp_path: Path, run: Run) -> None:
     history = ("--history", str(tmp_path / "history.sqlite"))
     (note,) = run("note", "new \udcff disk\x1b[2J", "--json", *history).document
     assert note["text"] == "new \N{REPLACEMENT CHARACTER} disk\N{REPLACEMENT CHARACTER}[2J"
@@ -165,7 +165,7 @@ def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
     return answers
 
 
-def test_each_request_has_its_answer_until_there_are_no_more(tmp_path: Path, ask: Ask) -> None:
+def test_each_request_is_answered_until_input_ends(tmp_path: Path, ask: Ask) -> None:
     with History(tmp_path / "history.sqlite") as history:
         for name in "abc":
             history.save(record(id=name))
@@ -187,7 +187,7 @@ def test_each_request_has_its_answer_until_there_are_no_more(tmp_path: Path, ask
         ("[" * 70000, 65, "the request is no JSON"),
     ],
 )
-def test_anything_else_is_refused_in_a_sentence_that_the_console_can_read(
+def test_other_input_is_refused_with_a_message_that_the_console_can_parse(
     ask: Ask, text: str, code: int, said: str
 ) -> None:
     found, lines = ask(text + FIRST)
@@ -196,14 +196,14 @@ def test_anything_else_is_refused_in_a_sentence_that_the_console_can_read(
     assert said in lines[0]["error"]
 
 
-def test_a_history_that_cannot_be_read_is_an_answer(tmp_path: Path, ask: Ask) -> None:
+def test_an_unreadable_history_is_reported_in_the_answer(tmp_path: Path, ask: Ask) -> None:
     (tmp_path / "history.sqlite").write_bytes(b"no database, but bytes" * 99)
     code, (said,) = ask(FIRST)
     assert code == 74
     assert "cannot be read" in said["error"]
 
 
-def test_no_request_is_no_trouble(ask: Ask) -> None:
+def test_empty_input_is_no_error(ask: Ask) -> None:
     assert ask("") == (0, [])
 
 
@@ -215,7 +215,7 @@ def exporting(state: Path, *words: str) -> subprocess.Popen[bytes]:
     )
 
 
-def test_an_sftp_client_is_refused_at_its_first_word(tmp_path: Path) -> None:
+def test_an_sftp_client_is_refused_at_its_first_message(tmp_path: Path) -> None:
     """It says SSH_FXP_INIT, version 3, without an end of line, and waits for an answer."""
     with exporting(tmp_path) as process:
         assert process.stdin
@@ -229,7 +229,7 @@ def test_an_sftp_client_is_refused_at_its_first_word(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("begun", [b"", b'{"schema": 1'])
-def test_a_client_that_does_not_go_on_is_given_up(tmp_path: Path, begun: bytes) -> None:
+def test_a_client_that_stalls_is_disconnected(tmp_path: Path, begun: bytes) -> None:
     """An scp of the old protocol waits for the first word of the other side."""
     with exporting(tmp_path, "--wait", "1s") as process:
         assert process.stdin

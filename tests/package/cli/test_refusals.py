@@ -36,7 +36,7 @@ def words_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("code", "words", "sentence"), FILE["calls"], ids=lambda text: str(text)[:60]
 )
-def test_a_call_that_makes_no_sense_is_one_sentence(
+def test_an_invalid_call_is_one_error_message(
     *,
     code: int,
     words: str,

@@ -36,7 +36,7 @@ def drawn(run: Run, *argv: str) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-def test_a_site_becomes_files_that_stand_alone(
+def test_a_report_is_a_set_of_self_contained_files(
     tmp_path: Path, site: tuple[str, ...], run: Run
 ) -> None:
     kept = tmp_path / "calls"
@@ -56,7 +56,9 @@ def test_a_site_becomes_files_that_stand_alone(
     assert "Suspect: disk oss2-disk1" in (output / "index.html").read_text(encoding="utf-8")
 
 
-def test_a_report_replaces_the_one_before(tmp_path: Path, site: tuple[str, ...], run: Run) -> None:
+def test_a_report_replaces_the_previous_one(
+    tmp_path: Path, site: tuple[str, ...], run: Run
+) -> None:
     (tmp_path / "index.html").write_text("old", encoding="utf-8")
     assert (
         run("report", *site, "-o", str(tmp_path), "--days", "3").out
@@ -78,7 +80,7 @@ def tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     ("against", "day"), [("", ""), ("T23:00", ""), ("T01:00", "the day before")], ids=repr
 )
 @pytest.mark.usefixtures("tokyo")
-def test_a_day_to_compare_with_is_one_of_the_pictures_wherever_the_console_stands(
+def test_the_day_to_compare_with_is_in_the_report_in_any_time_zone(
     tmp_path: Path, site: tuple[str, ...], against: str, day: str
 ) -> None:
     wanted = datetime.now(timezone.utc).date() - timedelta(days=3)
@@ -116,7 +118,7 @@ def test_a_change_of_version_in_the_records_is_marked(tmp_path: Path) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )
-def test_trouble_is_one_sentence(
+def test_an_error_is_one_message(
     argv: list[str],
     error: type[Exception],
     words: str,
@@ -134,7 +136,7 @@ def test_status_of_a_site_is_one_screen(site: tuple[str, ...], run: Run) -> None
     assert "▄" in first
 
 
-def test_status_says_which_nodes_of_the_plan_did_not_answer(tmp_path: Path, run: Run) -> None:
+def test_status_names_unreachable_nodes_of_the_plan(tmp_path: Path, run: Run) -> None:
     plan = plan_of(lab())
     paths = write(tmp_path, document(plan), records(plan, SICK, time.time()))
     with Collection(paths[1]) as collection:

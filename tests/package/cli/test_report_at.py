@@ -126,7 +126,7 @@ def draw(tmp_path: Path, site: tuple[str, ...], run: Run) -> Draw:
 
 @pytest.mark.long
 @pytest.mark.skipif(PROGRAM is None, reason="prometheus is not installed")
-def test_the_hour_around_a_moment_is_drawn_beside_the_probes(tmp_path: Path, draw: Draw) -> None:
+def test_the_hour_around_a_moment_is_drawn_with_the_probes(tmp_path: Path, draw: Draw) -> None:
     with holding(tmp_path, scraped()) as prometheus:
         page = draw(prometheus.address)
     rows = page.rows["moment"]
@@ -157,7 +157,7 @@ def test_the_hour_around_a_moment_is_drawn_beside_the_probes(tmp_path: Path, dra
 
 
 @pytest.mark.slow
-def test_verdicts_are_those_of_the_moment(draw: Draw) -> None:
+def test_verdicts_are_from_the_moment(draw: Draw) -> None:
     with answering(said()) as server:
         page = draw(server.url)
     runs = page.rows["moment-probes"]
@@ -179,7 +179,7 @@ def test_verdicts_are_those_of_the_moment(draw: Draw) -> None:
     # without the moment, which two workers do not name alike
     ids=["a page", "an error", "no counters"],
 )
-def test_a_prometheus_that_is_of_no_use_leaves_the_rest_of_the_report(
+def test_without_a_usable_prometheus_the_rest_of_the_report_is_drawn(
     draw: Draw,
     body: bytes,
     words: str,
@@ -193,7 +193,7 @@ def test_a_prometheus_that_is_of_no_use_leaves_the_rest_of_the_report(
 
 @pytest.mark.long
 @pytest.mark.skipif(PROGRAM is None, reason="prometheus is not installed")
-def test_another_exporter_is_named(tmp_path: Path, draw: Draw) -> None:
+def test_counters_of_another_exporter_are_reported(tmp_path: Path, draw: Draw) -> None:
     other = f'# TYPE lustre_read_bytes unknown\nlustre_read_bytes{{component="ost"}} 5 {AT}'
     with holding(tmp_path, other) as prometheus:
         page = draw(prometheus.address)
@@ -212,7 +212,7 @@ def test_hostile_names_of_targets_are_text(draw: Draw) -> None:
     assert "%5C%22%5C%5C%7D%5C%5C%29%5C%5C+or" in asked
 
 
-def test_a_part_that_was_away_is_said(draw: Draw) -> None:
+def test_warnings_of_prometheus_are_shown(draw: Draw) -> None:
     curve = {"metric": {"target": "scratch-OST0000"}, "values": [[AT, "1"], [AT + 60, "2"]]}
     with answering(said(curve, warnings=["store oss2 is\x1b[31m away"])) as server:
         page = draw(server.url)
@@ -221,7 +221,7 @@ def test_a_part_that_was_away_is_said(draw: Draw) -> None:
     assert "warns: store oss2 is" in page.text
 
 
-def test_a_prometheus_that_is_slow_is_asked_for_two_minutes() -> None:
+def test_a_slow_prometheus_is_queried_for_two_minutes_at_most() -> None:
     seconds = iter(range(0, 10_000, 50))
     with answering(said()) as server:
         past = look_back(Prometheus(server.url), AT, AT + 9e5, lambda: next(seconds))
@@ -231,7 +231,7 @@ def test_a_prometheus_that_is_slow_is_asked_for_two_minutes() -> None:
     )
 
 
-def test_nobody_answers(draw: Draw) -> None:
+def test_a_prometheus_that_does_not_answer_is_reported(draw: Draw) -> None:
     page = draw("http://127.0.0.1:1")
     assert page.err.startswith("plumbline: http://127.0.0.1:1 does not answer")
     assert len(page.err.splitlines()) == 1
@@ -242,12 +242,12 @@ def test_nobody_answers(draw: Draw) -> None:
 @pytest.mark.parametrize(
     "text", ["", "yesterday", "2026-11-31 03:12", "2999-01-01", "1969-12-31", "0001-01-01", "25:00"]
 )
-def test_a_time_that_is_none_or_has_not_come_is_refused_with_the_forms(text: str) -> None:
+def test_an_invalid_or_future_time_is_refused_with_the_accepted_formats(text: str) -> None:
     with pytest.raises(UsageError, match='write for example "2026-11-20 03:12", 2026-11-20T'):
         parse_moment(text, "--at", 1_790_000_000.0)
 
 
-def test_hours_alone_are_the_last_such() -> None:
+def test_an_hour_without_a_date_is_the_most_recent() -> None:
     now = parse_moment("2026-11-20 12:00", "--at", time.time() + 1e9)
     assert now - parse_moment("03:12", "--at", now) == 8 * 3600 + 48 * 60
     assert now - parse_moment("13:00", "--at", now) == 23 * 3600

@@ -26,9 +26,7 @@ def document(run: Run, *argv: str) -> dict[str, Any]:
 
 
 @pytest.mark.long
-def test_the_example_of_the_page_is_what_the_command_prints(
-    run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_documentation_shows_the_real_output(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = re.findall(r"^```\n(.*?)^```$", PAGE.read_text(encoding="utf-8"), flags=re.M | re.S)
     (example,) = [block for block in blocks if block.startswith("$ ")]
     command, _, expected = example.partition("\n")
@@ -38,7 +36,7 @@ def test_the_example_of_the_page_is_what_the_command_prints(
 
 
 @pytest.mark.slow
-def test_equal_seeds_print_equal_documents_on_any_number_of_processors(
+def test_the_same_seed_gives_the_same_document_on_any_number_of_processors(
     tmp_path: Path, run: Run
 ) -> None:
     asked = ("-i", inventory(tmp_path), "--days", "10", "--random-faults", "2")
@@ -68,7 +66,7 @@ def test_a_campaign_is_the_same_on_any_number_of_processors(
     assert found[0]["attempts"] == 12
 
 
-def test_a_gross_fault_is_found_within_days_by_name(tmp_path: Path, run: Run) -> None:
+def test_a_gross_fault_is_located_within_days(tmp_path: Path, run: Run) -> None:
     asked = ("-i", inventory(tmp_path), "--days", "12", "--noise", "none")
     found = document(run, *asked, "--fault", "oss1-disk1=60%@4")
     # two servers at the same time, two targets each, 1 GiB at 80 MB/s
@@ -91,7 +89,7 @@ def test_a_gross_fault_is_found_within_days_by_name(tmp_path: Path, run: Run) ->
     assert (found["detection"][0]["found"], found["chance"][0]["found"]) == (1, 0)
 
 
-def test_what_chance_finds_without_a_fault_is_said_beside_it(
+def test_the_detection_rate_without_a_fault_is_shown_too(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A judge that every other day calls all slow finds each loss, and so does chance."""
@@ -116,7 +114,7 @@ def test_what_chance_finds_without_a_fault_is_said_beside_it(
     assert size[4:] == chance[2:]
 
 
-def test_a_release_and_a_new_site_are_each_one_call(tmp_path: Path, run: Run) -> None:
+def test_release_and_new_site_simulations_are_one_call_each(tmp_path: Path, run: Run) -> None:
     asked = ("-i", inventory(tmp_path), "--days", "8", "--noise", "none")
     found = document(run, *asked, "--fault", "release-2.4.0=70%:read@3")
     (fault,) = found["faults"]
@@ -130,7 +128,7 @@ def test_a_release_and_a_new_site_are_each_one_call(tmp_path: Path, run: Run) ->
 
 
 @pytest.mark.slow
-def test_the_policy_decides(tmp_path: Path, run: Run) -> None:
+def test_the_policy_changes_the_result(tmp_path: Path, run: Run) -> None:
     fault = ("--noise", "none", "--days", "14", "--fault", "scratch-OST0=30%")
     folder = inventory(tmp_path / "strict", policy={"schema": 1})
     lax = inventory(
@@ -140,13 +138,13 @@ def test_the_policy_decides(tmp_path: Path, run: Run) -> None:
     assert document(run, "-i", lax, *fault)["faults"][0]["found_days"] is None
 
 
-def test_the_budget_of_the_policy_is_said(tmp_path: Path, run: Run) -> None:
+def test_the_alarm_budget_of_the_policy_is_shown(tmp_path: Path, run: Run) -> None:
     asked = ("-i", inventory(tmp_path, policy={"schema": 1, "alarm_budget": 3}), "--days", "2")
     assert "within the budget of 3: 0 in 0.1 months" in run("simulate", *asked).out.splitlines()[0]
     assert document(run, *asked)["alarm_budget"] == 3
 
 
-def test_a_part_with_slack_is_said_to_be_unidentifiable(tmp_path: Path, run: Run) -> None:
+def test_a_part_with_slack_is_reported_as_unidentifiable(tmp_path: Path, run: Run) -> None:
     raw = site()
     part(raw, "oss[1-2]").pop("address")
     asked = ("-i", inventory(tmp_path, raw), "--days", "3", "--noise", "none")
@@ -157,16 +155,14 @@ def test_a_part_with_slack_is_said_to_be_unidentifiable(tmp_path: Path, run: Run
 
 
 @pytest.mark.parametrize("argv", [("--days", "0"), ("--fleets", "x"), ("--noise", "loud")])
-def test_a_call_that_is_not_understood_ends_with_64(tmp_path: Path, argv: tuple[str, ...]) -> None:
+def test_a_usage_error_exits_with_64(tmp_path: Path, argv: tuple[str, ...]) -> None:
     with pytest.raises(SystemExit) as ended:
         main(["simulate", "-i", inventory(tmp_path), *argv])
     assert ended.value.code == 64
 
 
 @pytest.mark.slow
-def test_an_inventory_that_accuses_the_healthy_machine_of_its_paper_is_seen_beforehand(
-    tmp_path: Path, run: Run
-) -> None:
+def test_a_simulation_shows_that_an_inventory_raises_false_alarms(tmp_path: Path, run: Run) -> None:
     folder = tmp_path / "edison"
     copytree(INVENTORIES / "edison", folder)
     # of FS1, which was 30 % full, 60 % of the ceiling were demonstrated

@@ -74,7 +74,7 @@ def lines(folder: Path, *verdicts: Verdict, **changes: Any) -> list[str]:
     return batch.read_text().splitlines()
 
 
-def test_each_verdict_lands_on_the_host_and_service_of_the_plan(tmp_path: Path) -> None:
+def test_each_verdict_goes_to_the_host_and_service_of_the_plan(tmp_path: Path) -> None:
     figures = (Figure("read_Bps", 2e8, "", "160000000:", "100000000:", 2.5e8),)
     found = lines(
         tmp_path,
@@ -107,7 +107,7 @@ def test_a_sentence_stays_one_line_of_text(tmp_path: Path, sentence: str, output
     assert line.split(";", 4)[4] == f"OST OK - {output}"
 
 
-def test_a_line_is_no_longer_than_nagios_keeps(tmp_path: Path) -> None:
+def test_a_line_fits_the_nagios_limit(tmp_path: Path) -> None:
     figures = tuple(Figure(f"figure{number}", 1.0) for number in range(2000))
     (line,) = lines(tmp_path, verdict(figures=figures))
     output = line.split(";", 4)[4]
@@ -115,7 +115,7 @@ def test_a_line_is_no_longer_than_nagios_keeps(tmp_path: Path) -> None:
     assert output.endswith(";;;0")
 
 
-def test_the_node_tells_components_of_one_name_apart(tmp_path: Path) -> None:
+def test_components_of_the_same_name_are_distinguished_by_node(tmp_path: Path) -> None:
     plan = write_plan(tmp_path, [service("a", "sda", node="a"), service("b", "sda", node="b")])
     path = tmp_path / "verdicts.json"
     path.write_text(
@@ -126,7 +126,9 @@ def test_the_node_tells_components_of_one_name_apart(tmp_path: Path) -> None:
     assert [(part[1], part[4]) for part in found] == [("a", "OST OK - one"), ("b", "OST OK - two")]
 
 
-def test_a_verdict_without_a_service_is_said_and_the_others_go(tmp_path: Path, run: Run) -> None:
+def test_a_verdict_without_a_service_is_reported_and_the_others_are_submitted(
+    tmp_path: Path, run: Run
+) -> None:
     plan = write_plan(tmp_path, [service("oss1", "OST0"), service("oss2", "OST1")])
     path = tmp_path / "verdicts.json"
     path.write_text(document(verdict("OST0"), verdict("OST7")))
@@ -140,7 +142,7 @@ def test_a_verdict_without_a_service_is_said_and_the_others_go(tmp_path: Path, r
     assert len((tmp_path / "batch").read_text().splitlines()) == 1
 
 
-def test_programs_get_the_counts(tmp_path: Path, run: Run) -> None:
+def test_counts_are_printed_as_json(tmp_path: Path, run: Run) -> None:
     plan = write_plan(tmp_path, [service("oss1", "OST0")])
     path = tmp_path / "verdicts.json"
     path.write_text(document(verdict("OST0", state=State.WARNING), verdict("OST7")))
@@ -155,7 +157,7 @@ def test_programs_get_the_counts(tmp_path: Path, run: Run) -> None:
     }
 
 
-def test_a_batch_takes_the_place_of_a_link_and_does_not_follow_it(tmp_path: Path) -> None:
+def test_a_batch_replaces_a_link_without_following_it(tmp_path: Path) -> None:
     precious = tmp_path / "precious"
     precious.write_text("of root")
     (tmp_path / "batch").symlink_to(precious)
@@ -163,7 +165,7 @@ def test_a_batch_takes_the_place_of_a_link_and_does_not_follow_it(tmp_path: Path
     assert precious.read_text() == "of root"
 
 
-def test_documents_come_from_standard_input_too(
+def test_documents_can_be_read_from_standard_input(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plan = write_plan(tmp_path, [service("oss1", "OST0")])
@@ -175,7 +177,7 @@ def test_documents_come_from_standard_input_too(
     )
 
 
-def test_what_judge_has_printed_is_handed_over_as_the_history_is(tmp_path: Path, run: Run) -> None:
+def test_submitting_judge_output_equals_submitting_the_history(tmp_path: Path, run: Run) -> None:
     now = time.time()
     expected = [expectation(component=f"OST{n}", references=READ) for n in range(2)]
     plan = write_plan(tmp_path, [service("oss1", f"OST{n}") for n in range(2)], expected)
@@ -217,7 +219,7 @@ def submit(folder: Path, pipe: Path, *arguments: str) -> int:
     return call("submit", str(path), "--plan", plan, *to, *arguments)
 
 
-def test_a_pipe_that_nobody_reads_is_a_sentence_soon(pipe: Path, tmp_path: Path) -> None:
+def test_a_pipe_without_a_reader_is_an_error_within_seconds(pipe: Path, tmp_path: Path) -> None:
     start = time.monotonic()
     with pytest.raises(ToolError, match=r"no daemon reads .*nagios.cmd; start it \(systemctl"):
         submit(tmp_path, pipe)
@@ -229,7 +231,7 @@ def test_a_pipe_that_nobody_reads_is_a_sentence_soon(pipe: Path, tmp_path: Path)
     ]
 
 
-def test_a_daemon_that_is_restarting_is_waited_for(tmp_path: Path, spool: Path) -> None:
+def test_submit_waits_for_a_restarting_daemon(tmp_path: Path, spool: Path) -> None:
     pipe = tmp_path / "nagios.cmd"
     readers: list[Reader] = []
 
@@ -246,7 +248,7 @@ def test_a_daemon_that_is_restarting_is_waited_for(tmp_path: Path, spool: Path) 
     assert readers[0].batch.count("PROCESS_SERVICE_CHECK_RESULT") == 1
 
 
-def test_a_plain_file_in_the_place_of_the_pipe_is_not_written(tmp_path: Path) -> None:
+def test_a_regular_file_is_not_used_as_the_pipe(tmp_path: Path) -> None:
     path = tmp_path / "nagios.cmd"
     path.write_text("left behind")
     with pytest.raises(ToolError, match=r"nagios.cmd is no pipe, nothing was written to it"):
@@ -254,7 +256,7 @@ def test_a_plain_file_in_the_place_of_the_pipe_is_not_written(tmp_path: Path) ->
     assert path.read_text() == "left behind"
 
 
-def test_a_pipe_that_is_missing_is_not_made(tmp_path: Path) -> None:
+def test_a_missing_pipe_is_not_created(tmp_path: Path) -> None:
     with pytest.raises(ToolError, match=r"no command pipe .*nagios.cmd: Nagios makes it when"):
         submit(tmp_path, tmp_path / "nagios.cmd")
     assert not (tmp_path / "nagios.cmd").exists()
@@ -298,7 +300,7 @@ def spool(tmp_path: Path) -> Path:
     return path
 
 
-def test_one_line_through_the_pipe_names_a_file_of_all_results(
+def test_one_command_in_the_pipe_names_a_file_with_all_results(
     pipe: Path, tmp_path: Path, spool: Path
 ) -> None:
     reader = Reader(pipe, takes=True)
@@ -313,7 +315,7 @@ def test_one_line_through_the_pipe_names_a_file_of_all_results(
 
 
 @pytest.mark.slow
-def test_a_daemon_that_does_not_take_the_file_is_said_and_the_file_removed(
+def test_a_file_that_the_daemon_ignores_is_reported_and_removed(
     pipe: Path, tmp_path: Path, spool: Path
 ) -> None:
     reader = Reader(pipe, takes=False)
@@ -323,7 +325,7 @@ def test_a_daemon_that_does_not_take_the_file_is_said_and_the_file_removed(
     assert list(spool.iterdir()) == []
 
 
-def test_what_a_killed_call_left_is_removed(pipe: Path, tmp_path: Path, spool: Path) -> None:
+def test_old_files_of_a_killed_call_are_removed(pipe: Path, tmp_path: Path, spool: Path) -> None:
     names = ("plumbline-batch-old", ".plumbline-batch-old", "plumbline-batch-new", "other")
     for name in names:
         (spool / name).touch()
@@ -335,7 +337,7 @@ def test_what_a_killed_call_left_is_removed(pipe: Path, tmp_path: Path, spool: P
     assert sorted(path.name for path in spool.iterdir()) == ["other", "plumbline-batch-new"]
 
 
-def test_a_spool_that_is_missing_is_a_sentence(pipe: Path, tmp_path: Path) -> None:
+def test_a_missing_spool_is_an_error_message(pipe: Path, tmp_path: Path) -> None:
     descriptor = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
     with pytest.raises(StoreError, match=r"no batch can be written to .*nowhere: No such file"):
         submit(tmp_path, pipe, "--spool", str(tmp_path / "nowhere"))
@@ -343,7 +345,7 @@ def test_a_spool_that_is_missing_is_a_sentence(pipe: Path, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(("text", "trouble"), FILE["documents"])
-def test_damaged_documents_are_a_sentence(tmp_path: Path, text: str, trouble: str) -> None:
+def test_damaged_documents_are_an_error_message(tmp_path: Path, text: str, trouble: str) -> None:
     path = tmp_path / "verdicts.json"
     path.write_text(text)
     plan = write_plan(tmp_path, [])
@@ -352,7 +354,7 @@ def test_damaged_documents_are_a_sentence(tmp_path: Path, text: str, trouble: st
 
 
 @pytest.mark.parametrize(("raw", "trouble"), FILE["plans"])
-def test_a_damaged_plan_is_a_sentence(tmp_path: Path, raw: str, trouble: str) -> None:
+def test_a_damaged_plan_is_an_error_message(tmp_path: Path, raw: str, trouble: str) -> None:
     (tmp_path / "plan.json").write_text(raw)
     with pytest.raises(DocumentError, match=trouble):
         call("submit", "-", "--plan", str(tmp_path / "plan.json"), "--batch", "-")
@@ -422,7 +424,7 @@ def collected(folder: Path, **changes: Any) -> None:
     (folder / "symptoms" / "client1.json").write_text(json.dumps({**report, **changes}))
 
 
-def test_symptoms_that_were_collected_are_handed_over(tmp_path: Path, run: Run) -> None:
+def test_collected_symptoms_are_submitted(tmp_path: Path, run: Run) -> None:
     plan, history = symptoms_plan(tmp_path)
     words = ["--plan", plan, "--history", str(history), "--batch", "-"]
     collected(tmp_path)
@@ -437,9 +439,7 @@ def test_symptoms_that_were_collected_are_handed_over(tmp_path: Path, run: Run) 
 
 
 @pytest.mark.parametrize(("changes", "part"), FILE["symptoms"])
-def test_symptoms_that_do_not_hold_are_unknown(
-    tmp_path: Path, run: Run, changes: Any, part: str
-) -> None:
+def test_unusable_symptoms_are_unknown(tmp_path: Path, run: Run, changes: Any, part: str) -> None:
     plan, history = symptoms_plan(tmp_path)
     if changes is not None:
         collected(tmp_path, **changes)

@@ -35,7 +35,7 @@ def ledger(home: Path) -> dict[str, Any]:
 
 @pytest.mark.long
 @with_mpi
-def test_a_sweep_goes_on_where_a_kill_has_ended_it(
+def test_a_killed_sweep_continues_at_its_next_point(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
     """The point under way is measured again, what was measured before it is not."""
@@ -92,7 +92,7 @@ def test_an_axis_is_swept(tmp_path: Path, case: dict[str, Any]) -> None:
 
 @pytest.mark.long
 @with_mpi
-def test_repeats_give_a_range_and_a_sweep_gives_advice(tmp_path: Path) -> None:
+def test_repeats_give_a_range_and_advice(tmp_path: Path) -> None:
     words = [*directories(tmp_path), "--quiet", "--bytes", "4MiB", "--writers", "1,2"]
     finish(tmp_path, "sweep", *words)
     # more runs of each point are the same sweep
@@ -117,7 +117,7 @@ def test_repeats_give_a_range_and_a_sweep_gives_advice(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @with_mpi
-def test_a_rank_that_did_not_begin_has_written_nothing(tmp_path: Path) -> None:
+def test_a_rank_that_did_not_start_wrote_no_bytes(tmp_path: Path) -> None:
     python = tmp_path / "python"
     python.write_text(
         f'#!/bin/sh\ncase "$*" in *parallel.rank*) exit 9;; esac\nexec {PYTHON} "$@"\n'
@@ -133,7 +133,7 @@ def test_a_rank_that_did_not_begin_has_written_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.long
 @with_mpi
-def test_targets_of_a_node_are_swept_and_no_check_sees_it(tmp_path: Path) -> None:
+def test_a_sweep_of_targets_does_not_reach_the_checks(tmp_path: Path) -> None:
     expect_directories(tmp_path)
     words = ["--expectations", "expectations.json", "--state", ".", "--locks", "locks"]
     ended = finish(
@@ -156,7 +156,7 @@ def test_targets_of_a_node_are_swept_and_no_check_sees_it(tmp_path: Path) -> Non
     assert {record.layer for record in records} == {"sweep"}
 
 
-def test_a_dry_run_prints_points_bytes_and_seconds_and_touches_nothing(tmp_path: Path) -> None:
+def test_a_dry_run_prints_points_bytes_and_seconds_and_changes_nothing(tmp_path: Path) -> None:
     words = [*directories(tmp_path), "--bytes", "1GiB", "--transfer", "64KiB,1MiB", "--dry-run"]
     ended = finish(tmp_path, "sweep", *words, "--writers", "1,2,4", "--limit", "9min", "--alone")
     header, *rows, last = ended.stdout.splitlines()
@@ -176,7 +176,7 @@ def test_a_dry_run_prints_points_bytes_and_seconds_and_touches_nothing(tmp_path:
     assert list((tmp_path / "a").iterdir()) == []
 
 
-def test_weak_scaling_gives_each_rank_the_same(tmp_path: Path) -> None:
+def test_weak_scaling_gives_each_rank_the_same_bytes(tmp_path: Path) -> None:
     """``--bytes`` are those of the point with the most ranks."""
     words = ["--scaling", "weak", "--bytes", "32MiB", "--dry-run", "--json"]
     ended = finish(tmp_path, "sweep", *directories(tmp_path), *words)
@@ -187,7 +187,7 @@ def test_weak_scaling_gives_each_rank_the_same(tmp_path: Path) -> None:
     assert {point["bytes"] for point in json.loads(strong.stdout)["points"]} == {32 * MIB}
 
 
-def test_a_budget_that_reaches_no_point_is_said_and_starts_nothing(tmp_path: Path) -> None:
+def test_a_budget_too_small_for_one_point_is_refused_before_the_start(tmp_path: Path) -> None:
     ended = finish(tmp_path, "sweep", *directories(tmp_path), "--bytes", "2GiB", "--budget", "1GiB")
     assert "a point writes 2147.5 MB; raise --budget, or lower --bytes" in ended.stdout
     assert "0 of 4 points, 0 B written" in ended.stdout
@@ -203,7 +203,7 @@ def test_a_budget_that_reaches_no_point_is_said_and_starts_nothing(tmp_path: Pat
         (["--bytes", "32MiB", "--scaling", "weak"], "2 MiB", 32),
     ],
 )
-def test_a_small_sweep_of_directories_is_worth_what_memory_gives(
+def test_a_sweep_that_fits_into_the_page_cache_gets_a_warning(
     tmp_path: Path, words: list[str], size: str, memories: int
 ) -> None:
     ended = finish(tmp_path, "sweep", *directories(tmp_path), *words, "--budget", "1MiB")

@@ -51,7 +51,7 @@ def test_the_report_names_every_collector_and_the_exit_code_follows(
 
 
 @pytest.mark.usefixtures("in_unit")
-def test_a_look_that_was_saved_is_what_the_next_one_compares_with(
+def test_the_next_look_compares_with_the_saved_one(
     words: list[str], tmp_path: Path, run: Run
 ) -> None:
     main([*words, "--save"])
@@ -62,9 +62,7 @@ def test_a_look_that_was_saved_is_what_the_next_one_compares_with(
     assert [line.split()[0] for line in out.splitlines()[-len(COLLECTORS) :]] == list(COLLECTORS)
 
 
-def test_the_conditions_of_the_node_are_kept_with_a_look_that_is_saved(
-    words: list[str], tmp_path: Path
-) -> None:
+def test_conditions_of_the_node_are_saved_with_a_look(words: list[str], tmp_path: Path) -> None:
     main(words)
     assert not (tmp_path / "conditions.json").exists()
     main([*words, "--save"])
@@ -77,7 +75,7 @@ def test_the_conditions_of_the_node_are_kept_with_a_look_that_is_saved(
 
 
 @pytest.mark.usefixtures("in_unit")
-def test_a_damaged_state_is_said_and_does_not_stop_the_next_look(
+def test_a_damaged_state_is_reported_and_replaced(
     words: list[str], tmp_path: Path, run: Run
 ) -> None:
     (tmp_path / "symptoms.json").write_text("{", encoding="utf-8")
@@ -94,7 +92,7 @@ def saw(path: Path, collector: str, *, unavailable: str) -> None:
     path.write_text(json.dumps(saved), encoding="utf-8")
 
 
-def test_a_look_by_hand_does_not_replace_one_that_saw_more(
+def test_a_look_by_hand_does_not_replace_a_more_complete_one(
     words: list[str],
     tmp_path: Path,
     run: Run,
@@ -114,7 +112,7 @@ def test_a_look_by_hand_does_not_replace_one_that_saw_more(
     assert path.read_bytes() != before
 
 
-def test_a_command_of_the_site_is_asked_last_and_its_failure_is_said(
+def test_commands_of_the_site_run_last_and_their_failure_is_reported(
     words: list[str], tmp_path: Path, run: Run
 ) -> None:
     said = {"schema": 1, "examined": 3, "symptoms": []}
@@ -174,7 +172,7 @@ def test_a_node_shows_its_own_changes(tmp_path: Path, run: Run) -> None:
     assert line.split()[2:] == ["software", "Lustre", "2.3.0", "->", "2.4.0", "oss1"]
 
 
-def test_a_change_that_was_found_late_says_when_the_old_value_was_last_seen(
+def test_a_change_after_a_gap_shows_when_the_old_value_was_last_seen(
     tmp_path: Path, run: Run
 ) -> None:
     now = time.time()
@@ -191,16 +189,14 @@ def test_older_changes_are_left_out(tmp_path: Path, run: Run) -> None:
     assert "Lustre 2.3.0 -> 2.4.0" in run("changes", "--state", str(tmp_path), "--since", "3d").out
 
 
-def test_a_node_that_was_followed_for_less_time_says_so(tmp_path: Path, run: Run) -> None:
+def test_a_shorter_record_of_changes_is_reported_with_its_start(tmp_path: Path, run: Run) -> None:
     keep(tmp_path, "oss1", "2.3.0")
     assert (
         "; followed on all nodes since " in run("changes", "--state", str(tmp_path), code=None).out
     )
 
 
-def test_the_console_shows_a_change_of_all_servers_as_one(
-    source: list[str], tmp_path: Path, run: Run
-) -> None:
+def test_a_change_on_all_servers_is_one_line(source: list[str], tmp_path: Path, run: Run) -> None:
     for node in SERVERS:
         collected(tmp_path, node, "2.3.0", "2.4.0")
     (one,) = run(*source, "--json").document["changes"]
@@ -210,7 +206,7 @@ def test_the_console_shows_a_change_of_all_servers_as_one(
     assert "no changes are known of client1" in err
 
 
-def test_a_node_that_differs_ends_with_1(source: list[str], tmp_path: Path, run: Run) -> None:
+def test_a_node_that_differs_sets_exit_code_1(source: list[str], tmp_path: Path, run: Run) -> None:
     for node in SERVERS:
         collected(tmp_path, node, "2.4.0")
     assert "no node of 5 differs from most of its kind" in run(*source, "--differences").out
@@ -220,7 +216,7 @@ def test_a_node_that_differs_ends_with_1(source: list[str], tmp_path: Path, run:
     assert (one["nodes"], one["peers"]) == (["oss4"], 4)
 
 
-def test_a_node_that_nobody_looked_at_for_days_is_left_out(
+def test_a_node_not_looked_at_for_days_is_excluded(
     source: list[str], tmp_path: Path, run: Run
 ) -> None:
     for node in SERVERS:
@@ -234,7 +230,7 @@ def test_a_node_that_nobody_looked_at_for_days_is_left_out(
 
 
 @pytest.mark.parametrize("more", [[], ["--differences"], ["--json"]])
-def test_where_nothing_is_known_of_any_node_nothing_is_said_to_be_unchanged(
+def test_without_data_of_any_node_changes_is_an_error(
     more: list[str], source: list[str], tmp_path: Path, run: Run
 ) -> None:
     out, err = run(*source, *more, code=74)
@@ -242,7 +238,7 @@ def test_where_nothing_is_known_of_any_node_nothing_is_said_to_be_unchanged(
     assert "no changes are known of any node; see that the role symptoms is deployed" in err
 
 
-def test_where_no_node_was_looked_at_for_days_none_is_said_to_be_alike(
+def test_with_only_old_data_no_differences_are_claimed(
     source: list[str], tmp_path: Path, run: Run
 ) -> None:
     old = Bill("oss4", time.time() - 9 * DAY_S, (condition("Lustre", "2.3.0"),))

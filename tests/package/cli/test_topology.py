@@ -13,7 +13,7 @@ from tests.package.cli.driver import Run, call, inventory
 from tests.package.sites import INVENTORIES, part, site
 
 
-def test_a_sound_site_is_counted(tmp_path: Path, run: Run) -> None:
+def test_a_valid_site_is_summarized(tmp_path: Path, run: Run) -> None:
     document = site()
     document["file_systems"][0]["retired"] = ["scratch-OST3"]
     text = run("topology", "check", "-i", inventory(tmp_path, document)).out
@@ -22,14 +22,14 @@ def test_a_sound_site_is_counted(tmp_path: Path, run: Run) -> None:
     assert text.endswith("lab is sound: 9 measurements, 15 services\n")
 
 
-def test_components_are_printed_for_programs(tmp_path: Path, run: Run) -> None:
+def test_components_are_printed_as_json(tmp_path: Path, run: Run) -> None:
     document = run("topology", "check", "-i", inventory(tmp_path), "--json").document
     disk = next(one for one in document["components"] if one["name"] == "oss2-disk1")
     assert (disk["read_Bps"], disk["feeds"]) == (80e6, ["oss2"])
     assert len(document["targets"]) == 4
 
 
-def test_paths_are_followed(tmp_path: Path) -> None:
+def test_a_disk_without_a_path_to_its_client_is_refused(tmp_path: Path) -> None:
     document = site()
     part(document, "client1")["feeds"] = "switch2"
     document["parts"].append({"name": "switch2", "kind": "switch"})
@@ -43,7 +43,7 @@ def test_the_policy_is_checked_too(tmp_path: Path) -> None:
         call("topology", "check", "-i", folder)
 
 
-def test_hosts_that_ansible_does_not_know_are_noted(tmp_path: Path, run: Run) -> None:
+def test_hosts_missing_in_the_ansible_inventory_are_noted(tmp_path: Path, run: Run) -> None:
     folder = inventory(tmp_path)
     hosts = "all: {children: {servers: {hosts: {'oss[1:2]': {}}, vars: {x: 1}}}}\n"
     (tmp_path / "hosts.yml").write_text(hosts, encoding="utf-8")
@@ -52,7 +52,7 @@ def test_hosts_that_ansible_does_not_know_are_noted(tmp_path: Path, run: Run) ->
     assert "note: client1 is not in hosts.yml" in run("topology", "check", "-i", folder).out
 
 
-def test_targets_without_a_rate_of_their_own_are_noted_with_the_share_that_they_have(
+def test_targets_without_their_own_rate_are_noted_with_their_share(
     run: Run,
 ) -> None:
     note = (
@@ -67,7 +67,7 @@ def test_targets_without_a_rate_of_their_own_are_noted_with_the_share_that_they_
 
 
 @pytest.mark.parametrize("name", ["lab", "example"])
-def test_the_inventories_of_the_project_are_sound(name: str, run: Run) -> None:
+def test_the_inventories_of_the_project_are_valid(name: str, run: Run) -> None:
     document = run("topology", "check", "-i", str(INVENTORIES / name), "--json").document
     assert document["site"] == name
     assert document["notes"] == []
@@ -117,6 +117,6 @@ def test_live_names_an_ost_that_is_not_in_the_topology(
     )
 
 
-def test_live_without_lustre_says_what_is_missing(tmp_path: Path) -> None:
+def test_live_needs_a_lustre_client(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="no OST is measured here"):
         call("topology", "check", "--live", "-i", inventory(tmp_path))
