@@ -1,4 +1,4 @@
-"""Call one verb as the command line does, on an inventory made for the test."""
+"""Calls of one verb as on the command line, and inventories written for a test."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ COMMAND = (sys.executable, "-m", "plumbline.cli")
 
 
 def start(home: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
-    """Start the command line as a process, whose temporary files and state lie in ``home``."""
+    """Start the command line as a process with temporary files and state in ``home``."""
     (home / "tmp").mkdir(exist_ok=True)
-    places = {"TMPDIR": str(home / "tmp"), "XDG_STATE_HOME": str(home / "state")}
+    folders = {"TMPDIR": str(home / "tmp"), "XDG_STATE_HOME": str(home / "state")}
     inherited = {key: value for key, value in os.environ.items() if key != "XDG_RUNTIME_DIR"}
     return subprocess.Popen(
         [*COMMAND, *words],
-        env={**inherited, "PYTHONPATH": str(SOURCE), **places, **variables},
+        env={**inherited, "PYTHONPATH": str(SOURCE), **folders, **variables},
         cwd=home,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
@@ -34,7 +34,7 @@ def start(home: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
 
 
 def finish(home: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a process to its end, which is no traceback."""
+    """Run the command line as a process and check that it prints no traceback."""
     process = start(home, *words, **variables)
     out, err = process.communicate(timeout=300)
     assert "Traceback" not in err
@@ -49,16 +49,16 @@ class Printed(NamedTuple):
 
     @property
     def document(self) -> Any:
-        """Return the JSON that it is."""
+        """Return the parsed JSON of standard output."""
         return json.loads(self.out)
 
 
 Run = Callable[..., Printed]
-"""Type of the fixture ``run``: words of a command line, and the exit code that it must have."""
+"""Type of the fixture ``run``: words of a command line and the expected exit code."""
 
 
 def call(verb: str, *argv: str) -> int:
-    """Run ``plumbline VERB ARGV`` and return its exit code; trouble is raised."""
+    """Run ``plumbline VERB ARGV`` and return its exit code; errors are raised."""
     arguments = build_parser(verb).parse_args([verb, *argv])
     code: int = arguments.run(arguments)
     return code
@@ -69,12 +69,12 @@ def inventory(
     topology: Optional[dict[str, Any]] = None,
     policy: Optional[dict[str, Any]] = None,
 ) -> str:
-    """Write an inventory into ``folder`` and return its path."""
+    """Write an inventory to ``folder`` and return its path."""
     documents = folder / "group_vars" / "all"
     documents.mkdir(parents=True)
     (folder / "hosts.yml").write_text("all: {}\n", encoding="utf-8")
-    for name, said in (("topology", topology or site()), ("policy", policy)):
-        if said is not None:
-            text = yaml.safe_dump({f"plumbline_{name}": said})
+    for name, content in (("topology", topology or site()), ("policy", policy)):
+        if content is not None:
+            text = yaml.safe_dump({f"plumbline_{name}": content})
             (documents / f"{name}.yml").write_text(text, encoding="utf-8")
     return str(folder)

@@ -1,4 +1,4 @@
-"""A Nagios daemon of the test's own: its configuration, pipe and status lie in one folder."""
+"""A Nagios daemon for a test: configuration, command pipe and status lie in one folder."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _COMMON = data("nagios/common.cfg")
 
 
 class Daemon:
-    """A running daemon; ``folder`` holds its pipe ``nagios.cmd``."""
+    """A running daemon; its command pipe is ``nagios.cmd`` in ``folder``."""
 
     def __init__(self, folder: Path, process: subprocess.Popen[bytes]) -> None:
         self.folder = folder
@@ -33,28 +33,28 @@ class Daemon:
 
     @property
     def log(self) -> str:
-        """Return what it has said."""
+        """Return the log of the daemon."""
         return (self.folder / "nagios.log").read_text(encoding="utf-8", errors="replace")
 
     def checked(self) -> dict[tuple[str, str], dict[str, str]]:
-        """Return what its status file says of each service that has a result."""
+        """Return the entries of the status file for services with a result."""
         try:
             text = (self.folder / "status.dat").read_text(encoding="utf-8")
         except FileNotFoundError:
             return {}
         blocks = (block.partition("}")[0] for block in text.split("servicestatus {")[1:])
-        found = (
+        entries = (
             dict(line.strip().split("=", 1) for line in block.strip().splitlines())
             for block in blocks
         )
         return {
-            (one["host_name"], one["service_description"]): one
-            for one in found
-            if one["has_been_checked"] == "1"
+            (entry["host_name"], entry["service_description"]): entry
+            for entry in entries
+            if entry["has_been_checked"] == "1"
         }
 
     def listens(self) -> bool:
-        """Return whether it reads its command pipe."""
+        """Return whether the daemon reads its command pipe."""
         try:
             os.close(os.open(self.pipe, os.O_WRONLY | os.O_NONBLOCK))
         except FileNotFoundError:
@@ -65,25 +65,25 @@ class Daemon:
             return False
         return True
 
-    def until(self, done: Callable[[], bool], what: str) -> None:
-        """Wait until something is so; fail with the log when it does not come to be."""
-        end = time.monotonic() + _WAIT_S
-        while not done():
+    def until(self, condition: Callable[[], bool], failure: str) -> None:
+        """Wait for a condition; fail with the log after a timeout."""
+        deadline = time.monotonic() + _WAIT_S
+        while not condition():
             assert self._process.poll() is None, f"the daemon ended: {self.log}"
-            assert time.monotonic() < end, f"{what} in {_WAIT_S} s: {self.log}"
+            assert time.monotonic() < deadline, f"{failure} in {_WAIT_S} s: {self.log}"
             time.sleep(0.1)
 
 
 @contextmanager
 def nagios(services: Sequence[Service]) -> Iterator[Daemon]:
-    """Run a daemon that knows these services, and end it whatever happens."""
+    """Run a daemon with these services, and stop it in any case."""
     with configured(_objects(services)) as daemon:
         yield daemon
 
 
 @contextmanager
 def configured(objects: str, *settings: str) -> Iterator[Daemon]:
-    """Run a daemon with these objects, and settings beyond its usual ones."""
+    """Run a daemon with these objects and additional settings."""
     assert PROGRAM is not None
     process: Optional[subprocess.Popen[bytes]] = None
     with _folder(objects, settings) as folder:
@@ -93,7 +93,7 @@ def configured(objects: str, *settings: str) -> Iterator[Daemon]:
                     [PROGRAM, str(folder / "nagios.cfg")], stdout=out, stderr=subprocess.STDOUT
                 )
             daemon = Daemon(folder, process)
-            # it says that the one who reads the pipe was started before that one has made the pipe
+            # the log reports the reader of the pipe before the pipe exists
             daemon.until(daemon.listens, "no command pipe")
             yield daemon
         finally:
@@ -102,7 +102,7 @@ def configured(objects: str, *settings: str) -> Iterator[Daemon]:
 
 
 def verify(objects: str) -> subprocess.CompletedProcess[str]:
-    """Return what the daemon says of these objects."""
+    """Return the result of the daemon's own check of these objects."""
     assert PROGRAM is not None
     with _folder(objects, ()) as folder:
         return subprocess.run(
@@ -124,14 +124,14 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 @contextmanager
 def _folder(objects: str, settings: Sequence[str]) -> Iterator[Path]:
-    """Give a folder with the configuration, and remove it."""
-    # sockets have short names only, and the daemon's user must come in
+    """Create a folder with the configuration, and remove it at the end."""
+    # socket paths must be short, and the daemon's user needs access
     folder = Path(tempfile.mkdtemp(prefix="plumbline-nagios-"))
     try:
         user = pwd.getpwuid(os.geteuid()).pw_name
         (folder / "spool").mkdir()
         (folder / "nagios.log").touch()
-        main = _MAIN.format(folder=folder, user=user) + "".join(f"{one}\n" for one in settings)
+        main = _MAIN.format(folder=folder, user=user) + "".join(f"{line}\n" for line in settings)
         (folder / "nagios.cfg").write_text(main, encoding="utf-8")
         (folder / "objects.cfg").write_text(objects, encoding="utf-8")
         yield folder
@@ -144,9 +144,9 @@ def _objects(services: Sequence[Service]) -> str:
         f"define host {{\nuse any\nhost_name {name}\naddress 127.0.0.1\n}}\n"
         for name in dict.fromkeys(service.host for service in services)
     )
-    every = "".join(
+    blocks = "".join(
         f"define service {{\nuse any\nhost_name {service.host}\n"
         f"service_description {service.description}\n}}\n"
         for service in services
     )
-    return _COMMON + hosts + every
+    return _COMMON + hosts + blocks

@@ -1,4 +1,4 @@
-"""Every verb after a plain ``pip install``: on a Python that has the standard library alone."""
+"""Every verb after a plain ``pip install``: a Python with only the standard library."""
 
 from __future__ import annotations
 
@@ -27,11 +27,13 @@ EXIT_CODES = {0, 1, 2, 3, 64, 65, 69, 74, 75, 77}
 def leaves(
     parser: argparse.ArgumentParser, words: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], argparse.ArgumentParser]]:
-    """Walk the registry of verbs down to those that run."""
-    below = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    if not below:
+    """Yield the words and the parser of every verb and action."""
+    groups = [
+        action for action in parser._actions if isinstance(action, argparse._SubParsersAction)
+    ]
+    if not groups:
         yield words, parser
-    for action in below:
+    for action in groups:
         for name, verb in action.choices.items():
             yield from leaves(verb, (*words, name))
 
@@ -46,7 +48,7 @@ READERS = [
 
 
 def arguments(parser: argparse.ArgumentParser, folder: Path) -> Iterator[str]:
-    """Give what a verb asks for; no path leads to anything that this machine has."""
+    """Yield the arguments that a verb needs; no path exists on this machine."""
     nowhere = str(folder / "nowhere")
     for action in parser._actions:
         option = action.option_strings[-1:]

@@ -1,4 +1,4 @@
-"""``plumbline baseline``: from records to an accepted document, and nothing unsaid."""
+"""``plumbline baseline``: capture, compare, accept and review baselines."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TARGETS = [f"scratch-OST{index}" for index in range(4)]
 
 
 class Site:
-    """An inventory, and the records of its targets."""
+    """An inventory and the records of its targets."""
 
     def __init__(self, folder: Path, run: Run, policy: Optional[dict[str, Any]] = None) -> None:
         self._run = run
@@ -39,7 +39,7 @@ class Site:
         first_day: int = 0,
         versions: Mapping[str, str] = {"client": "2.17.0"},
     ) -> str:
-        found = [
+        records = [
             record(
                 component=component,
                 rate=rate * 1e6,
@@ -51,7 +51,7 @@ class Site:
             for component, rate in rates_MBps.items()
             for day in range(runs)
         ]
-        lines = (json.dumps(one.to_json()) + "\n" for one in found)
+        lines = (json.dumps(entry.to_json()) + "\n" for entry in records)
         self.records.write_text("".join(lines), encoding="utf-8")
         return str(self.records)
 
@@ -71,8 +71,8 @@ class Site:
 
     def accepted(self) -> dict[str, Any]:
         raw = yaml.safe_load(self.baselines.read_text(encoding="utf-8"))
-        found: dict[str, Any] = raw["plumbline_baselines"]["accepted"]["ost"]
-        return found
+        entries: dict[str, Any] = raw["plumbline_baselines"]["accepted"]["ost"]
+        return entries
 
 
 @pytest.fixture
@@ -81,9 +81,9 @@ def site(tmp_path: Path, run: Run) -> Site:
 
 
 def test_captured_compared_accepted_and_planned(site: Site) -> None:
-    told = site.capture(dict.fromkeys(TARGETS, 75.0)).out
-    assert "4 too weak to alarm: rests on 3 runs of 5 needed" in told
-    assert "4 candidates in" in told
+    output = site.capture(dict.fromkeys(TARGETS, 75.0)).out
+    assert "4 too weak to alarm: rests on 3 runs of 5 needed" in output
+    assert "4 candidates in" in output
     assert "new" in site.run("diff").out
     accepted = site.run("accept", "--reason", "first light", "--by", "ada").out
     assert "4 baselines accepted" in accepted
@@ -100,29 +100,29 @@ def test_a_parallel_run_gets_a_baseline_for_the_file_system_and_for_each_target(
 ) -> None:
     rules = {"clients": ["client1"], "tests": ["ost"]}
     folder = inventory(tmp_path / "site", policy={"schema": 1, "layers": {"fs": rules}})
-    *targets, whole = plan_of(read_inventory(folder)).node("client1").find("fs")
-    found = [
+    *targets, file_system = plan_of(read_inventory(folder)).node("client1").find("fs")
+    measured = [
         record(
             layer="fs",
-            component=one.component,
+            component=entry.component,
             operation=operation,
             scenario=Scenario.TOGETHER,
             rate=factor * 60e6,
             started_at=86400.0 * day,
-            spec_hash=one.spec.hash(),
+            spec_hash=entry.spec.hash(),
         )
-        for one, factor in (*((target, 1) for target in targets), (whole, 4))
+        for entry, factor in (*((target, 1) for target in targets), (file_system, 4))
         for operation in (Operation.WRITE, Operation.READ, Operation.REREAD)
         for day in range(5)
     ]
     records = tmp_path / "records.jsonl"
-    records.write_text("".join(json.dumps(one.to_json()) + "\n" for one in found))
+    records.write_text("".join(json.dumps(record.to_json()) + "\n" for record in measured))
     assert call("baseline", "capture", "-i", folder, "--records", str(records)) == 0
     accept = ("baseline", "accept", "-i", folder, "--reason", "first light", "--by", "ada")
     assert call(*accept) == 0
     planned = plan_of(read_inventory(folder)).node("client1").find("fs")
-    medians = [one.references["reread/together"].baseline for one in planned]
-    assert [one and round(one.median / 1e6) for one in medians] == [60, 60, 60, 60, 240]
+    baselines = [entry.references["reread/together"].baseline for entry in planned]
+    assert [base and round(base.median / 1e6) for base in baselines] == [60, 60, 60, 60, 240]
 
 
 def test_capture_does_not_replace_an_accepted_baseline(site: Site) -> None:
@@ -134,13 +134,13 @@ def test_capture_does_not_replace_an_accepted_baseline(site: Site) -> None:
 
 def test_a_sibling_slower_than_the_others_is_reported_and_not_accepted(site: Site) -> None:
     rates = {**dict.fromkeys(TARGETS[:3], 75.0), TARGETS[3]: 30.0}
-    said = "scratch-OST3 read: 30.0 MB/s is 40 % of its peers' 75.0 MB/s"
-    assert said in site.capture(rates).out
+    sentence = "scratch-OST3 read: 30.0 MB/s is 40 % of its peers' 75.0 MB/s"
+    assert sentence in site.capture(rates).out
     with pytest.raises(DocumentError, match="a slow part must not become the reference"):
         site.run("accept", "--reason", "first", "--by", "ada")
     assert not (Path(site.inventory) / "group_vars" / "all" / "baselines.yml").exists()
-    named = ("--component", "scratch-OST3")
-    site.run("accept", "--reason", "an older disk", "--by", "ada", *named)
+    by_name = ("--component", "scratch-OST3")
+    site.run("accept", "--reason", "an older disk", "--by", "ada", *by_name)
     assert list(site.accepted()) == ["scratch-OST3"]
 
 
@@ -196,15 +196,15 @@ def test_accepting_twice_changes_nothing(site: Site) -> None:
     assert site.baselines.stat().st_ino == before.st_ino
 
 
-def test_a_dry_run_says_what_would_be_accepted_and_writes_nothing(site: Site) -> None:
+def test_a_dry_run_shows_the_baselines_to_accept_and_writes_nothing(site: Site) -> None:
     site.capture(dict.fromkeys(TARGETS, 75.0))
     file = read_inventory(site.inventory).baselines_file
-    said = site.run("accept", "--reason", "first", "--by", "ada", "--dry-run", "--json").document
-    assert (said["changed"], said["before"], file.exists()) == (True, "", False)
-    assert said["sentences"][-1] == f"4 baselines would be accepted in {file}"
+    preview = site.run("accept", "--reason", "first", "--by", "ada", "--dry-run", "--json").document
+    assert (preview["changed"], preview["before"], file.exists()) == (True, "", False)
+    assert preview["sentences"][-1] == f"4 baselines would be accepted in {file}"
     assert (
         site.run("accept", "--reason", "first", "--by", "ada", "--json").document["after"]
-        == said["after"]
+        == preview["after"]
         == file.read_text()
     )
     assert (
@@ -259,7 +259,7 @@ def test_comments_of_a_person_are_preserved_or_the_file_is_refused(site: Site) -
         (5, {}, {"fill": 0.45}, ""),
     ],
 )
-def test_a_verdict_gives_the_reason_for_an_accepted_low_baseline(
+def test_a_doubtful_baseline_gives_its_reason(
     *,
     tmp_path: Path,
     run: Run,
@@ -283,8 +283,8 @@ def test_a_diff_is_sorted_by_the_given_column(site: Site) -> None:
     site.accept(dict.fromkeys(TARGETS, 75.0))
     site.capture(dict(zip(TARGETS, (75.0, 74.0, 72.0, 79.0))))
     for sort, order in (("change", (3, 2, 1, 0)), ("component", (0, 1, 2, 3))):
-        found = [one["component"] for one in site.run("diff", "--json", "--sort", sort).document]
-        assert found == [TARGETS[index] for index in order]
+        rows = site.run("diff", "--json", "--sort", sort).document
+        assert [row["component"] for row in rows] == [TARGETS[index] for index in order]
 
 
 def test_a_site_without_baselines_has_no_old_baselines(site: Site) -> None:
@@ -307,10 +307,10 @@ def test_a_baseline_of_other_versions_is_a_warning(site: Site) -> None:
     site.run("capture", "--records", records)
     site.run("accept", "--reason", "first", "--by", "ada")
     site.run("age", "--records", records)
-    later = site.write({"scratch-OST0": 75.0}, first_day=now, versions={"client": "2.18.0"})
-    told = site.run("age", "--json", "--records", later, code=1).document
-    assert (told["state"], told["compared"], told["total"]) == ("WARNING", True, 1)
-    assert told["aged"][0]["reasons"] == ["client 2.17.0 -> 2.18.0"]
+    upgraded = site.write({"scratch-OST0": 75.0}, first_day=now, versions={"client": "2.18.0"})
+    review = site.run("age", "--json", "--records", upgraded, code=1).document
+    assert (review["state"], review["compared"], review["total"]) == ("WARNING", True, 1)
+    assert review["aged"][0]["reasons"] == ["client 2.17.0 -> 2.18.0"]
 
 
 def test_a_baseline_below_its_floor_is_accepted_only_with_the_flag(site: Site) -> None:
@@ -322,8 +322,8 @@ def test_a_baseline_below_its_floor_is_accepted_only_with_the_flag(site: Site) -
     with pytest.raises(DocumentError, match=r"floor 30 % \(and 3 more\); mend what limits it"):
         site.run("accept", "--reason", "first", "--by", "ada")
     assert not site.baselines.exists()
-    said = ("--reason", "old shelves", "--by", "ada", "--below-floor")
-    assert f"below its floor: ost {text}" in site.run("accept", *said).out
+    options = ("--reason", "old shelves", "--by", "ada", "--below-floor")
+    assert f"below its floor: ost {text}" in site.run("accept", *options).out
     entry = site.accepted()["scratch-OST0"]["read/single"]
     assert entry["below_floor"] == text.partition("read: ")[2]
 
@@ -338,9 +338,9 @@ def test_baseline_age_lists_baselines_accepted_below_their_floor(site: Site) -> 
         "accepted below its floor: ost scratch-OST0 read: 10.0 MB/s is 12.5 % of the ceiling "
         "80.0 MB/s, floor 30 %; accepted by ada: old shelves",
     ]
-    told = site.run("age", "--json").document
-    assert [one["component"] for one in told["below_floor"]] == TARGETS
-    # accepted again without being below, the mark is gone
+    review = site.run("age", "--json").document
+    assert [row["component"] for row in review["below_floor"]] == TARGETS
+    # a new baseline above the floor removes the mark
     site.run("capture", "--records", site.write(dict.fromkeys(TARGETS, 60.0), first_day=now))
     site.run("accept", "--reason", "new shelves", "--by", "ada")
     assert "below its floor" not in site.run("age").out

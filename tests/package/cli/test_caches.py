@@ -22,7 +22,7 @@ from tests.package.judgements import expectation
 
 __all__ = ["node"]
 
-# --- ``plumbline probe ost --caches`` as a process, with real directories and a stand-in for fio.
+# --- ``plumbline probe ost --caches`` as a process, on directories and with a stand-in for fio.
 
 
 def words(node: Node) -> list[str]:
@@ -52,8 +52,8 @@ def test_json_has_the_reads_and_the_caches(node: Node) -> None:
     ended = node.probe(*words(node), "--json", a="200")
     raw = json.loads(ended.stdout)
     assert (raw["schema"], raw["component"], raw["bytes"]) == (1, "a", 1 << 20)
-    assert [one["without"] for one in raw["reads"]] == ["", "page cache"]
-    assert [(one["cache"], one["served"]) for one in raw["caches"]] == [("page cache", False)]
+    assert [read["without"] for read in raw["reads"]] == ["", "page cache"]
+    assert [(cache["cache"], cache["served"]) for cache in raw["caches"]] == [("page cache", False)]
 
 
 def test_a_failed_read_gives_no_result_about_caches(node: Node) -> None:
@@ -89,12 +89,12 @@ def test_a_client_that_the_policy_does_not_name_drops_no_cache(node: Node) -> No
 def test_a_target_of_a_client_that_the_policy_names_is_read(node: Node) -> None:
     node.expect()
     path = node.home / "expectations.json"
-    known = Expectations.from_json(json.loads(path.read_text()))
-    path.write_text(json.dumps(known._replace(drops_caches=True).to_json()))
+    document = Expectations.from_json(json.loads(path.read_text()))
+    path.write_text(json.dumps(document._replace(drops_caches=True).to_json()))
     ended = node.probe("--caches", "--component", "a", *node.arguments(), "--quiet", a="200")
     assert ended.returncode == 0, ended.stderr
     assert "read without page cache" in ended.stdout
-    # neither records nor a file: what it measures is not to be compared with anything
+    # no records and no files: these rates are not comparable with others
     assert list(node.state.iterdir()) == []
     assert list((node.home / "a").iterdir()) == []
 
@@ -107,18 +107,18 @@ def test_a_dry_run_prints_the_commands_that_drop_the_cache_and_creates_no_files(
     assert list((node.home / "a").iterdir()) == []
 
 
-# --- A target is measured by the client that the plan names, unless somebody asks for another one.
+# --- A target is measured by its planned client, unless --another-client is given.
 
 
-def owned(node: str, entry: Expectation, **given: Any) -> Expectations:
-    values = {"expectations": "e.json", "another_client": False, "state": STATE, **given}
+def own(node: str, entry: Expectation, **options: Any) -> Expectations:
+    values = {"expectations": "e.json", "another_client": False, "state": STATE, **options}
     document = Expectations(node, "lab", (entry.to_json(),))
     return own_expectations(argparse.Namespace(**values), document, [entry])
 
 
 def test_a_target_of_another_client_is_refused_and_its_client_named() -> None:
     with pytest.raises(UsageError) as error:
-        owned("client77", expectation())
+        own("client77", expectation())
     text = str(error.value)
     assert text.startswith("scratch-OST0003 is measured by client77, and this is ")
     assert text.endswith("plumbline probe ost --another-client --state DIR")
@@ -126,18 +126,18 @@ def test_a_target_of_another_client_is_refused_and_its_client_named() -> None:
 
 def test_another_client_records_under_its_own_hostname_in_its_own_folder(tmp_path: Path) -> None:
     with pytest.raises(UsageError, match="name one with --state"):
-        owned("client77", expectation(), another_client=True)
-    found = owned("client77", expectation(), another_client=True, state=str(tmp_path))
-    assert found.node == socket.gethostname()
+        own("client77", expectation(), another_client=True)
+    document = own("client77", expectation(), another_client=True, state=str(tmp_path))
+    assert document.node == socket.gethostname()
 
 
 def test_the_planned_client_and_local_directories_need_no_flag() -> None:
     here = socket.gethostname()
-    assert owned(f"{here}.example.org", expectation()).node == f"{here}.example.org"
+    assert own(f"{here}.example.org", expectation()).node == f"{here}.example.org"
     local = expectation(target={"kind": "directory", "directory": "/mnt/a"})
-    assert owned("client77", local).node == "client77"
-    # what is deployed on a node is its own, by whatever name the inventory has for it
-    assert owned("client77", expectation(), expectations=None).node == "client77"
+    assert own("client77", local).node == "client77"
+    # deployed expectations belong to this node, whatever its name in the inventory
+    assert own("client77", expectation(), expectations=None).node == "client77"
 
 
 def test_a_component_measured_elsewhere_is_named_with_its_client() -> None:
@@ -151,5 +151,5 @@ def test_a_component_measured_elsewhere_is_named_with_its_client() -> None:
     refuse_elsewhere(document, "raw", "a-OST0000")
     with pytest.raises(DocumentError, match="another client may measure it"):
         refuse_elsewhere(document, "ost", "a-OST0002")
-    own = document._replace(entries=(expectation().to_json(),))
-    refuse_elsewhere(own, "ost", "scratch-OST0003")
+    measured_here = document._replace(entries=(expectation().to_json(),))
+    refuse_elsewhere(measured_here, "ost", "scratch-OST0003")

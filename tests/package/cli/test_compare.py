@@ -1,4 +1,4 @@
-"""``plumbline compare`` sets two periods or runs of a site side by side."""
+"""``plumbline compare`` compares two periods or two runs of a site."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.package.locate.scenes import lab
 from tests.package.records import record
 from tests.package.report.years import document, plan_of, write
 
-# --- What is said before directories are compared.
+# --- Caveats before directories are compared.
 
 
 GIB = 1 << 30
@@ -34,15 +34,15 @@ def directories(tmp_path: Path) -> dict[str, str]:
 
 
 def test_directories_on_the_same_device_are_reported(directories: dict[str, str]) -> None:
-    said = caveat(directories, 4 * GIB, 2 * GIB, 4 * GIB)
-    assert said.startswith("a, b lie on one device: a difference is noise")
-    assert "page cache" not in said
+    warning = caveat(directories, 4 * GIB, 2 * GIB, 4 * GIB)
+    assert warning.startswith("a, b lie on one device: a difference is noise")
+    assert "page cache" not in warning
 
 
 def test_a_run_that_fits_into_the_page_cache_gets_a_warning(directories: dict[str, str]) -> None:
-    said = caveat({"a": directories["a"], "b": "/proc"}, GIB // 4, 3 * GIB, GIB // 4)
-    assert said.startswith("256 MiB fit into the page cache")
-    assert "--bytes 6GiB" in said
+    warning = caveat({"a": directories["a"], "b": "/proc"}, GIB // 4, 3 * GIB, GIB // 4)
+    assert warning.startswith("256 MiB fit into the page cache")
+    assert "--bytes 6GiB" in warning
 
 
 def test_a_large_run_on_two_devices_gets_no_warning(directories: dict[str, str]) -> None:
@@ -50,9 +50,9 @@ def test_a_large_run_on_two_devices_gets_no_warning(directories: dict[str, str])
 
 
 def test_files_of_all_ranks_on_a_host_share_its_page_cache(directories: dict[str, str]) -> None:
-    said = caveat({"a": directories["a"], "b": "/proc"}, GIB, 3 * GIB, GIB // 4)
-    assert said.startswith("1 GiB fit into the page cache")
-    assert "--bytes 2GiB" in said
+    warning = caveat({"a": directories["a"], "b": "/proc"}, GIB, 3 * GIB, GIB // 4)
+    assert warning.startswith("1 GiB fit into the page cache")
+    assert "--bytes 2GiB" in warning
 
 
 @pytest.mark.parametrize(
@@ -69,12 +69,12 @@ def test_an_invalid_second_directory_is_refused_at_once(
     (tmp_path / "a").mkdir()
     (tmp_path / "a" / "file").touch()
     (tmp_path / "b").symlink_to(tmp_path / "a")
-    with pytest.raises(UsageError, match=sentence) as refused:
+    with pytest.raises(UsageError, match=sentence) as error:
         named_directories([f"a={tmp_path}/a", f"b={second.format(tmp_path)}"])
-    assert "realpath" not in str(refused.value)
+    assert "realpath" not in str(error.value)
 
 
-# --- ``plumbline compare`` sets two periods of a site side by side.
+# --- ``plumbline compare`` on two periods of a site.
 
 
 TODAY = time.time() // DAY_S * DAY_S
@@ -88,7 +88,7 @@ def day(moment: float) -> str:
 
 
 def measured(targets: list[str]) -> Iterator[Record]:
-    """Yield eight nights of reads, the last four after an upgrade that one target bears worse."""
+    """Yield eight nights of reads; an upgrade after the fourth slows one target more."""
     for night in range(8):
         at = TODAY - (8 - night) * DAY_S + 3600
         for target in targets:

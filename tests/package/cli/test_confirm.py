@@ -1,4 +1,4 @@
-"""``plumbline probe --confirm``: what was low or is suspected is measured again."""
+"""``plumbline probe --confirm`` measures low and suspected components again."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from tests.package.cli.driver import SOURCE, call
 from tests.package.cli.test_probe import Node
 from tests.package.records import record
 
-# --- ``plumbline probe ost --confirm`` as a process: what was low last night is measured again.
+# --- ``plumbline probe ost --confirm``: components low last night are measured again.
 
 
 NAMES = "abcdef"
@@ -49,7 +49,7 @@ TERMS = Confirm(runs=6, every_s=HOUR_S, daily_bytes=0.0, most_bytes=100.0 * EACH
 
 
 class Client(Node):
-    """A client of six targets that were measured every night until three hours ago."""
+    """A client with six targets, measured every night until three hours ago."""
 
     @property
     def database(self) -> Path:
@@ -61,13 +61,13 @@ class Client(Node):
         return self
 
     def nights(self, **last: float) -> Client:
-        """Keep some nights, in the last of which some gave a share of what they usually give."""
+        """Save some nights; in the last one, targets give these shares of their usual rate."""
         with History(self.database) as history:
             for night in range(NIGHTS):
                 at = time.time() - 3 * HOUR_S - (NIGHTS - 1 - night) * DAY_S
                 shares = last if night == NIGHTS - 1 else {}
                 for number, name in enumerate(NAMES):
-                    # as single runs differ by some percent
+                    # single runs differ by some percent
                     usual = 200e6 * (1 + 0.01 * ((number + 3 * night) % 5 - 2))
                     rate = usual * shares.get(name, 1.0)
                     for operation in (Operation.WRITE, Operation.READ):
@@ -75,32 +75,32 @@ class Client(Node):
         return self
 
     def confirm(self, *words: str, **behaviour: str) -> str:
-        """Return what it prints; within this process, which is quicker than one of its own."""
-        printed = StringIO()
-        with patch.dict(os.environ, self.variables(behaviour)), redirect_stdout(printed):
+        """Confirm in this process, which is faster than a new one; return the output."""
+        output = StringIO()
+        with patch.dict(os.environ, self.variables(behaviour)), redirect_stdout(output):
             assert call("probe", "ost", *self.arguments(), "--confirm", "--quiet", *words) <= 2
-        return printed.getvalue()
+        return output.getvalue()
 
     def confirmed(self) -> list[Measured]:
         with History(self.database) as history:
             return list(history.confirmed("ost"))
 
     def pass_time(self, hours: float) -> None:
-        """Let everything that is known lie so much longer ago."""
+        """Move all records and confirmations into the past."""
         with closing(sqlite3.connect(self.database)) as connection, connection:
-            gone = (hours * HOUR_S,)
-            connection.execute("UPDATE confirmed SET at = at - ?", gone)
+            shift = (hours * HOUR_S,)
+            connection.execute("UPDATE confirmed SET at = at - ?", shift)
             connection.execute(
                 "UPDATE records SET started_at = started_at - ?, body = json_set(body, "
                 "'$.started_at', json_extract(body, '$.started_at') - ?, "
                 "'$.finished_at', json_extract(body, '$.finished_at') - ?)",
-                gone * 3,
+                shift * 3,
             )
 
     def alarms(self) -> list[str]:
         snapshot = load_snapshot(str(self.state / "snapshot.json"))
-        known = {name: snapshot.evidence(("ost", name, False)) for name in NAMES}
-        return [name for name, one in known.items() if one and one.alarm]
+        evidence = {name: snapshot.evidence(("ost", name, False)) for name in NAMES}
+        return [name for name, state in evidence.items() if state and state.alarm]
 
 
 def measured(name: str, operation: Operation, run: tuple[str, float], rate: float) -> Record:
@@ -133,11 +133,11 @@ def test_without_a_low_component_confirmation_ends_at_once(client: Client) -> No
 
 
 def test_a_dry_run_prints_the_suspects_and_reasons_and_measures_nothing(client: Client) -> None:
-    line, left = client.nights(c=0.3).confirm("--dry-run").splitlines()
+    line, budget = client.nights(c=0.3).confirm("--dry-run").splitlines()
     assert line.startswith("c: odds ")
     assert "0 of 6 runs, measured now beside " in line
     assert "watching: " in line
-    assert left == "209.7 MB can be moved now"
+    assert budget == "209.7 MB can be moved now"
     assert client.confirmed() == []
     assert not (client.home / "fio.log").exists()
 
@@ -146,14 +146,14 @@ def test_a_dry_run_prints_the_suspects_and_reasons_and_measures_nothing(client: 
 def test_a_low_component_is_measured_again_with_two_peers_and_not_too_early(client: Client) -> None:
     client.nights(c=0.3).confirm(c="60")
     run = client.confirmed()
-    assert [(one.component, one.control, one.bytes) for one in run] == [
+    assert [(entry.component, entry.control, entry.bytes) for entry in run] == [
         ("a", True, EACH),
         ("c", False, EACH),
         ("b", True, EACH),
     ]
     with History(client.database) as history:
         records = list(history.records(Selection(run_id=run[0].run_id)))
-    assert [(one.component, one.operation.value) for one in records] == [
+    assert [(record.component, record.operation.value) for record in records] == [
         (name, operation) for name in "acb" for operation in ("write", "read")
     ]
     assert client.confirm(c="60") == "nothing to confirm\n"
@@ -171,7 +171,7 @@ def test_a_gross_loss_raises_an_alarm_within_hours_and_is_then_measured_daily(
             break
         client.pass_time(1)
     assert client.alarms() == ["c"]
-    assert len({one.run_id for one in client.confirmed()}) <= TERMS.runs
+    assert len({entry.run_id for entry in client.confirmed()}) <= TERMS.runs
     client.pass_time(1)
     assert "waits: it has the alarm, and was measured within a day" in client.confirm("--dry-run")
 
@@ -182,7 +182,7 @@ def test_one_good_run_ends_the_confirmation_of_a_single_low_run(client: Client) 
     client.pass_time(1)
     assert client.confirm() == "nothing to confirm\n"
     assert client.alarms() == []
-    assert len({one.run_id for one in client.confirmed()}) == 1
+    assert len({entry.run_id for entry in client.confirmed()}) == 1
 
 
 def test_a_loss_shared_by_all_components_is_not_confirmed(client: Client) -> None:
@@ -196,9 +196,9 @@ def test_a_confirmation_waits_once_the_byte_budget_is_used_up(client: Client) ->
     client.confirm(c="60")
     client.pass_time(1)
     assert client.confirm(c="60") == "nothing to confirm\n"
-    said = client.confirm("--dry-run")
-    assert "1 of 6 runs, waits: the bytes of confirmation are used up" in said
-    assert "\n0 B can be moved now" in said
+    output = client.confirm("--dry-run")
+    assert "1 of 6 runs, waits: the bytes of confirmation are used up" in output
+    assert "\n0 B can be moved now" in output
 
 
 @pytest.mark.slow
@@ -208,19 +208,19 @@ def test_a_killed_run_counts_and_the_next_start_of_the_timer_continues(client: C
     client.wait_for_fio()
     os.kill(process.pid, signal.SIGKILL)
     process.communicate()
-    assert [one.component for one in client.confirmed()] == ["a", "c", "b"]
+    assert [entry.component for entry in client.confirmed()] == ["a", "c", "b"]
     client.pass_time(1)
-    # which ends the tool that has outlived the killed one
+    # this also kills the tool of the killed run
     client.confirm(c="60")
-    assert [one.component for one in client.confirmed() if not one.control] == ["c", "c"]
+    assert confirmed(client) == ["c", "c"]
 
 
 @pytest.mark.slow
 def test_confirmation_continues_after_a_reboot(client: Client) -> None:
     client.nights(c=0.3)
     with History(client.database) as history:
-        before = Process(os.getpid(), 1, "another boot", "0:0:1")
-        history.begin("night 9", Running("ost", "f", time.time() - HOUR_S, before))
+        process = Process(os.getpid(), 1, "another boot", "0:0:1")
+        history.begin("night 9", Running("ost", "f", time.time() - HOUR_S, process))
     client.confirm(c="60")
     assert len(client.confirmed()) == 3
 
@@ -253,14 +253,14 @@ def test_nothing_is_confirmed_if_confirmation_is_off(client: Client) -> None:
     assert client.deploy(confirm=OFF).nights(c=0.3).confirm() == "nothing to confirm\n"
 
 
-# --- A suspicion by latency reaches the node and is confirmed; the probe alone makes an alarm.
+# --- A suspicion by latency reaches the node; only the probe raises an alarm.
 
 
 EXPORT = "PYTHONPATH=SRC exec PYTHON -m plumbline.cli export --state STATE # {node}"
 
 
 class Console:
-    """A console beside one client, which it reaches without ssh."""
+    """A console that reaches one client without ssh."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -273,7 +273,7 @@ class Console:
         self.plan.write_text(json.dumps(document))
 
     def suspect(self, *names: str) -> None:
-        """Keep suspicions of targets as ``plumbline latency --save`` does."""
+        """Save suspicions of targets like ``plumbline latency --save``."""
         now = time.time()
         save_suspicions(
             self.history, {"client1": [Suspected("ost", name, now) for name in names]}, now
@@ -295,7 +295,7 @@ def console(client: Client) -> Console:
 
 
 def confirmed(client: Client) -> list[str]:
-    return [one.component for one in client.confirmed() if not one.control]
+    return [entry.component for entry in client.confirmed() if not entry.control]
 
 
 @pytest.mark.slow
@@ -306,8 +306,8 @@ def test_a_target_slow_under_load_raises_an_alarm_once_the_probe_measures_the_lo
     console.suspect("c")
     assert console.collect() == 0
     assert console.suspects() == ["c"]
-    said = client.confirm("--dry-run")
-    assert "c: odds 1 to 1, 0 of 6 runs, measured now beside a, b; suspected since " in said
+    output = client.confirm("--dry-run")
+    assert "c: odds 1 to 1, 0 of 6 runs, measured now beside a, b; suspected since " in output
     client.confirm(c="60")
     assert client.alarms() == []
     for _ in range(TERMS.runs):
@@ -355,22 +355,22 @@ def test_suspicions_stay_within_the_byte_budget_of_confirmation(console: Console
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("names", "left"),
+    ("names", "measured"),
     [
-        # others' components, other layers
+        # components of other nodes, other layers
         (["z", "oss1-disk1"], []),
-        # what more than half of a group shows is no single one's matter
+        # more than half of a group
         (list("abcd"), []),
         (["b", "f"], ["b", "f"]),
     ],
 )
 def test_only_single_components_of_this_node_are_confirmed(
-    console: Console, names: list[str], left: list[str]
+    console: Console, names: list[str], measured: list[str]
 ) -> None:
     now = time.time()
     save_node_suspicions(console.client.state, [Suspected("ost", name, now) for name in names], now)
     console.client.confirm()
-    assert confirmed(console.client) == left
+    assert confirmed(console.client) == measured
 
 
 @pytest.mark.slow

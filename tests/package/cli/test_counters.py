@@ -1,4 +1,4 @@
-"""``plumbline counters`` and ``sample``: what a host counts."""
+"""``plumbline counters`` and ``sample``: counters of a host."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ from tests.package.observe.lustre_server import make_server
 from tests.package.observe.symptoms_nodes import expectations
 from tests.package.prometheus import complaints
 
-# --- ``plumbline counters`` as a process: what it writes, refuses, and does when it is ended.
+# --- ``plumbline counters`` as a process.
 
 
 COUNT = [*COMMAND, "counters"]
-LOOKED = "plumbline_lustre_looked_timestamp_seconds"
+TIMESTAMP = "plumbline_lustre_looked_timestamp_seconds"
 
 
 def call(*words: str) -> subprocess.CompletedProcess[str]:
@@ -35,9 +35,9 @@ def call(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_counters_are_printed_once_by_default() -> None:
-    done = call()
-    assert done.returncode == 0
-    assert f"# TYPE {LOOKED} gauge" in done.stdout
+    process = call()
+    assert process.returncode == 0
+    assert f"# TYPE {TIMESTAMP} gauge" in process.stdout
 
 
 @pytest.mark.slow
@@ -62,13 +62,13 @@ def test_counters_are_written_until_the_command_is_terminated(tmp_path: Path) ->
 def test_prometheus_reads_the_counters(tmp_path: Path) -> None:
     make_server(tmp_path, 2)
     clock = SystemClock()
-    looked = Counters(BoundedReads(clock), clock, str(tmp_path)).look()
-    text = exposition(_families(looked.counts))
+    look = Counters(BoundedReads(clock), clock, str(tmp_path)).look()
+    text = exposition(_families(look.counts))
     assert 'plumbline_lustre_disk_io_seconds_bucket{source="osd-ldiskfs"' in text
     assert complaints(text) == ""
 
 
-# --- ``plumbline sample``: it keeps what it saw, however it ends, and says what is wrong.
+# --- ``plumbline sample`` saves its samples, however it ends.
 
 
 WATCH = """
@@ -84,20 +84,20 @@ def counted(self):
 Devices.read = counted
 sys.exit(main(sys.argv[1:]))
 """
-"""The command, which is told to end in its second interval."""
+"""The command, terminated in its second interval."""
 
 
-def words(folder: Path, *more: str) -> list[str]:
+def words(folder: Path, *options: str) -> list[str]:
     path = str(folder / "none.json")
-    return ["sample", "--state", str(folder), "--expectations", path, *more]
+    return ["sample", "--state", str(folder), "--expectations", path, *options]
 
 
 @pytest.fixture
 def device() -> str:
-    found = [str(each) for each in Path("/dev").iterdir() if each.is_block_device()]
-    if not found:
+    devices = [str(path) for path in Path("/dev").iterdir() if path.is_block_device()]
+    if not devices:
         pytest.skip("this machine shows no block device")
-    return found[0]
+    return devices[0]
 
 
 @pytest.mark.slow
@@ -113,28 +113,28 @@ def test_sample_watches_a_device_until_sigterm(device: str, tmp_path: Path) -> N
     assert (ended.returncode, ended.stderr) == (0, "")
     assert " s watched; " in ended.stdout
     with History(tmp_path / "history.sqlite") as history:
-        kept = list(history.records(Selection()))
-    assert {(one.layer, one.component) for one in kept} == {("server", "d")}
-    assert {one.operation.value for one in kept} == {"read", "write"}
+        records = list(history.records(Selection()))
+    assert {(record.layer, record.component) for record in records} == {("server", "d")}
+    assert {record.operation.value for record in records} == {"read", "write"}
 
 
 @pytest.mark.slow
 def test_sample_ends_at_its_limit(device: str, tmp_path: Path, run: Run) -> None:
-    began = time.monotonic()
-    kept = [
+    start = time.monotonic()
+    records = [
         json.loads(line)
         for line in run(
             *words(tmp_path, "--device", f"d={device}", "--limit", "1s", "--json")
         ).out.splitlines()
     ]
-    (watched_s,) = {one["details"]["watched_s"] for one in kept}
-    assert 1 <= watched_s <= round(time.monotonic() - began)
+    (watched_s,) = {record["details"]["watched_s"] for record in records}
+    assert 1 <= watched_s <= round(time.monotonic() - start)
 
 
 def test_sample_watches_the_devices_in_the_expectations(tmp_path: Path, run: Run) -> None:
     path = tmp_path / "expectations.json"
     path.write_text(json.dumps(expectations("oss1").to_json()), encoding="utf-8")
-    complaints = run(
+    lines = run(
         "sample", "--expectations", str(path), "--state", str(tmp_path), code=65
     ).err.splitlines()
-    assert len([one for one in complaints if one.endswith("it is not watched")]) > 0
+    assert len([line for line in lines if line.endswith("it is not watched")]) > 0

@@ -1,4 +1,4 @@
-"""``plumbline plan`` and ``ceiling``: tables, documents, objects for monitoring."""
+"""``plumbline plan`` and ``ceiling``: tables, JSON and objects for monitoring."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.package.plan.test_expectations import two_file_systems
 from tests.package.sites import INVENTORIES, part, site
 from tests.project.repository import ROOT, document
 
-# --- ``plumbline plan`` prints the plan for people and programs.
+# --- ``plumbline plan`` prints the plan as a table and as JSON.
 
 
 def test_the_plan_of_one_node_can_be_printed(tmp_path: Path, run: Run) -> None:
@@ -47,7 +47,7 @@ def test_a_run_longer_than_its_time_limit_is_reported(tmp_path: Path, run: Run) 
     path = Path(folder) / "group_vars" / "all" / "policy.yml"
     path.write_text(json.dumps({"plumbline_policy": policy}), encoding="utf-8")
     text = run("plan", "-i", folder).out
-    # two servers side by side, two targets each, written and read three times
+    # two servers in parallel, two targets each, three repeats of write and read
     assert (
         "takes at most 3 min on client1 while everything is healthy, up to 2 at the same time\n"
         in text
@@ -74,7 +74,7 @@ def test_clients_that_may_disturb_one_another_are_reported(tmp_path: Path, run: 
     )
 
 
-# --- ``plumbline plan --format``: one plan, the objects of two monitoring systems.
+# --- ``plumbline plan --format``: objects for two monitoring systems from one plan.
 
 
 INVENTORY = str(ROOT / "inventories" / "lab")
@@ -104,7 +104,7 @@ def test_a_printed_plan_gives_the_same_objects_as_its_inventory(
 
 
 @pytest.mark.parametrize(
-    ("arguments", "trouble", "said"),
+    ("arguments", "error", "text"),
     [
         (["--options", "{"], DocumentError, "--options is no JSON"),
         (["--options", '{"contact_grups": []}'], DocumentError, "did you mean 'contact_groups'"),
@@ -112,9 +112,9 @@ def test_a_printed_plan_gives_the_same_objects_as_its_inventory(
     ],
 )
 def test_wrong_options_are_refused(
-    plan: Path, arguments: list[str], trouble: type[PlumblineError], said: str
+    plan: Path, arguments: list[str], error: type[PlumblineError], text: str
 ) -> None:
-    with pytest.raises(trouble, match=said):
+    with pytest.raises(error, match=text):
         call("plan", "--plan", str(plan), "--format", "nagios", *arguments)
 
 
@@ -129,25 +129,25 @@ def test_a_damaged_plan_is_refused(plan: Path, tmp_path: Path, key: str, value: 
 
 
 def test_a_service_of_an_unknown_host_is_refused(plan: Path, tmp_path: Path) -> None:
-    said = json.loads(plan.read_text())
-    said["hosts"] = [host for host in said["hosts"] if host["name"] != "oss2"]
-    (tmp_path / "plan.json").write_text(json.dumps(said))
+    raw = json.loads(plan.read_text())
+    raw["hosts"] = [host for host in raw["hosts"] if host["name"] != "oss2"]
+    (tmp_path / "plan.json").write_text(json.dumps(raw))
     with pytest.raises(DocumentError, match="services of oss2, whose address it does not give"):
         call("plan", "--plan", str(tmp_path / "plan.json"), "--format", "nagios")
 
 
-def test_defaults_are_those_of_the_roles() -> None:
-    given = {
+def test_defaults_equal_those_of_the_roles() -> None:
+    defaults = {
         name.partition("_")[2]: value
         for role in ("nagios", "icinga")
         for name, value in document(ROOT / f"roles/{role}/defaults/main.yml").items()
         if "{{" not in str(value)
     }
     nrpe = document(ROOT / "roles/nrpe/defaults/main.yml")
-    given |= {"nrpe_port": nrpe["nrpe_port"], "tls_directory": nrpe["nrpe_tls_directory"]}
-    known = ObjectOptions().model_dump()
-    shared = given.keys() & known.keys()
-    assert {name: given[name] for name in shared} == {name: known[name] for name in shared}
+    defaults |= {"nrpe_port": nrpe["nrpe_port"], "tls_directory": nrpe["nrpe_tls_directory"]}
+    options = ObjectOptions().model_dump()
+    shared = defaults.keys() & options.keys()
+    assert {name: defaults[name] for name in shared} == {name: options[name] for name in shared}
     assert len(shared) > 10
 
 
@@ -157,7 +157,7 @@ def test_the_role_checks_the_services_that_the_package_names() -> None:
     assert names["__nagios_collection_service"] == COLLECTION_SERVICE
 
 
-# --- ``plumbline ceiling`` prints each rate with the parts that set it, and the next ones.
+# --- ``plumbline ceiling`` prints each rate with its limiting parts and the next ones.
 
 
 def rows(text: str) -> list[list[str]]:
@@ -165,12 +165,12 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_pairs_are_shown_with_their_layer(tmp_path: Path, run: Run) -> None:
-    found = rows(run("ceiling", "-i", inventory(tmp_path), "--layer", "net").out)
+    table = rows(run("ceiling", "-i", inventory(tmp_path), "--layer", "net").out)
     pair = ["net", "oss1", "-", "oss2", "send", "or", "receive"]
-    assert [*pair, "125.0", "MB/s", "oss[1-2]-nic"] in found
+    assert [*pair, "125.0", "MB/s", "oss[1-2]-nic"] in table
 
 
-def printed(run: Run, *argv: str) -> list[dict[str, Any]]:
+def ceilings(run: Run, *argv: str) -> list[dict[str, Any]]:
     lines: list[dict[str, Any]] = run("ceiling", "--json", *argv).document
     return lines
 
@@ -193,23 +193,23 @@ def test_a_layer_without_measurements_is_reported(run: Run) -> None:
 
 def test_the_table_has_the_same_rates_as_the_json(run: Run) -> None:
     folder = str(INVENTORIES / "redstorm")
-    lines = printed(run, "-i", folder)
+    lines = ceilings(run, "-i", folder)
     rates = {line[key] for line in lines for key in ("rate_Bps", "next_Bps") if line[key]}
     rates.update(rate for line in lines for rate in line["each_Bps"])
     rates.update(rate for line in lines for rate in line["demonstrated_Bps"].values())
-    shown = re.findall(r"[0-9.]+ [kMG]?B/s", run("ceiling", "-i", folder).out)
-    assert set(shown) == {format_rate(rate) for rate in rates}
-    # the shape of section III of the paper: a port, an adapter, a controller, all of them
-    assert {"200.0 MB/s", "400.0 MB/s", "624.0 MB/s", "800.0 MB/s", "64.0 GB/s"} <= set(shown)
+    printed = re.findall(r"[0-9.]+ [kMG]?B/s", run("ceiling", "-i", folder).out)
+    assert set(printed) == {format_rate(rate) for rate in rates}
+    # rates of section III of the paper: a port, an adapter, a controller, all of them
+    assert {"200.0 MB/s", "400.0 MB/s", "624.0 MB/s", "800.0 MB/s", "64.0 GB/s"} <= set(printed)
 
 
 def test_demonstrated_rates_are_shown_below_their_ceiling(tmp_path: Path, run: Run) -> None:
-    found = rows(run("ceiling", "-i", str(INVENTORIES / "redstorm")).out)
+    table = rows(run("ceiling", "-i", str(INVENTORIES / "redstorm")).out)
     port = ["200.0", "MB/s", "oss[001-160]-fc1,", "ddn[01-40]a-fc[1-4]"]
-    at = found.index(["ost", "scratch-OST[0000-009f]", "write,", "read", *port])
-    assert found[at + 2] == ["raw", "write", "196.2", "MB/s", "demonstrated,", "98", "%"]
+    index = table.index(["ost", "scratch-OST[0000-009f]", "write,", "read", *port])
+    assert table[index + 2] == ["raw", "write", "196.2", "MB/s", "demonstrated,", "98", "%"]
     edison = rows(run("ceiling", "-i", str(INVENTORIES / "edison")).out)
-    # both operations that gave the same
+    # write and read have the same rate
     assert ["fs", "write,", "read", "36.0", "GB/s", "demonstrated,", "75", "%"] in edison
     folder = inventory(tmp_path, site())
     baseline = {"median": "60 MB/s", "spread": "1 %", "runs": 12, "spec": "1a2b3c4d5e6f"}
@@ -222,12 +222,12 @@ def test_demonstrated_rates_are_shown_below_their_ceiling(tmp_path: Path, run: R
     document = {"plumbline_baselines": {"schema": 1, "accepted": accepted}}
     path = tmp_path / "group_vars" / "all" / "baselines.yml"
     path.write_text(json.dumps(document), encoding="utf-8")
-    # of several the lowest and the highest, and the share of the one in the middle
-    own = rows(run("ceiling", "-i", folder).out)
-    assert ["ost", "read", "60.0-70.0", "MB/s", "demonstrated,", "75", "%"] in own
-    # what a disk gives by itself is more than the way to its target carries, and no share of it
-    assert ["raw", "read", "95.0", "MB/s", "demonstrated"] in own
-    assert ["raw", "read", "95.0", "MB/s", "demonstrated,", "119", "%"] in own
+    # several baselines: the lowest, the highest, and the share of the median
+    lines = rows(run("ceiling", "-i", folder).out)
+    assert ["ost", "read", "60.0-70.0", "MB/s", "demonstrated,", "75", "%"] in lines
+    # the disk alone is faster than the path to its target
+    assert ["raw", "read", "95.0", "MB/s", "demonstrated"] in lines
+    assert ["raw", "read", "95.0", "MB/s", "demonstrated,", "119", "%"] in lines
 
 
 def test_rates_can_be_shown_for_a_zone_of_the_disks(tmp_path: Path, run: Run) -> None:
@@ -235,16 +235,16 @@ def test_rates_can_be_shown_for_a_zone_of_the_disks(tmp_path: Path, run: Run) ->
     part(document, "oss[1-2]-disk[1-2]").update(average="70 MB/s", slowest="50 MB/s")
     folder = inventory(tmp_path, document)
     for zone, rate_Bps in (("fastest", 80e6), ("average", 70e6), ("slowest", 50e6)):
-        lines = printed(run, "-i", folder, "--layer", "raw", "--zone", zone)
+        lines = ceilings(run, "-i", folder, "--layer", "raw", "--zone", zone)
         assert {line["rate_Bps"] for line in lines} == {rate_Bps}
 
 
 @pytest.mark.parametrize("name", ["lab", "example", "redstorm", "edison", "bgl", "jaguar"])
 def test_the_table_fits_120_columns_and_a_screen(name: str, run: Run) -> None:
-    # a lab that runs has accepted baselines in its own
+    # the inventory of a running lab contains accepted baselines
     lines = run("ceiling", "-i", str(inventories() / name)).out.splitlines()
     assert max(map(len, lines)) <= 120
-    # bgl has hosts and targets of five kinds, in layers of which the others have at most three
+    # bgl has five kinds of hosts and targets, the other sites at most three
     assert len(lines) <= (80 if name == "bgl" else 40)
 
 
@@ -253,5 +253,5 @@ def test_the_documentation_shows_the_real_output(run: Run) -> None:
     command = "$ plumbline ceiling -i inventories/redstorm --layer ost\n"
     block = page.partition(command)[2].partition("...\n")[0]
     assert block.count("\n") > 10
-    printed_now = run("ceiling", "-i", str(INVENTORIES / "redstorm"), "--layer", "ost").out
-    assert printed_now.startswith(block)
+    output = run("ceiling", "-i", str(INVENTORIES / "redstorm"), "--layer", "ost").out
+    assert output.startswith(block)

@@ -1,4 +1,4 @@
-"""``plumbline investigate`` says the next step, and in the end what is slow, from records alone."""
+"""``plumbline investigate`` names the next step, and finally the suspects, from records."""
 
 from __future__ import annotations
 
@@ -23,12 +23,9 @@ from tests.package.cli.test_locate import LAB, measured, plan
 from tests.package.locate.scenes import both, with_baselines
 from tests.package.records import failed
 
-# --- ``plumbline investigate`` says the next step, and in the end what is slow, from records alone.
-
-
 BEGUN = dict.fromkeys(("client1", "oss1", "oss2", "oss3"), 0.0)
 SLOW_DISK = {"oss2-disk1": both(80e6)}
-WHOLE = ("net", "ost", "raw")
+LAYERS = ("net", "ost", "raw")
 
 
 Ask = Callable[..., Any]
@@ -36,12 +33,12 @@ Ask = Callable[..., Any]
 
 @pytest.fixture
 def ask(tmp_path: Path, run: Run) -> Ask:
-    """Return what gives the answer to records and a request."""
+    """Return a function that answers a request from records."""
 
     def answer(records: Iterable[Record], **request: Any) -> Any:
-        for name, said in (("plan", plan()), ("request", {"begun": BEGUN, **request})):
-            (tmp_path / f"{name}.json").write_text(json.dumps(said), encoding="utf-8")
-        lines = "".join(json.dumps(one.to_json()) + "\n" for one in records)
+        for name, document in (("plan", plan()), ("request", {"begun": BEGUN, **request})):
+            (tmp_path / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
+        lines = "".join(json.dumps(record.to_json()) + "\n" for record in records)
         (tmp_path / "all.jsonl").write_text(lines, encoding="utf-8")
         paths = [str(tmp_path / name) for name in ("plan.json", "request.json", "all.jsonl")]
         arguments = ["--plan", paths[0], "--request", paths[1], "--records", paths[2]]
@@ -67,11 +64,10 @@ def test_the_network_is_measured_first(ask: Ask) -> None:
 
 
 def test_the_next_step_divides_the_suspects_and_the_last_answer_names_the_suspect(ask: Ask) -> None:
-    records = [one for one in measured(SLOW_DISK) if one.layer != "raw"]
+    records = [record for record in measured(SLOW_DISK) if record.layer != "raw"]
     answer = ask(records, done=done("net", "ost"), budget="20min")
-    following = answer["next"]
-    assert (following["layer"], following["component"]) == ("raw", "oss2-disk1")
-    answer = ask(measured(SLOW_DISK), done=done(*WHOLE))
+    assert (answer["next"]["layer"], answer["next"]["component"]) == ("raw", "oss2-disk1")
+    answer = ask(measured(SLOW_DISK), done=done(*LAYERS))
     assert (answer["next"], answer["reason"]) == (None, "certain")
     assert answer["sentences"][0].startswith("Suspect: disk oss2-disk1 (1 of 1 slow target")
     assert " Next: read its SMART values" in answer["sentences"][0]
@@ -80,37 +76,41 @@ def test_the_next_step_divides_the_suspects_and_the_last_answer_names_the_suspec
 
 
 def test_symptoms_are_quoted_and_order_the_suspects(tmp_path: Path, ask: Ask) -> None:
-    records = [one for one in measured(SLOW_DISK) if one.layer != "raw"]
-    begun = ask(records, done=done("net", "ost"))["sentences"][0]
-    assert begun.startswith("Suspects, ambiguous: disk oss2-disk1 or target scratch-OST0002")
-    found = Symptom(
+    records = [record for record in measured(SLOW_DISK) if record.layer != "raw"]
+    without_symptoms = ask(records, done=done("net", "ost"))["sentences"][0]
+    assert without_symptoms.startswith(
+        "Suspects, ambiguous: disk oss2-disk1 or target scratch-OST0002"
+    )
+    symptom = Symptom(
         "lustre", "scratch-OST0002", "import", State.WARNING, Direction.RAISES, "reconnected"
     )
-    report = Report("oss2", 1.0, (Look("lustre", 1, (found,)),))
+    report = Report("oss2", 1.0, (Look("lustre", 1, (symptom,)),))
     save_symptoms(tmp_path / "symptoms.json", SavedLook(report, Past()))
-    said = json.loads((tmp_path / "symptoms.json").read_text(encoding="utf-8"))
-    answer = ask(records, done=done("net", "ost"), symptoms={"oss2": said})
-    [told] = answer["sentences"]
-    assert told.startswith("Suspects, ambiguous: target scratch-OST0002 or disk oss2-disk1")
-    assert told.endswith(" Symptoms of target scratch-OST0002: reconnected.")
+    saved = json.loads((tmp_path / "symptoms.json").read_text(encoding="utf-8"))
+    answer = ask(records, done=done("net", "ost"), symptoms={"oss2": saved})
+    [sentence] = answer["sentences"]
+    assert sentence.startswith("Suspects, ambiguous: target scratch-OST0002 or disk oss2-disk1")
+    assert sentence.endswith(" Symptoms of target scratch-OST0002: reconnected.")
     assert answer["slow"]["sets"][0]["alternatives"][0] == ["scratch-OST0002"]
-    healthy = ask(measured({}), done=done(*WHOLE), symptoms={"oss2": said})
+    healthy = ask(measured({}), done=done(*LAYERS), symptoms={"oss2": saved})
     assert healthy["sentences"] == ["Nothing that could be judged is slow."]
 
 
 def test_unusable_symptoms_are_reported_and_clear_no_suspect(ask: Ask) -> None:
     now = 1_795_140_780.0
     old = Report("oss2", now - 7300, ()).to_json()
-    [named] = ask(measured(SLOW_DISK), done=done(*WHOLE))["sentences"]
-    # as a playbook brings them: the text of a file
-    said = {"oss1": "{cut", "oss2": json.dumps(old), "oss3": {"schema": 7}}
+    [sentence] = ask(measured(SLOW_DISK), done=done(*LAYERS))["sentences"]
+    # a playbook passes the text of the file
+    symptoms = {"oss1": "{cut", "oss2": json.dumps(old), "oss3": {"schema": 7}}
     begun = {**BEGUN, "oss2": now}
     records = [
-        one._replace(started_at=now + 60, finished_at=now + 70) if one.host == "oss2" else one
-        for one in measured(SLOW_DISK)
+        record._replace(started_at=now + 60, finished_at=now + 70)
+        if record.host == "oss2"
+        else record
+        for record in measured(SLOW_DISK)
     ]
-    answer = ask(records, done=done(*WHOLE), symptoms=said, begun=begun)["sentences"]
-    assert answer[0] == named
+    answer = ask(records, done=done(*LAYERS), symptoms=symptoms, begun=begun)["sentences"]
+    assert answer[0] == sentence
     assert answer[1].startswith("Left out are the symptoms of oss1 (its symptoms are damaged (")
     assert ", of oss2 (its last look is 2 h old), of oss3 (the report of symptoms" in answer[1]
 
@@ -118,36 +118,36 @@ def test_unusable_symptoms_are_reported_and_clear_no_suspect(ask: Ask) -> None:
 def test_measurements_from_before_the_start_do_not_vote(ask: Ask) -> None:
     records = list(measured(SLOW_DISK))
     later = dict.fromkeys(BEGUN, time.time())
-    answer = ask(records, done=done(*WHOLE), begun=later)
+    answer = ask(records, done=done(*LAYERS), begun=later)
     assert answer["summary"].startswith("0 slow and 0 good measurements")
 
 
 def test_a_failure_is_reported_with_the_tool_s_message_and_not_as_slow(ask: Ask) -> None:
     behind = ("oss2-disk1", "scratch-OST0002")
-    records = [one for one in measured({}) if one.component not in behind]
-    [like] = [one for one in measured({}) if one.component == "oss2-disk1"][:1]
-    same = {"layer": "raw", "component": like.component, "operation": like.operation}
-    records.append(failed(**same, started_at=like.started_at))
-    answer = ask(records, done=done(*WHOLE))
+    records = [record for record in measured({}) if record.component not in behind]
+    [good] = [record for record in measured({}) if record.component == "oss2-disk1"][:1]
+    keys = {"layer": "raw", "component": good.component, "operation": good.operation}
+    records.append(failed(**keys, started_at=good.started_at))
+    answer = ask(records, done=done(*LAYERS))
     assert answer["sentences"] == [
         "Failing: disk oss2-disk1 (1 of 1 failed measurement crosses it): fio said no. Next: read "
         "its server's kernel messages and SMART values, and save its data before it is touched."
     ]
     assert answer["slow"]["sets"] == []
-    [told] = answer["failed"]
-    assert answer["sentences"][0].startswith(f"{told['sentence']}. Next: ")
-    assert told["alternatives"] == [["oss2-disk1"]]
-    # what failed gave no rate, and the part that made it fail has none left or needed
-    [seen] = told["slow"]
-    assert (seen["name"], seen["reason"]) == ("raw oss2-disk1 read", "fio said no")
-    assert {seen[key] for key in ("measured_Bps", "expected_Bps", "error")} == {None}
-    [loss] = told["suspects"][0]["losses"]
+    [failure] = answer["failed"]
+    assert answer["sentences"][0].startswith(f"{failure['sentence']}. Next: ")
+    assert failure["alternatives"] == [["oss2-disk1"]]
+    # a failed measurement has no rate, and its suspect no remaining or needed rate
+    [measurement] = failure["slow"]
+    assert (measurement["name"], measurement["reason"]) == ("raw oss2-disk1 read", "fio said no")
+    assert {measurement[key] for key in ("measured_Bps", "expected_Bps", "error")} == {None}
+    [loss] = failure["suspects"][0]["losses"]
     assert (loss["left_Bps"], loss["needed_Bps"]) == (None, None)
     heading, row = answer["table"]
     assert heading.split()[:2] == ["vote", "measurement"]
     assert row.split() == ["failed", "raw", "oss2-disk1", "read", "oss2-disk1", "fio", "said", "no"]
-    records += [one for one in measured({}) if one.component == "scratch-OST0002"]
-    answer = ask(records, done=done(*WHOLE))
+    records += [record for record in measured({}) if record.component == "scratch-OST0002"]
+    answer = ask(records, done=done(*LAYERS))
     assert answer["reason"] == "not explained by one part"
     assert answer["sentences"] == [
         "Failing in part: disk oss2-disk1 (raw oss2-disk1 read failed, other measurements that "
@@ -156,7 +156,7 @@ def test_a_failure_is_reported_with_the_tool_s_message_and_not_as_slow(ask: Ask)
 
 
 def test_lost_segments_point_to_the_cable(ask: Ask) -> None:
-    answer = ask(measured({}, ["oss1-nic"]), done=done(*WHOLE))
+    answer = ask(measured({}, ["oss1-nic"]), done=done(*LAYERS))
     assert answer["sentences"] == [
         "Suspect: nic oss1-nic (4 of 4 hosts that lose segments cross it). Segments are lost, "
         "which slows each connection by another amount. Network rates fine, targets fine. Next: "
@@ -172,10 +172,10 @@ def test_steps_beyond_the_budget_are_listed(ask: Ask) -> None:
 
 
 def follow(ask: Ask, **request: Any) -> tuple[list[Any], dict[str, Any]]:
-    """Return the steps that are given out one after the other, and the last answer."""
+    """Return all steps in order, and the last answer."""
     steps: list[Any] = []
     while True:
-        elapsed = sum(one["seconds"] for one in steps)
+        elapsed = sum(step["seconds"] for step in steps)
         answer = ask([], done=steps, elapsed_s=elapsed, **request)
         if answer["next"] is None:
             return steps, answer
@@ -187,9 +187,9 @@ def test_steps_and_the_collection_after_them_fit_into_the_time_budget(
     ask: Ask, seconds: int
 ) -> None:
     steps, end = follow(ask, budget=f"{seconds}s")
-    assert sum(one["seconds"] for one in steps) + 30 <= seconds
+    assert sum(step["seconds"] for step in steps) + 30 <= seconds
     assert (end["reason"] == "budget") is bool(end["beyond"])
-    assert bool(end["beyond"]) is (len(steps) < len(WHOLE))
+    assert bool(end["beyond"]) is (len(steps) < len(LAYERS))
 
 
 def test_nodes_that_take_turns_take_longer(ask: Ask) -> None:
@@ -203,8 +203,8 @@ def test_nodes_that_take_turns_take_longer(ask: Ask) -> None:
 @pytest.mark.parametrize("size", ["1 kB", "10 GB", "50 GB", "1 TB"])
 def test_steps_fit_into_the_byte_budget(ask: Ask, size: str) -> None:
     steps, end = follow(ask, budget="1h", budget_bytes=size)
-    assert sum(one["bytes"] for one in steps) <= parse_bytes(size)
-    assert len(steps) + len(end["beyond"]) == len(WHOLE)
+    assert sum(step["bytes"] for step in steps) <= parse_bytes(size)
+    assert len(steps) + len(end["beyond"]) == len(LAYERS)
 
 
 def test_components_that_were_not_ok_are_measured_if_the_budget_is_too_small_for_all(
@@ -212,23 +212,23 @@ def test_components_that_were_not_ok_are_measured_if_the_budget_is_too_small_for
 ) -> None:
     known = ["scratch as a whole", "scratch-OST0002", "oss1-disk1"]
     steps, end = follow(ask, budget="1h", budget_bytes="45 GB", known=known)
-    assert [one["component"] for one in steps if one["layer"] != "net"] == known[1:]
-    assert any(one.startswith("write and read of all targets (") for one in end["beyond"])
-    enough, _ = follow(ask, budget="1h", known=known)
-    assert [one["component"] for one in enough] == ["", "", ""]
+    assert [step["component"] for step in steps if step["layer"] != "net"] == known[1:]
+    assert any(text.startswith("write and read of all targets (") for text in end["beyond"])
+    steps, _ = follow(ask, budget="1h", known=known)
+    assert [step["component"] for step in steps] == ["", "", ""]
 
 
 def test_a_target_without_a_reference_is_compared_with_its_siblings(ask: Ask) -> None:
     name = "scratch-OST0002"
     alone = [
-        one._replace(spec_hash="another", run_id=f"{one.run_id} alone")
-        for one in measured(SLOW_DISK)
-        if one.component == name
+        record._replace(spec_hash="another", run_id=f"{record.run_id} alone")
+        for record in measured(SLOW_DISK)
+        if record.component == name
     ]
-    tried = [*done("net", "raw"), step("ost", name, "client1")]
-    answer = ask(alone, targets=[name], done=tried, budget="20min")
+    steps = [*done("net", "raw"), step("ost", name, "client1")]
+    answer = ask(alone, targets=[name], done=steps, budget="20min")
     assert (answer["next"]["layer"], answer["next"]["component"]) == ("ost", "")
-    end = ask(alone, targets=[name], done=[*tried, *done("ost")], budget="20min")
+    end = ask(alone, targets=[name], done=[*steps, *done("ost")], budget="20min")
     assert end["sentences"] == [
         "Nothing that could be judged is slow; 2 measurements could not be, and say nothing."
     ]
@@ -256,7 +256,7 @@ def test_a_wrong_request_is_refused_with_a_message(
         ask([], **request_)
 
 
-# --- Where no baseline is firm an investigation names the slow component, and says why.
+# --- An investigation without firm baselines names the slow component and its reference.
 
 
 NAME, DISK = "scratch-OST0002", "oss2-disk1"
@@ -269,58 +269,59 @@ def bare_plan() -> dict[str, Any]:
 
 
 class Site:
-    """The lab with faults: each step gives the records that its units would."""
+    """The lab with faults: each step returns the records of its measurements."""
 
-    def __init__(self, folder: Path, run: Run, plan: dict[str, Any], **asked: Any) -> None:
-        self._folder, self._run, self._asked = folder, run, asked
+    def __init__(self, folder: Path, run: Run, plan: dict[str, Any], **request: Any) -> None:
+        self._folder, self._run, self._request = folder, run, request
         self._night = list(measured(SLOWER_DISK))
         self._records: list[Record] = []
         self.done: list[dict[str, Any]] = []
         self.snapshots: list[str] = []
         (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
 
-    def follow(self, most: int = 20) -> dict[str, Any]:
-        """Return the answer at the end, or after ``most`` steps."""
+    def follow(self, max_steps: int = 20) -> dict[str, Any]:
+        """Return the last answer, or the one after ``max_steps`` steps."""
         while True:
             answer = self._ask()
-            if answer["next"] is None or len(self.done) == most:
+            if answer["next"] is None or len(self.done) == max_steps:
                 return answer
             self.done.append(answer["next"])
             self._records += self._measure(answer["next"])
             assert len(self.done) < 20, "it does not end"
 
     def _measure(self, step: dict[str, Any]) -> Iterable[Record]:
-        for one in self._night:
-            if one.layer != step["layer"] or step["component"] not in ("", one.component):
+        for record in self._night:
+            if record.layer != step["layer"] or step["component"] not in ("", record.component):
                 continue
-            if step["layer"] == "net" or (step["component"] and one.scenario.value == "together"):
+            together = record.scenario.value == "together"
+            if step["layer"] == "net" or (step["component"] and together):
                 continue
             number = len(self.done)
-            yield one._replace(
-                id=f"{one.id} {number}",
-                run_id=f"{one.run_id} {number}",
-                started_at=one.started_at + number,
+            yield record._replace(
+                id=f"{record.id} {number}",
+                run_id=f"{record.run_id} {number}",
+                started_at=record.started_at + number,
             )
 
     def _ask(self) -> dict[str, Any]:
-        elapsed = sum(one["seconds"] for one in self.done)
-        request = {"begun": BEGUN, "done": self.done, "elapsed_s": elapsed, **self._asked}
+        elapsed = sum(step["seconds"] for step in self.done)
+        request = {"begun": BEGUN, "done": self.done, "elapsed_s": elapsed, **self._request}
         (self._folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        lines = "".join(json.dumps(one.to_json()) + "\n" for one in self._records)
+        lines = "".join(json.dumps(record.to_json()) + "\n" for record in self._records)
         (self._folder / "all.jsonl").write_text(lines, encoding="utf-8")
         names = [str(self._folder / name) for name in ("plan.json", "request.json", "all.jsonl")]
         arguments = ["--plan", names[0], "--request", names[1], "--records", names[2]]
-        found = self._run("investigate", *arguments, "--snapshots", *self.snapshots).document
-        return dict(found)
+        answer = self._run("investigate", *arguments, "--snapshots", *self.snapshots).document
+        return dict(answer)
 
-    def remember(self, days: float, peers_rate: Optional[float]) -> None:
-        """Have client1 remember a run of the target some days ago, at a thirtieth of its peers."""
+    def save_run(self, days: float, peers_rate: Optional[float]) -> None:
+        """Add a run of the target to the snapshot of client1, some days old."""
         now = time.time()
         series: list[Mapping[str, Any]] = []
-        for one in self._night:
-            if (one.layer, one.component) == ("ost", NAME):
+        for record in self._night:
+            if (record.layer, record.component) == ("ost", NAME):
                 at = now - days * 86400
-                latest = one._replace(started_at=at, finished_at=at + 1)
+                latest = record._replace(started_at=at, finished_at=at + 1)
                 peers = 5 if peers_rate else 0
                 sample = Sample(at, latest.rate, None, peers_rate, peers, None)
                 series.append(operation_entry(Series(latest, (sample,))))
@@ -332,7 +333,7 @@ class Site:
 
 
 def layers(done: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
-    return [(one["layer"], one["component"]) for one in done]
+    return [(step["layer"], step["component"]) for step in done]
 
 
 @pytest.mark.parametrize("budget", ["5min", "20min", "1h"])
@@ -357,14 +358,14 @@ def test_all_targets_are_measured_first_if_they_take_less_than_half_of_the_budge
     first = layers(poor.done)[:3]
     assert first[0] == ("ost", NAME)
     assert [layer for layer, _ in first] == ["ost"] * 3
-    # on other servers, which share least with it
+    # targets on other servers share least with it
     assert "scratch-OST0003" not in dict.fromkeys(name for _, name in first)
 
 
 @pytest.mark.slow
 def test_a_provisional_baseline_is_enough_for_a_gross_loss(tmp_path: Path, run: Run) -> None:
     site = Site(tmp_path, run, with_baselines(LAB.plan, runs=3), targets=[NAME], budget="20min")
-    first = site.follow(most=1)
+    first = site.follow(max_steps=1)
     assert layers(site.done)[0] == ("ost", NAME)
     assert "its provisional baseline (rests on 3 runs of 5 needed)" in " ".join(first["table"])
     assert site.follow()["sentences"][0].startswith(f"Suspect: disk {DISK}")
@@ -372,8 +373,8 @@ def test_a_provisional_baseline_is_enough_for_a_gross_loss(tmp_path: Path, run: 
 
 def test_peers_of_the_night_before_are_a_reference_for_one_target(tmp_path: Path, run: Run) -> None:
     site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="5min")
-    site.remember(0.2, peers_rate=119e6)
-    first = site.follow(most=1)
+    site.save_run(0.2, peers_rate=119e6)
+    first = site.follow(max_steps=1)
     assert layers(site.done) == [("ost", NAME)]
     assert "the median of its 5 peers in its last run" in " ".join(first["table"])
 
@@ -384,7 +385,7 @@ def test_old_runs_and_runs_without_peers_are_no_reference_for_one_target(
     tmp_path: Path, run: Run, days: float, peers_rate: Optional[float]
 ) -> None:
     site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="1h")
-    site.remember(days, peers_rate)
+    site.save_run(days, peers_rate)
     end = site.follow()
     assert layers(site.done)[0] == ("ost", "")
     assert end["slow"]["sets"]
@@ -392,7 +393,7 @@ def test_old_runs_and_runs_without_peers_are_no_reference_for_one_target(
 
 def test_earlier_runs_do_not_vote(tmp_path: Path, run: Run) -> None:
     site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="31s")
-    site.remember(0.2, peers_rate=119e6)
+    site.save_run(0.2, peers_rate=119e6)
     end = site.follow()
     assert (site.done, end["slow"]["sets"]) == ([], [])
 
@@ -406,4 +407,4 @@ def test_a_damaged_snapshot_is_reported_and_the_investigation_continues(
     site.snapshots = [str(damaged)]
     end = site.follow()
     assert end["slow"]["sets"]
-    assert any(one.startswith("Earlier runs are left out: ") for one in end["sentences"])
+    assert any(text.startswith("Earlier runs are left out: ") for text in end["sentences"])

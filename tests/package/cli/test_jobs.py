@@ -1,4 +1,4 @@
-"""``plumbline jobs`` brings together what servers, logs and a scheduler say."""
+"""``plumbline jobs`` combines counters of servers, Darshan logs and a scheduler."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ with_pydarshan = pytest.mark.skipif(find_spec("darshan") is None, reason="no PyD
 
 
 class Console:
-    """A console whose history has what a server counted of jobs, and a plan."""
+    """A console with a plan and the job counters of servers in its history."""
 
     def __init__(self, folder: Path, run: Run) -> None:
         self._run = run
@@ -48,8 +48,8 @@ class Console:
                 [NIGHT + 10, NIGHT + 20, "\x1b[31mred\n", 5, 0],
                 [NIGHT + 20, NIGHT + 30, "4711", 0, 2 * 10**9],
             ]
-            for one in counted([1.0] * 60, start=NIGHT, jobs=rows):
-                history.save(one)
+            for record in counted([1.0] * 60, start=NIGHT, jobs=rows):
+                history.save(record)
             (mdt, _) = counted([0.0] * 60, start=NIGHT, host="mds1", requests=REQUESTS)
             history.save(mdt._replace(component=MDT))
         self.times = folder / "times.csv"
@@ -78,8 +78,8 @@ def console(tmp_path: Path, run: Run) -> Console:
 
 
 def test_traffic_on_servers_is_shown_with_job_names(console: Console) -> None:
-    said = console.run("--times", str(console.times)).out
-    header, first, second, third, *requests, last = said.splitlines()
+    output = console.run("--times", str(console.times)).out
+    header, first, second, third, *requests, last = output.splitlines()
     assert "user" not in header
     assert first.split()[:6] == ["4711", "climate", OST, "write", "40.0", "GB"]
     assert second.split()[3:6] == ["read", "1000.0", "MB"]
@@ -100,8 +100,8 @@ def test_traffic_on_servers_is_shown_with_job_names(console: Console) -> None:
     assert requests[1].endswith("open 1000, close 400, unlink 90")
     assert requests[2].startswith("\N{REPLACEMENT CHARACTER}[31mred")
     assert last == "Also ran, traffic unknown: 4713"
-    assert "ada" not in said
-    assert "\x1b" not in said
+    assert "ada" not in output
+    assert "\x1b" not in output
 
 
 def test_users_are_shown_only_if_the_policy_allows_it(console: Console) -> None:
@@ -117,12 +117,12 @@ def test_jobs_are_selected_by_time_and_target(console: Console) -> None:
     begin, end = (datetime.fromtimestamp(NIGHT + at, timezone.utc).isoformat() for at in (15, 20))
     during = ("--during", f"{begin} to {end}")
     used = console.document(*during, "--target", OST)["used"]
-    assert [(one["job"], one["bytes"], one["source"]) for one in used[:2]] == [
+    assert [(row["job"], row["bytes"], row["source"]) for row in used[:2]] == [
         ("4711", 19e9, COUNTERS),
         ("4711", 5e8, COUNTERS),
     ]
-    (asked,) = console.document(*during, "--target", MDT)["requests"][:1]
-    assert (asked["job"], asked["requests"]["open"]) == ("4711", 250.0)
+    (row,) = console.document(*during, "--target", MDT)["requests"][:1]
+    assert (row["job"], row["requests"]["open"]) == ("4711", 250.0)
     later = ("--during", "2025-11-21 to 2025-11-22")
     assert "No job is known" in console.run(*later).out
 
@@ -159,7 +159,7 @@ def test_a_target_has_the_name_that_the_site_uses(console: Console) -> None:
     plan = ("--plan", console.plan())
     for name in ("slow one", OST):
         used = console.document(*plan, "--target", name)["used"]
-        assert {one["target"] for one in used} == {"slow one"}
+        assert {row["target"] for row in used} == {"slow one"}
 
 
 @pytest.mark.slow
@@ -167,8 +167,8 @@ def test_a_target_has_the_name_that_the_site_uses(console: Console) -> None:
 def test_darshan_logs_are_shown_with_target_names_of_the_plan_and_saved(console: Console) -> None:
     plan = ("--plan", console.plan())
     logs = ("--darshan", str(DATA), "--python", sys.executable)
-    found = console.document(*plan, *logs, "--target", "slow one")["used"]
-    (log,) = [one for one in found if one["source"] == DARSHAN]
+    used = console.document(*plan, *logs, "--target", "slow one")["used"]
+    (log,) = [row for row in used if row["source"] == DARSHAN]
     assert (log["job"], log["bytes"], log["unaligned"]) == ("6909118", 2 << 30, 0)
     assert console.document(*plan, *logs)["left_out"] == []
 
@@ -178,13 +178,13 @@ def test_darshan_logs_are_shown_with_target_names_of_the_plan_and_saved(console:
 def test_saved_traffic_is_shown_without_the_logs(
     console: Console, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # a log of 2017 is too old to be kept, but for whoever keeps everything
+    # the log is from 2017, longer ago than traffic is kept by default
     monkeypatch.setattr("plumbline.store.job_traffic.KEEP_DAYS", 1e5)
     logs = ("--darshan", str(DATA / "one-ost-a-file.darshan"), "--python", sys.executable)
-    before = console.document(*logs, "--keep")["used"]
+    first = console.document(*logs, "--keep")["used"]
     again = console.document(*logs, "--keep")["used"]
-    assert again == before
-    assert console.document()["used"] == before
+    assert again == first
+    assert console.document()["used"] == first
 
 
 @pytest.mark.slow
@@ -193,9 +193,9 @@ def test_damaged_logs_are_reported_and_set_the_exit_code(console: Console) -> No
     bad = console.folder / "bad.darshan"
     bad.write_bytes(b"foreign")
     good = str(DATA / "shared-file.darshan")
-    said = console.run("--darshan", str(bad), good, "--python", sys.executable, code=65)
-    assert "4478544" in said.out
-    assert said.err.startswith(f"plumbline: {bad} is left out: Error: ")
+    output = console.run("--darshan", str(bad), good, "--python", sys.executable, code=65)
+    assert "4478544" in output.out
+    assert output.err.startswith(f"plumbline: {bad} is left out: Error: ")
 
 
 @pytest.mark.parametrize("option", ["--keep", "--slow-targets"])

@@ -1,4 +1,4 @@
-"""``plumbline judge`` shows every verdict of a node, ``status`` one screen of states."""
+"""``plumbline judge`` prints the verdicts of a node, ``status`` one screen of states."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from tests.package.judgements import (
 )
 from tests.package.parallel_runs import expected, ran
 
-# --- ``plumbline judge`` shows every verdict of a node and ends with the worst.
+# --- ``plumbline judge`` prints every verdict of a node and exits with the worst.
 
 
 READ = {"read/single": REFERENCE}
@@ -44,12 +44,12 @@ def fresh(**changes: Any) -> dict[str, Any]:
     return {"started_at": now - 70, "finished_at": now - 60, **changes}
 
 
-Known = Mapping[Subject, Evidence]
-NOTHING: Known = MappingProxyType({})
+Evidences = Mapping[Subject, Evidence]
+NO_EVIDENCE: Evidences = MappingProxyType({})
 
 
-def slow(**changes: Any) -> Known:
-    """Return that OST1 has an alarm, by what its last runs say together."""
+def alarm_on_ost1(**changes: Any) -> Evidences:
+    """Return evidence of an alarm on OST1."""
     return {("ost", "OST1", False): evidence(**changes)}
 
 
@@ -63,15 +63,15 @@ def measured(slow_Bps: float) -> list[Series]:
 
 @pytest.fixture
 def execute(tmp_path: Path, run: Run) -> Run:
-    """Return what judges the series of a node."""
+    """Return a function that judges the series of a node."""
 
-    def printed(
-        every: list[Series], *arguments: str, known: Known = NOTHING, code: int = 0
+    def judge(
+        measured: list[Series], *arguments: str, known: Evidences = NO_EVIDENCE, code: int = 0
     ) -> Printed:
-        documents = write(tmp_path, EXPECTED, snapshot(*every, now=time.time(), known=known))
+        documents = write(tmp_path, EXPECTED, snapshot(*measured, now=time.time(), known=known))
         return run("judge", *documents, *arguments, code=code)
 
-    return printed
+    return judge
 
 
 def test_every_component_and_group_has_a_line(execute: Run) -> None:
@@ -85,8 +85,8 @@ def test_every_component_and_group_has_a_line(execute: Run) -> None:
 
 
 def test_the_worst_verdict_is_the_exit_code(execute: Run) -> None:
-    execute(measured(150e6), known=slow(ratio=0.74), code=1)
-    execute(measured(80e6), known=slow(), code=2)
+    execute(measured(150e6), known=alarm_on_ost1(ratio=0.74), code=1)
+    execute(measured(80e6), known=alarm_on_ost1(), code=2)
     execute(measured(80e6)[:1], "--layer", "ost", code=3)
 
 
@@ -95,7 +95,7 @@ def test_one_slow_run_is_watched(execute: Run) -> None:
         "OK     ost    OST1 watching: read 80.0 MB/s, 40 % of baseline 202.1 MB/s (12 runs to "
         "2026-11-20), ceiling 250.0 MB/s by disk oss2-disk1; too few runs to tell it from chance"
     )
-    suspicious = slow(alarm=False, odds=4.0)
+    suspicious = alarm_on_ost1(alarm=False, odds=4.0)
     assert (
         "odds 55 to 1 against chance, 8,103 for an alarm"
         in execute(measured(80e6), known=suspicious).out
@@ -126,11 +126,11 @@ def test_damaged_expectations_affect_only_their_layer(tmp_path: Path, run: Run) 
     raw = json.loads(path.read_text())
     raw["entries"][1]["limits"] = "none"
     path.write_text(json.dumps(raw))
-    printed = run("judge", *documents, "--layer", "net")
-    assert printed.out.splitlines()[1:] == ["OK     net    oss3 send 117.0 MB/s, 100 % of baseline"]
+    output = run("judge", *documents, "--layer", "net")
+    assert output.out.splitlines()[1:] == ["OK     net    oss3 send 117.0 MB/s, 100 % of baseline"]
     damage = "expectations of client1: an entry of layer ost is damaged"
-    assert printed.err.startswith(f"plumbline: {damage}")
-    assert len(printed.err.splitlines()) == 1
+    assert output.err.startswith(f"plumbline: {damage}")
+    assert len(output.err.splitlines()) == 1
     for arguments in ((), ("--layer", "ost"), ("--component", "OST0")):
         with pytest.raises(DocumentError, match=damage):
             run("judge", *documents, *arguments)
@@ -148,54 +148,54 @@ def test_an_unexpected_component_or_layer_is_named(execute: Run) -> None:
 def test_the_last_run_is_judged_with_the_evidence_of_earlier_runs_in_the_sentence(
     execute: Run,
 ) -> None:
-    known = slow(alarm=False, odds=4.0, ratio=0.74)
+    known = alarm_on_ost1(alarm=False, odds=4.0, ratio=0.74)
     assert "watching: read" in execute(measured(80e6), known=known).out
     verdicts = execute(measured(80e6), "--last-run", "--json", known=known, code=2).document[
         "verdicts"
     ]
-    (said,) = (one for one in verdicts if one["component"] == "OST1")
-    assert (said["state"], said["reason"]) == ("CRITICAL", "below_level")
-    assert said["sentence"].endswith(
+    (ost1,) = (verdict for verdict in verdicts if verdict["component"] == "OST1")
+    assert (ost1["state"], ost1["reason"]) == ("CRITICAL", "below_level")
+    assert ost1["sentence"].endswith(
         "55 to 1 against chance, 8,103 for an alarm; its service watches"
     )
 
 
 @pytest.mark.parametrize(
-    ("known", "said", "code"),
+    ("known", "ending", "code"),
     [
         (
-            slow(alarm=False, odds=2.5, ratio=0.74, more=1),
+            alarm_on_ost1(alarm=False, odds=2.5, ratio=0.74, more=1),
             "; odds 12 to 1 against chance, 8,103 for an alarm; its service watches: 1 more run "
             "like this one for an alarm",
             2,
         ),
         (
-            slow(alarm=False, odds=1.0, ratio=0.74),
+            alarm_on_ost1(alarm=False, odds=1.0, ratio=0.74),
             "; within chance, odds of 3 to 1, 8,103 for an alarm; its service watches",
             0,
         ),
-        (NOTHING, "; too few runs to tell it from chance", 2),
+        (NO_EVIDENCE, "; too few runs to tell it from chance", 2),
         (
-            slow(alarm=False, odds=1.0, shared=True),
+            alarm_on_ost1(alarm=False, odds=1.0, shared=True),
             "; its group has lost as much and has the alarm",
             2,
         ),
     ],
 )
 def test_the_last_run_of_a_low_component_is_shown_with_its_odds(
-    execute: Run, known: Known, said: str, code: int
+    execute: Run, known: Evidences, ending: str, code: int
 ) -> None:
     (low,) = (
         line
         for line in execute(measured(80e6), "--last-run", known=known, code=code).out.splitlines()
         if "OST1" in line
     )
-    assert low.endswith(said)
-    assert said not in execute(measured(200e6), "--last-run", known=known).out
+    assert low.endswith(ending)
+    assert ending not in execute(measured(200e6), "--last-run", known=known).out
 
 
 def test_explain_shows_each_rule_with_its_numbers_and_the_alternatives(execute: Run) -> None:
-    known = slow(ratio=0.74)
+    known = alarm_on_ost1(ratio=0.74)
     first, second, *lines = execute(
         measured(150e6), "--explain", "OST1", known=known, code=1
     ).out.splitlines()
@@ -220,10 +220,10 @@ def test_a_replay_prints_a_line_for_each_component_and_day(tmp_path: Path, run: 
     lines = [json.loads(line) for line in out.splitlines()]
     assert [line["component"] for line in lines] == [f"d{d}" for _ in range(6) for d in range(4)]
     assert {line["state"] for line in lines if line["component"] != "d2"} == {"OK"}
-    slow = [line["state"] for line in lines if line["component"] == "d2"]
-    assert (slow[0], slow[-1]) == ("OK", "CRITICAL")
+    states = [line["state"] for line in lines if line["component"] == "d2"]
+    assert (states[0], states[-1]) == ("OK", "CRITICAL")
     assert err == "plumbline: rows without a figure or a component, left out: 1\n"
-    alarms = sum(state == "CRITICAL" for state in slow)
+    alarms = sum(state == "CRITICAL" for state in states)
     assert run("judge", "--replay", str(path)).out.splitlines()[-1] == (
         f"4 components, 24 days of components: {24 - alarms} OK, {alarms} CRITICAL"
     )
@@ -264,14 +264,14 @@ def test_an_empty_replay_and_a_bad_window_are_refused(tmp_path: Path, run: Run) 
 def test_parallel_targets_share_one_line_and_have_their_own_on_request(
     tmp_path: Path, run: Run
 ) -> None:
-    every = ran([200e6, 201e6, 80e6, 200e6], time.time() - 60)
-    watched = write(tmp_path, expected(), snapshot(*every, now=time.time()))
+    measured = ran([200e6, 201e6, 80e6, 200e6], time.time() - 60)
+    without_alarm = write(tmp_path, expected(), snapshot(*measured, now=time.time()))
     assert (
         "OK     fs     file system scratch watching: write"
-        in run("judge", "--layer", "fs", *watched).out
+        in run("judge", "--layer", "fs", *without_alarm).out
     )
     known = {("fs", "OST2", False): evidence(what="write together")}
-    documents = write(tmp_path, expected(), snapshot(*every, now=time.time(), known=known))
+    documents = write(tmp_path, expected(), snapshot(*measured, now=time.time(), known=known))
     lines = run("judge", "--layer", "fs", *documents, code=2).out.splitlines()
     assert len(lines) == 2
     assert lines[1].startswith("CRITICAL  fs     file system scratch - OST2 write together")
@@ -285,10 +285,10 @@ def test_parallel_targets_share_one_line_and_have_their_own_on_request(
 # --- ``plumbline status`` on a node, from its snapshot; of a site see test_report.
 
 
-def documents(folder: Path, slow_Bps: float, known: Known = NOTHING) -> list[str]:
-    """Write what a node expects and has measured; return the options that name it."""
-    taken = snapshot(*measured(slow_Bps), now=time.time(), known=known)
-    return list(write(folder, EXPECTED, taken))
+def documents(folder: Path, slow_Bps: float, known: Evidences = NO_EVIDENCE) -> list[str]:
+    """Write expectations and snapshot of a node; return the options that name them."""
+    measurements = snapshot(*measured(slow_Bps), now=time.time(), known=known)
+    return list(write(folder, EXPECTED, measurements))
 
 
 def test_status_lists_the_worst_first_and_exits_with_its_state(
@@ -296,7 +296,7 @@ def test_status_lists_the_worst_first_and_exits_with_its_state(
 ) -> None:
     monkeypatch.setenv("COLUMNS", "160")
     head, _, first, *rest = run(
-        "status", *documents(tmp_path, 80e6, slow()), code=2
+        "status", *documents(tmp_path, 80e6, alarm_on_ost1()), code=2
     ).out.splitlines()
     assert head.endswith(": 1 CRITICAL, 0 UNKNOWN, 0 WARNING, 2 OK")
     assert first.split()[:4] == ["CRITICAL", "ost", "OST1", "read"]
@@ -315,10 +315,10 @@ def test_status_shows_a_group_loss_and_exits_with_its_state(
     assert head.endswith(": 1 CRITICAL, 0 UNKNOWN, 0 WARNING, 3 OK")
     assert first.split()[:6] == ["CRITICAL", "ost", "group", "scratch", "read", "40"]
     assert [row.split()[2] for row in rest] == ["OST0", "OST1", "oss3"]
-    found = run("status", "--json", *documents(tmp_path, 200e6, known), code=None).document[
+    components = run("status", "--json", *documents(tmp_path, 200e6, known), code=None).document[
         "components"
     ]
-    assert [one["group"] for one in found] == [False, False, False, True]
+    assert [row["group"] for row in components] == [False, False, False, True]
 
 
 def test_status_fits_a_small_screen(
@@ -333,9 +333,9 @@ def test_status_fits_a_small_screen(
 
 
 def test_status_as_json_has_the_rates(tmp_path: Path, run: Run) -> None:
-    said = run("status", "--json", *documents(tmp_path, 200e6)).document
-    assert [one["component"] for one in said["components"]] == ["OST0", "OST1", "oss3"]
-    assert said["components"][0]["rates"]["read"][-1] == 200e6
+    rows = run("status", "--json", *documents(tmp_path, 200e6)).document["components"]
+    assert [row["component"] for row in rows] == ["OST0", "OST1", "oss3"]
+    assert rows[0]["rates"]["read"][-1] == 200e6
 
 
 def test_a_terminal_without_unicode_bars_gets_digits(
@@ -344,7 +344,7 @@ def test_a_terminal_without_unicode_bars_gets_digits(
     monkeypatch.setenv("COLUMNS", "80")
     latin = io.TextIOWrapper(io.BytesIO(), encoding="latin-1")
     monkeypatch.setattr("sys.stdout", latin)
-    assert call("status", *documents(tmp_path, 80e6, slow())) == 2
+    assert call("status", *documents(tmp_path, 80e6, alarm_on_ost1())) == 2
     latin.seek(0)
     first = latin.read().splitlines()[2]
     assert first.split()[3].isdigit()

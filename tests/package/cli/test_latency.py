@@ -1,4 +1,4 @@
-"""``plumbline latency`` asks a real Prometheus what devices did, and names the slow one."""
+"""``plumbline latency`` queries a real Prometheus and names the slow device."""
 
 from __future__ import annotations
 
@@ -37,44 +37,44 @@ LUSTRE = (
 
 
 def scraped(slowdown: float, reset_at: Optional[int] = None) -> str:
-    """Return what node exporter counted: 10 reads of 1 MB a second, in 5 ms each.
+    """Return counters of node exporter: 10 reads of 1 MB a second, 5 ms each.
 
-    ``reset_at`` is the scrape at which the host of the slow device was booted.
+    ``reset_at`` is the scrape at which hosts were booted.
     """
     now = time.time() // WINDOW_S * WINDOW_S
     lines: dict[str, list[str]] = {name: [f"# TYPE {name} unknown"] for name in COUNTERS}
     lines["plumbline_device_info"] = ["# TYPE plumbline_device_info unknown"]
     scrapes = range(0, (WINDOWS + 1) * WINDOW_S + 1, 300)
     for number, (component, (host, device)) in enumerate(DEVICES.items()):
-        known = f'instance="{host}:9100",device="{device}"'
+        labels = f'instance="{host}:9100",device="{device}"'
         for scrape, after in enumerate(scrapes):
             at = now - scrapes[-1] + after
             begun = scrapes[reset_at] if reset_at and scrape >= reset_at else 0
             reads = 10.0 * (after - begun) * (1 + number / 50)
             took = reads * 0.005 * (slowdown if component == SLOW else 1.0)
             for name, value in zip(COUNTERS, (reads, reads * 1e6, took)):
-                lines[name].append(f"{name}{{{known}}} {value} {at}")
-            said = f'plumbline_device_info{{{known},component="{component}"}} 1 {at}'
-            lines["plumbline_device_info"].append(said)
-    return "\n".join(line for found in lines.values() for line in found)
+                lines[name].append(f"{name}{{{labels}}} {value} {at}")
+            line = f'plumbline_device_info{{{labels},component="{component}"}} 1 {at}'
+            lines["plumbline_device_info"].append(line)
+    return "\n".join(line for family in lines.values() for line in family)
 
 
 def counted(slowdown: float) -> str:
-    """Return what the servers of Lustre counted of each OST, for all clients.
+    """Return counters of Lustre servers for each OST, summed over clients.
 
-    A client's own counters of the same OSTs say something else.
+    The counters of a client (osc) for the same OSTs differ and must be ignored.
     """
     now = time.time() // WINDOW_S * WINDOW_S
     lines = {name: [f"# TYPE {name} unknown"] for name in LUSTRE}
     scrapes = range(0, (WINDOWS + 1) * WINDOW_S + 1, 300)
     for number, ost in enumerate(OSTS):
         for source, slower in (("obdfilter", slowdown if ost == SLOW_OST else 1.0), ("osc", 9.0)):
-            known = f'instance="oss",source="{source}",target="{ost}",operation="write"'
+            labels = f'instance="oss",source="{source}",target="{ost}",operation="write"'
             for after in scrapes:
                 writes = 20.0 * after * (1 + number / 50)
                 for name, value in zip(LUSTRE, (writes, writes * 4e6, writes * 0.02 * slower)):
-                    lines[name].append(f"{name}{{{known}}} {value} {now - scrapes[-1] + after}")
-    return "\n".join(line for found in lines.values() for line in found)
+                    lines[name].append(f"{name}{{{labels}}} {value} {now - scrapes[-1] + after}")
+    return "\n".join(line for family in lines.values() for line in family)
 
 
 @pytest.fixture
@@ -86,13 +86,13 @@ def plan(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def ask(plan: Path, run: Run) -> Run:
-    """Return what asks a Prometheus by its address."""
+    """Return a function that runs the command on a Prometheus address."""
 
-    def printed(url: str, *more: str, code: int = 0) -> Printed:
-        words = ("--plan", str(plan), "--prometheus", url, "--since", "12h", *more)
+    def latency(url: str, *options: str, code: int = 0) -> Printed:
+        words = ("--plan", str(plan), "--prometheus", url, "--since", "12h", *options)
         return run("latency", *words, code=code)
 
-    return printed
+    return latency
 
 
 @pytest.fixture
@@ -110,14 +110,14 @@ def test_a_slow_device_is_named_with_its_probe(
     with holding(folder, scraped(3.0, reset_at)) as prometheus:
         text = ask(prometheus.address, code=1)
         document = ask(prometheus.address, "--json", code=1).document
-    first, remedy, counts, others = text.out.splitlines()
+    first, remedy, counts, unknown = text.out.splitlines()
     assert first.startswith("oss2 oss2-disk1: read latency 3.0 times that of its 5 peers")
     assert remedy == "  Next: on oss2, plumbline probe raw --component oss2-disk1"
     assert counts == "1 suspected of 6 compared"
-    found: dict[str, Mapping[str, Any]] = {one["component"]: one for one in document["components"]}
-    assert [name for name, one in found.items() if one["slow"]] == [SLOW]
-    assert found[SLOW]["slow_windows"] >= WINDOWS - 3
-    assert others.startswith("6 without enough load or peers, health unknown: scratch-OST0000")
+    rows: dict[str, Mapping[str, Any]] = {row["component"]: row for row in document["components"]}
+    assert [name for name, row in rows.items() if row["slow"]] == [SLOW]
+    assert rows[SLOW]["slow_windows"] >= WINDOWS - 3
+    assert unknown.startswith("6 without enough load or peers, health unknown: scratch-OST0000")
     assert document["unknown"] == list(OSTS)
 
 
@@ -131,31 +131,31 @@ def test_a_slow_ost_is_named_with_its_probe_and_saved_for_its_node(folder: Path,
     assert first.startswith(f"oss3 {SLOW_OST}: write latency 3.0 times that of its 5 peers")
     assert remedy == f"  Next: on client1, plumbline probe ost --component {SLOW_OST}"
     assert counts == "1 suspected of 6 compared"
-    (kept,) = suspicions_of(history, "client1", time.time()) or ()
-    assert kept[:2] == ("ost", SLOW_OST)
+    (suspicion,) = suspicions_of(history, "client1", time.time()) or ()
+    assert suspicion[:2] == ("ost", SLOW_OST)
     assert suspicions_of(history, "oss1", time.time()) == ()
 
 
 @pytest.mark.long
 def test_healthy_devices_exit_with_0(folder: Path, ask: Run) -> None:
     with holding(folder, scraped(1.0)) as prometheus:
-        asked = ask(prometheus.address)
-    assert asked.out.startswith("0 suspected of 6 compared\n")
+        output = ask(prometheus.address)
+    assert output.out.startswith("0 suspected of 6 compared\n")
 
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("left_out", "words"),
+    ("missing", "words"),
     [
         ("node_disk", "has no node_disk_reads_completed_total of this time; let it scrape node"),
         ("plumbline_device_info", "has no plumbline_device_info of this time; deploy the role"),
     ],
 )
 def test_metrics_missing_in_prometheus_are_named(
-    folder: Path, ask: Run, left_out: str, words: str
+    folder: Path, ask: Run, missing: str, words: str
 ) -> None:
-    kept = [line for line in scraped(1.0).splitlines() if left_out not in line]
-    with holding(folder, "\n".join(kept)) as prometheus, pytest.raises(ToolError, match=words):
+    lines = [line for line in scraped(1.0).splitlines() if missing not in line]
+    with holding(folder, "\n".join(lines)) as prometheus, pytest.raises(ToolError, match=words):
         ask(prometheus.address)
 
 

@@ -1,4 +1,4 @@
-"""``plumbline locate`` names what is slow, from the plan and the history of all nodes."""
+"""``plumbline locate`` names the slow parts, from the plan and the history of all nodes."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ LAB = Scene(lab())
 
 
 def plan() -> dict[str, Any]:
-    """Return the lab's plan; each reference has a baseline that its ceiling allows."""
+    """Return the lab's plan with a baseline below the ceiling for each reference."""
     return with_baselines(LAB.plan)
 
 
-def measured(left: Left, retransmitted: Iterable[str] = ()) -> Iterable[Record]:
-    """Yield what one night shows; paths across ``retransmitted`` lose segments."""
+def measured(faults: Left, retransmitted: Iterable[str] = ()) -> Iterable[Record]:
+    """Yield the records of one night; paths across ``retransmitted`` lose segments."""
     now = time.time()
-    for placed in Site(LAB.plan.expectations).measurables():
-        given = rate(placed.of, left)
+    for measurable in Site(LAB.plan.expectations).measurables():
+        measured_Bps = rate(measurable.of, faults)
         yield record_of(
-            placed,
-            given,
-            clean=not set(retransmitted) & {*placed.of.path},
-            run_id=f"{placed.of.node} {placed.of.layer}",
-            repeats=(given,) * 2,
+            measurable,
+            measured_Bps,
+            clean=not set(retransmitted) & {*measurable.of.path},
+            run_id=f"{measurable.of.node} {measurable.of.layer}",
+            repeats=(measured_Bps,) * 2,
             started_at=now - 70,
             finished_at=now - 60,
         )
@@ -47,18 +47,18 @@ def measured(left: Left, retransmitted: Iterable[str] = ()) -> Iterable[Record]:
 
 @pytest.fixture
 def execute(tmp_path: Path, run: Run) -> Run:
-    """Return what locates by what each night shows."""
+    """Return a function that saves nights of records and locates."""
 
-    def printed(
+    def locate(
         records: Iterable[Record], *arguments: str, document: Any = None, code: int = 0
     ) -> Printed:
         path, history = tmp_path / "plan.json", tmp_path / "history.sqlite"
         path.write_text(json.dumps(document or plan()), encoding="utf-8")
         save(history, night_after_night(records))
-        places = ("--plan", str(path), "--history", str(history))
-        return run("locate", *places, *arguments, code=code)
+        options = ("--plan", str(path), "--history", str(history))
+        return run("locate", *options, *arguments, code=code)
 
-    return printed
+    return locate
 
 
 def test_a_slow_disk_and_a_slow_link_are_named(execute: Run) -> None:
@@ -70,15 +70,15 @@ def test_a_slow_disk_and_a_slow_link_are_named(execute: Run) -> None:
 
 
 def all_slower() -> list[Record]:
-    """Return nights on which all targets lose a half that their disks and links do not explain."""
+    """Return a night on which all targets lose half their rate, disks and links nothing."""
     return [
-        one if one.layer != "ost" or one.rate is None else halved(one, one.rate / 2)
-        for one in measured({})
+        record if record.layer != "ost" or record.rate is None else halved(record, record.rate / 2)
+        for record in measured({})
     ]
 
 
-def halved(one: Record, rate: float) -> Record:
-    return one._replace(rate=rate, repeats=(rate,) * 2)
+def halved(record: Record, rate: float) -> Record:
+    return record._replace(rate=rate, repeats=(rate,) * 2)
 
 
 def test_a_shared_loss_is_one_line_and_not_a_suspect_per_component(execute: Run) -> None:
@@ -88,26 +88,26 @@ def test_a_shared_loss_is_one_line_and_not_a_suspect_per_component(execute: Run)
     assert last.startswith("12 slow and ")
     raw = execute([], "--json", code=1).document
     assert raw["sets"] == []
-    assert [(one["layer"], one["group"]) for one in raw["shared"]] == [("ost", "scratch")]
+    assert [(loss["layer"], loss["group"]) for loss in raw["shared"]] == [("ost", "scratch")]
 
 
-def upgraded(tmp_path: Path) -> None:
-    """Let the servers have changed before the targets became slower, and a client after that."""
-    first = min(one.started_at for one in night_after_night(all_slower()))
+def save_upgrade(tmp_path: Path) -> None:
+    """Save a change of the servers before the loss, and of a client after it."""
+    first = min(record.started_at for record in night_after_night(all_slower()))
     old, new = condition("Lustre", "2.3.0"), condition("Lustre", "2.4.0")
     for node in ("oss1", "oss2", "oss3"):
-        bills = (Bill(node, first - age, (one,)) for age, one in ((7200, old), (3600, new)))
+        bills = (Bill(node, first - age, (item,)) for age, item in ((7200, old), (3600, new)))
         keep_collected(tmp_path / "history.sqlite", node, ledger(*bills).to_json())
-    later = (Bill("client1", first + age, (one,)) for age, one in ((3600, old), (7200, new)))
-    keep_collected(tmp_path / "history.sqlite", "client1", ledger(*later).to_json())
+    bills = (Bill("client1", first + age, (item,)) for age, item in ((3600, old), (7200, new)))
+    keep_collected(tmp_path / "history.sqlite", "client1", ledger(*bills).to_json())
 
 
 def test_a_change_before_a_shared_loss_is_in_its_sentence(tmp_path: Path, execute: Run) -> None:
     execute(all_slower(), code=1)
-    upgraded(tmp_path)
-    said = execute([], code=1).out.splitlines()[0]
-    assert ". No part explains it. Since 20" in said
-    assert said.endswith(": Lustre 2.3.0 -> 2.4.0 on all 3 servers.")
+    save_upgrade(tmp_path)
+    sentence = execute([], code=1).out.splitlines()[0]
+    assert ". No part explains it. Since 20" in sentence
+    assert sentence.endswith(": Lustre 2.3.0 -> 2.4.0 on all 3 servers.")
 
 
 @pytest.mark.slow
@@ -119,20 +119,20 @@ def test_a_change_before_a_shared_loss_is_in_the_service_of_its_group(
     words = ["--plan", words[0], "--history", words[1], "--batch", "-"]
 
     def group() -> str:
-        (found,) = (
+        (result,) = (
             line.partition(";OST group scratch;")[2].partition(" | ")[0]
             for line in run("submit", *words).out.splitlines()
             if ";OST group scratch;" in line
         )
-        return found
+        return result
 
     before = group()
     assert before.startswith("2;OST CRITICAL - group scratch read 50 % of its baseline over 8 runs")
-    upgraded(tmp_path)
+    save_upgrade(tmp_path)
     note = group().removeprefix(before)
     assert note.startswith("; since 20")
     assert note.endswith(": Lustre 2.3.0 -> 2.4.0 on all 3 servers")
-    # that which was kept says the same
+    # the saved verdict is the same
     assert group() == before + note
 
 
@@ -152,13 +152,13 @@ def test_the_evidence_is_shown_on_request(execute: Run) -> None:
 @pytest.mark.slow
 def test_one_slow_night_is_no_fault_unless_only_that_run_is_judged(execute: Run) -> None:
     nights = [
-        one._replace(
-            id=f"{one.id} {ago:.0f}",
-            started_at=one.started_at - ago,
-            finished_at=one.finished_at - ago,
+        record._replace(
+            id=f"{record.id} {ago:.0f}",
+            started_at=record.started_at - ago,
+            finished_at=record.finished_at - ago,
         )
         for ago in (86400.0, 2 * 86400.0)
-        for one in measured({})
+        for record in measured({})
     ]
     assert execute([*nights, *measured({"oss2-disk1": both(80e6)})]).out.startswith("0 slow and ")
     assert execute([], "--last-run", code=1).out.startswith("Suspect: disk oss2-disk1 (")
@@ -189,21 +189,21 @@ def test_jobs_on_a_slow_target_are_named_and_probes_are_not(tmp_path: Path, exec
         [at + 10, at + 20, "a\x1b[31m", 5 * 10**9, 0],
     ]
     counts = [
-        one._replace(component=target, id=f"{one.id} {target} {one.operation}")
+        record._replace(component=target, id=f"{record.id} {target} {record.operation}")
         for target in ("scratch-OST0001", "scratch-OST0002")
-        for one in counted([1.0], start=at, jobs=rows)
+        for record in counted([1.0], start=at, jobs=rows)
     ]
     faults = {"oss2-disk1": both(80e6)}
     save(tmp_path / "history.sqlite", counts)
-    (said,) = [
+    (remark,) = [
         line
         for line in execute(measured(faults), code=1).out.splitlines()
         if line.startswith("Jobs on")
     ]
-    assert said.startswith("Jobs on scratch-OST0002 within 10 min of its low ")
+    assert remark.startswith("Jobs on scratch-OST0002 within 10 min of its low ")
     jobs = "job 4711 moved 38.0 GB, job a\N{REPLACEMENT CHARACTER}[31m moved 5000.0 MB."
-    assert said.endswith(f"Z: {jobs}")
-    assert said in execute([], "--json", code=1).document["remarks"]
+    assert remark.endswith(f"Z: {jobs}")
+    assert remark in execute([], "--json", code=1).document["remarks"]
 
 
 @pytest.mark.slow
@@ -216,8 +216,8 @@ def test_a_difference_from_its_peers_is_a_symptom_of_a_suspected_host(
         raw["parts"][name] = raw["parts"]["client1"]
     for name in ("client1", "client2", "client3", "client4"):
         governor = "powersave" if name == "client1" else "performance"
-        kept = ledger(Bill(name, time.time(), (condition("governor", governor, "cpu"),)))
-        keep_collected(tmp_path / "history.sqlite", name, kept.to_json())
+        changes = ledger(Bill(name, time.time(), (condition("governor", governor, "cpu"),)))
+        keep_collected(tmp_path / "history.sqlite", name, changes.to_json())
     out = execute(measured({"client1-nic": both(25e6)}), document=raw, code=1).out
     assert out.startswith("Suspects, ambiguous: client client1 or nic client1-nic")
     assert "Symptoms of client client1: governor powersave, 3 peers performance." in out

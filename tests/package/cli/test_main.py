@@ -1,4 +1,4 @@
-"""The command line ends with documented codes, and answers in sentences."""
+"""Exit codes, help and error messages of the command line."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_output_to_a_full_disk_is_an_error_message(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "verb", ["note --history {}/history.sqlite", "counters", "history --state {}"]
 )
-def test_closed_standard_files_cause_no_damage(closed: str, verb: str, tmp_path: Path) -> None:
+def test_closed_standard_files_cause_no_error(closed: str, verb: str, tmp_path: Path) -> None:
     with History(tmp_path / "history.sqlite") as history:
         history.save(record())
     command = f"{sys.executable} -m plumbline.cli {verb.format(tmp_path)} {closed}"

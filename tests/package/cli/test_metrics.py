@@ -1,4 +1,4 @@
-"""``plumbline metrics`` tells Prometheus and Checkmk what this node, or a site, has measured."""
+"""``plumbline metrics`` exports results of a node or a site to Prometheus and Checkmk."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ IN_OTHER_UNITS = {
 }
 NAMES = {family.name for family in families((), 0.0)} - IN_OTHER_UNITS
 """Metrics of a site whose layers move bytes."""
-KNOWN = {("ost", "OST1", False): evidence()}
+EVIDENCE = {("ost", "OST1", False): evidence()}
 
 
 def fresh(**changes: Any) -> dict[str, Any]:
@@ -67,10 +67,7 @@ def fresh(**changes: Any) -> dict[str, Any]:
 
 
 def measured() -> list[Series]:
-    """Return what a node has measured: OST1 is slow, disk1 failed, the link sends again.
-
-    ``KNOWN`` is what the last runs of OST1 say.
-    """
+    """Return the series of a node: OST1 is slow, disk1 failed, the link retransmits."""
     return [
         series(200e6, **fresh(component="OST0", coverage=0.97)),
         series(80e6, **fresh(component="OST1")),
@@ -80,54 +77,56 @@ def measured() -> list[Series]:
     ]
 
 
-def told(folder: Path, every: Iterable[Series], *options: str) -> str:
-    """Return what is written of a node."""
-    documents = write(folder, EXPECTED, snapshot(*every, now=time.time(), known=KNOWN))
+def metrics_file(folder: Path, measured: Iterable[Series], *options: str) -> str:
+    """Write the metrics of a node and return them."""
+    documents = write(folder, EXPECTED, snapshot(*measured, now=time.time(), known=EVIDENCE))
     target = folder / "plumbline.prom"
     assert call("metrics", *documents, "--output", str(target), *options) == 0
     return target.read_text(encoding="utf-8")
 
 
 def values(text: str) -> dict[str, list[tuple[dict[str, str], float]]]:
-    """Return labels and values by the name of the metric, as Prometheus's client reads them."""
+    """Return labels and values by metric name, as read by the Prometheus client."""
     return {
-        family.name: [(one.labels, one.value) for one in family.samples]
+        family.name: [(sample.labels, sample.value) for sample in family.samples]
         for family in text_string_to_metric_families(text)
     }
 
 
-def of(text: str, name: str, labels: dict[str, str]) -> float:
-    """Return the one value of a metric with these labels."""
-    (found,) = (value for own, value in values(text)[f"plumbline_{name}"] if own == labels)
-    return found
+def value_of(text: str, name: str, labels: dict[str, str]) -> float:
+    """Return the only value of a metric with these labels."""
+    (value,) = (value for keys, value in values(text)[f"plumbline_{name}"] if keys == labels)
+    return value
 
 
 def test_a_link_has_the_share_of_retransmits(tmp_path: Path) -> None:
     link = {"layer": "net", "component": "oss3", "operation": "send", "scenario": "single"}
-    assert of(told(tmp_path, measured()), "retransmitted_ratio", link) == pytest.approx(0.01)
+    assert value_of(
+        metrics_file(tmp_path, measured()), "retransmitted_ratio", link
+    ) == pytest.approx(0.01)
 
 
 def test_a_damaged_component_is_unknown_and_the_others_have_metrics(
     tmp_path: Path, run: Run
 ) -> None:
-    taken = snapshot(*measured(), now=time.time(), known=KNOWN)
-    taken.series["ost/OST0"]["operations"][0]["latest"]["rate"] = "fast"
-    documents = write(tmp_path, EXPECTED, taken)
+    measurements = snapshot(*measured(), now=time.time(), known=EVIDENCE)
+    measurements.series["ost/OST0"]["operations"][0]["latest"]["rate"] = "fast"
+    documents = write(tmp_path, EXPECTED, measurements)
     text = run("metrics", *documents).out
-    assert of(text, "verdict_state", OST0) == 3
-    assert of(text, "verdict_state", OST1) == 2
+    assert value_of(text, "verdict_state", OST0) == 3
+    assert value_of(text, "verdict_state", OST1) == 2
     rates = values(text)["plumbline_rate_bytes_per_second"]
     assert {**OST0, **STEP} not in [labels for labels, _ in rates]
 
 
 def test_a_device_is_labelled_with_its_kernel_name(tmp_path: Path) -> None:
-    found = values(told(tmp_path, measured()))["plumbline_device_info"]
-    assert found == [({"device": "sdz", "component": "disk1"}, 1.0)]
+    devices = values(metrics_file(tmp_path, measured()))["plumbline_device_info"]
+    assert devices == [({"device": "sdz", "component": "disk1"}, 1.0)]
 
 
 def test_promtool_finds_nothing_wrong(tmp_path: Path) -> None:
-    looked(tmp_path / "symptoms.json")
-    text = told(tmp_path, measured())
+    write_report(tmp_path / "symptoms.json")
+    text = metrics_file(tmp_path, measured())
     assert values(text).keys() == NAMES
     assert complaints(text) == ""
     wrong = text.replace("plumbline_rate_bytes_per_second", "plumbline_rate_milliseconds")
@@ -137,28 +136,28 @@ def test_promtool_finds_nothing_wrong(tmp_path: Path) -> None:
 def test_the_metrics_file_is_world_readable_under_any_umask(
     tmp_path: Path,
 ) -> None:
-    before = os.umask(0o077)
+    umask = os.umask(0o077)
     try:
-        told(tmp_path, measured())
+        metrics_file(tmp_path, measured())
     finally:
-        os.umask(before)
+        os.umask(umask)
     assert stat.S_IMODE((tmp_path / "plumbline.prom").stat().st_mode) == 0o644
     assert [path.name for path in tmp_path.glob("*.prom*")] == ["plumbline.prom"]
 
 
 def test_an_error_leaves_the_old_file_in_place(tmp_path: Path) -> None:
-    told(tmp_path, measured())
+    metrics_file(tmp_path, measured())
     old = (tmp_path / "plumbline.prom").read_text()
     (tmp_path / f".plumbline.prom.{os.getpid()}.new").mkdir()
     with pytest.raises(StoreError, match=r"plumbline\.prom cannot be written"):
-        told(tmp_path, measured())
+        metrics_file(tmp_path, measured())
     assert (tmp_path / "plumbline.prom").read_text() == old
 
 
 def test_metrics_are_printed_without_a_file(
     tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time(), known=KNOWN))
+    documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time(), known=EVIDENCE))
     assert call("metrics", *documents, "--format", "checkmk") == 0
     lines = capfdbinary.readouterr().out.decode().splitlines()
     assert [line.split('"')[1] for line in lines] == [
@@ -178,8 +177,8 @@ DEGRADED = Symptom(
 )
 
 
-def looked(path: Path) -> None:
-    """Write what a look at a node has found, by two collectors of arrays."""
+def write_report(path: Path) -> None:
+    """Write the report of a node with symptoms of two array collectors."""
     looks = [Look(name, 1, (DEGRADED,), kind="arrays") for name in ("md", "ddn")]
     looks.append(Look("smart", 1, unavailable="no", kind="disks"))
     path.parent.mkdir(exist_ok=True)
@@ -189,11 +188,11 @@ def looked(path: Path) -> None:
 
 def test_symptoms_are_counted_by_kind_and_severity(tmp_path: Path, run: Run) -> None:
     documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time()))
-    looked(tmp_path / "symptoms.json")
+    write_report(tmp_path / "symptoms.json")
     text = run("metrics", *documents).out
     labels = {"node": "client1", "kind": "arrays"}
-    assert of(text, "symptoms", {**labels, "severity": "warning"}) == 2
-    assert of(text, "symptoms", {**labels, "severity": "critical"}) == 0
+    assert value_of(text, "symptoms", {**labels, "severity": "warning"}) == 2
+    assert value_of(text, "symptoms", {**labels, "severity": "critical"}) == 0
     assert 'kind="disks"' not in text
     lines = run("metrics", "--format", "checkmk", *documents).out.splitlines()
     assert [line[:28] for line in lines if "SYMPTOMS" in line] == [
@@ -211,12 +210,12 @@ def test_unreadable_symptoms_are_excluded_and_reported(tmp_path: Path, run: Run)
 
 
 def test_the_console_counts_collected_symptoms(tmp_path: Path, run: Run) -> None:
-    node = Expectations("client1", "lab", tuple(one.to_json() for one in EXPECTED)).to_json()
+    node = Expectations("client1", "lab", tuple(entry.to_json() for entry in EXPECTED)).to_json()
     plan, history = tmp_path / "plan.json", tmp_path / "all.sqlite"
     plan.write_text(json.dumps({"schema": 1, "nodes": {"client1": node}, "services": []}))
     save(history, [])
-    looked(tmp_path / "symptoms" / "client1.json")
+    write_report(tmp_path / "symptoms" / "client1.json")
     text = run("metrics", "--plan", str(plan), "--history", str(history)).out
     labels = {"node": "client1", "kind": "arrays", "severity": "warning"}
-    assert of(text, "symptoms", labels) == 2
+    assert value_of(text, "symptoms", labels) == 2
     assert 'plumbline_symptoms{kind="disks"' not in text

@@ -1,4 +1,4 @@
-"""``plumbline probe fs``: all targets at once, given as directories or planned."""
+"""``plumbline probe fs``: all targets in parallel, as directories or as planned."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_an_interrupted_probe_ends_its_ranks_and_removes_its_files(tmp_path: Pat
     assert process.returncode == 130
     assert err.endswith("plumbline: interrupted; what was measured before is kept\n")
     eventually(lambda: not processes(ranks))
-    # what mpirun itself keeps in the temporary folder is its own
+    # mpirun keeps its own files in the temporary folder
     assert list(tmp_path.glob("tmp/plumbline*")) == []
     for folder in ("a", "b"):
         assert list((tmp_path / folder).iterdir()) == []
@@ -117,7 +117,7 @@ def test_an_interrupted_probe_prints_its_finished_measurements(tmp_path: Path) -
 
 
 def expect_directories(home: Path) -> None:
-    """Write expectations of two targets of one file system, which are directories."""
+    """Write expectations of one file system with two directories as targets."""
     directories(home)
     entries = tuple(
         expectation(name, target={"kind": "directory", "directory": str(home / name)}).to_json()
@@ -152,13 +152,13 @@ def test_a_dry_run_prints_the_command_and_changes_nothing(tmp_path: Path) -> Non
 
 
 def test_runs_with_different_terms_are_not_compared(tmp_path: Path) -> None:
-    """Each of these gives records of another specification, and so of another hash."""
+    """Each change of the terms gives another hash of the specification."""
     from plumbline.parallel.job import Fixed
     from plumbline.parallel.launch import Launch, parse_clients
     from plumbline.site.parallel import REREAD, Terms
 
     terms = Terms(TESTS["ost"], 4, 1 << 30, 60.0, Fixed.DATA, False, Launch())
-    others = [
+    variants = [
         terms,
         terms._replace(test=TESTS["posix-fpp-1m2"]),
         terms._replace(test=terms.test._replace(transfer=4096)),
@@ -171,22 +171,23 @@ def test_runs_with_different_terms_are_not_compared(tmp_path: Path) -> None:
         terms._replace(operations=REREAD),
         terms._replace(stripes=2),
     ]
-    hashes = [one.spec(4).hash() for one in others] + [terms._replace(ranks=5).spec(5).hash()]
+    hashes = [variant.spec(4).hash() for variant in variants]
+    hashes.append(terms._replace(ranks=5).spec(5).hash())
     assert len(set(hashes)) == len(hashes)
-    # of fixed data a limit of seconds is a limit alone
+    # with fixed data the seconds are only a time limit
     assert terms._replace(seconds=30.0).spec(4).hash() == hashes[0]
 
 
-# --- ``plumbline probe fs`` on the node that launches does what the console has planned.
+# --- ``plumbline probe fs`` on the launching node follows the plan of the console.
 
 
 TARGETS = [f"scratch-OST{index}" for index in range(4)]
 
 
-def deployed(home: Path, also: Sequence[str] = (), **fs: Any) -> list[str]:
-    """Write what the console tells client1, of targets that are folders; return the options.
+def deployed(home: Path, other_file_systems: Sequence[str] = (), **fs: Any) -> list[str]:
+    """Write the expectations of client1 with folders as targets; return the options.
 
-    The targets of other file systems are said and not there.
+    Targets of the other file systems do not exist.
     """
     home.mkdir(exist_ok=True)
     document = site()
@@ -196,7 +197,7 @@ def deployed(home: Path, also: Sequence[str] = (), **fs: Any) -> list[str]:
     system["targets"][0]["directory"] = f"{home}/{{name}}"
     for name in TARGETS:
         (home / name).mkdir()
-    for name in also:
+    for name in other_file_systems:
         target = {**system["targets"][0], "name": f"{name}-OST[0-3]"}
         document["file_systems"].append({**system, "name": name, "targets": [target]})
     rules = {"clients": ["client1"], "probe": {"bytes": "2 MiB", "direct": False}, **fs}
@@ -211,7 +212,7 @@ def dry(home: Path, run: Run, *words: str, **fs: Any) -> str:
 
 
 def test_the_policy_sets_ranks_and_clients(tmp_path: Path, run: Run) -> None:
-    told = dry(
+    command = dry(
         tmp_path,
         run,
         ranks_per_target=2,
@@ -219,16 +220,16 @@ def test_the_policy_sets_ranks_and_clients(tmp_path: Path, run: Run) -> None:
         work="/mnt/scratch",
         launcher="/opt/mpi/bin/mpirun",
     )
-    # this host by its own name, which no resolver and no ssh is asked for
-    assert told.startswith(f"/opt/mpi/bin/mpirun -np 8 --host {gethostname()}:4,oss1:4 ")
+    # this host appears with its own name and needs no resolver or ssh
+    assert command.startswith(f"/opt/mpi/bin/mpirun -np 8 --host {gethostname()}:4,oss1:4 ")
 
 
 def test_slurm_gets_the_client_names_of_the_policy(tmp_path: Path, run: Run) -> None:
     clients = ["client1", "oss1"]
-    told = dry(tmp_path, run, clients=clients, work="/mnt/scratch", launcher="srun")
-    assert told.startswith("srun --ntasks=4 --nodes=2 --nodelist=client1,oss1 ")
-    told = dry(tmp_path / "alone", run, launcher="srun")
-    assert told.startswith("srun --ntasks=4 --nodes=1 --nodelist=client1 ")
+    command = dry(tmp_path, run, clients=clients, work="/mnt/scratch", launcher="srun")
+    assert command.startswith("srun --ntasks=4 --nodes=2 --nodelist=client1,oss1 ")
+    command = dry(tmp_path / "alone", run, launcher="srun")
+    assert command.startswith("srun --ntasks=4 --nodes=1 --nodelist=client1 ")
 
 
 def test_a_single_client_needs_no_remote_launch(tmp_path: Path, run: Run) -> None:
@@ -237,9 +238,9 @@ def test_a_single_client_needs_no_remote_launch(tmp_path: Path, run: Run) -> Non
 
 def test_options_outside_the_terms_are_applied(tmp_path: Path, run: Run) -> None:
     words = ("--python", "/opt/python3", "--launcher-option=--tag-output")
-    told = dry(tmp_path, run, *words, "--file-system", "scratch")
-    assert "--tag-output" in told
-    assert "/opt/python3 -m plumbline.parallel.rank" in told
+    command = dry(tmp_path, run, *words, "--file-system", "scratch")
+    assert "--tag-output" in command
+    assert "/opt/python3 -m plumbline.parallel.rank" in command
 
 
 def test_a_call_profile_file_holds_one_file_system(tmp_path: Path, run: Run) -> None:
@@ -263,7 +264,7 @@ def test_targets_of_another_client_can_be_driven_by_hand(tmp_path: Path, run: Ru
     words = deployed(tmp_path)
     path = tmp_path / "expectations.json"
     document = json.loads(path.read_text())
-    document["entries"] = [one for one in document["entries"] if one["layer"] == "fs"]
+    document["entries"] = [entry for entry in document["entries"] if entry["layer"] == "fs"]
     path.write_text(json.dumps(document))
     assert (
         "-np 8 " in run("probe", "fs", *words, "--dry-run", "--bytes", "1MiB", "--ranks", "2").out
@@ -289,7 +290,7 @@ def test_a_parallel_run_is_recorded_and_judged_as_a_whole(tmp_path: Path) -> Non
     words = [*deployed(tmp_path, limits={"invalid_above": 1000}), "--python", PYTHON, "--quiet"]
     ended = finish(tmp_path, "probe", "fs", *words)
     assert ended.stderr == ""
-    # what is said of stragglers, if there are any, comes behind
+    # remarks on stragglers may follow
     _, *rows, verdict = ended.stdout.splitlines()[: len(TARGETS) + 3]
     assert [row.split()[0] for row in rows] == [*TARGETS, "scratch"]
     assert "file system scratch - " in verdict

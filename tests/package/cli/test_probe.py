@@ -31,12 +31,12 @@ from tests.package.waiting import alive, eventually
 
 TOOLS = Path(__file__).parent / "tools"
 SPEC = ProbeSpec("fio", 1 << 20, 5.0, repeats=2)
-KNOWN = Reference(None, BASELINE._replace(median=200e6, spec_hash=SPEC.hash()))
-FIRM = {"write/single": KNOWN, "read/single": KNOWN}
+BASELINE_200 = Reference(None, BASELINE._replace(median=200e6, spec_hash=SPEC.hash()))
+FIRM = {"write/single": BASELINE_200, "read/single": BASELINE_200}
 
 
 class Node(NamedTuple):
-    """A node with a folder for each component, and its own state."""
+    """A node with a folder for each component and a state folder."""
 
     home: Path
 
@@ -45,8 +45,8 @@ class Node(NamedTuple):
         return self.home / "state"
 
     def variables(self, behaviour: dict[str, str]) -> dict[str, str]:
-        """Return what leads to the stand-in for fio, and how that behaves."""
-        fakes = {f"FAKE_{component}": what for component, what in behaviour.items()}
+        """Return environment variables for the stand-in for fio and its behaviour."""
+        fakes = {f"FAKE_{component}": value for component, value in behaviour.items()}
         path = f"{TOOLS}:{os.environ['PATH']}"
         return {**fakes, "FAKE_LOG": str(self.home / "fio.log"), "PATH": path}
 
@@ -62,14 +62,14 @@ class Node(NamedTuple):
             *("--state", str(self.state), "--locks", str(self.home / "locks")),
         ]
 
-    def compared(self) -> list[str]:
+    def directories(self) -> list[str]:
         names = ("a", "b", "c")
         words = [word for name in names for word in ("--directory", f"{name}={self.home}/{name}")]
         return [*words, "--bytes", "1MiB"]
 
     def expect(self, names: str = "abc", **changes: Any) -> None:
-        """Write expectations of folders, changed in what a test is about."""
-        # the disk below is used by others too, and the stand-in moves nothing on it
+        """Write expectations of folders, with the changes that a test needs."""
+        # other processes use the disk, and the stand-in moves no bytes
         usual: dict[str, Any] = {"spec": SPEC, "limits": Limits(min_coverage=0.0)}
         entries = tuple(
             expectation(
@@ -84,7 +84,7 @@ class Node(NamedTuple):
         (self.home / "expectations.json").write_text(json.dumps(document))
 
     def wait_for_fio(self) -> int:
-        """Return the process of the first fio as soon as it is there."""
+        """Wait for the first fio and return its process id."""
         log = self.home / "fio.log"
         eventually(lambda: log.exists() and log.read_text().endswith("\n"))
         return int(log.read_text().split()[2])
@@ -97,20 +97,20 @@ class Node(NamedTuple):
             ]
 
     def judge(self, component: str) -> dict[str, Any]:
-        """Return the verdict on a component as this node gives it."""
+        """Return this node's verdict on a component."""
         documents = ("--expectations", str(self.home / "expectations.json"))
         snapshot = ("--snapshot", str(self.state / "snapshot.json"))
         words = ("--json", "--component", component, *documents, *snapshot)
         verdict: dict[str, Any] = json.loads(finish(self.home, "judge", *words).stdout)
         return dict(verdict["verdicts"][0])
 
-    def noted(self) -> list[str]:
-        """Return what the history takes for running."""
+    def recorded_running(self) -> list[str]:
+        """Return the running components in the history."""
         with History(self.state / "history.sqlite") as history:
             return [running.component for running in history.running()]
 
     def running(self) -> list[tuple[str, bool]]:
-        """Return what checks take for running, and whether it was interrupted."""
+        """Return the running components in the snapshot, and whether they were interrupted."""
         snapshot = load_snapshot(str(self.state / "snapshot.json"))
         return [(running.component, running.interrupted) for running in snapshot.running]
 
@@ -124,7 +124,7 @@ def node(tmp_path: Path) -> Node:
 
 @pytest.mark.slow
 def test_directories_are_compared_without_an_inventory_and_no_files_remain(node: Node) -> None:
-    ended = node.probe(*node.compared(), a="200", b="80", c="204")
+    ended = node.probe(*node.directories(), a="200", b="80", c="204")
     first, header, _, slow, *_ = ended.stdout.splitlines()
     assert first.startswith("a, b, c lie on one device: a difference is noise")
     assert header.split() == ["directory", "write", "of", "peers", "read", "of", "peers", "state"]
@@ -146,7 +146,7 @@ def test_verdicts_of_a_comparison_are_printed_below_its_table() -> None:
 
 @pytest.mark.slow
 def test_a_comparison_can_be_printed_as_json(node: Node) -> None:
-    ended = node.probe(*node.compared(), "--json", "--quiet")
+    ended = node.probe(*node.directories(), "--json", "--quiet")
     document = json.loads(ended.stdout)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert len(document["records"]) == 6
@@ -164,16 +164,16 @@ def test_expected_targets_are_measured_recorded_published_and_judged(node: Node)
     assert snapshot.running == ()
     read, _ = snapshot.of("ost", "c")
     assert (read.samples[0].peers_rate, read.samples[0].peers) == (195e6, 2)
-    where = str(node.state / "verdicts"), str(node.home / "expectations.json")
+    verdicts, expectations = str(node.state / "verdicts"), str(node.home / "expectations.json")
     for name, text in (("c", "write 80.0 MB/s"), ("a", "write 200.0 MB/s")):
-        published = load_published(where[0], ("ost", name, False), where[1])
+        published = load_published(verdicts, ("ost", name, False), expectations)
         assert (published.running, text in published.at(time.time()).sentence) == ((), True)
     assert list((node.home / "locks").iterdir()) == []
     assert (node.home / "a/.plumbline/a/probe.dat").stat().st_size == 1 << 20
 
 
-def remember(node: Node, **rates_MBps: float) -> None:
-    """Save what the nights before have given, the oldest first."""
+def save_nights(node: Node, **rates_MBps: float) -> None:
+    """Save records of earlier nights, the oldest first."""
     with History(node.state / "history.sqlite") as history:
         for name, rate in rates_MBps.items():
             for operation in (Operation.WRITE, Operation.READ):
@@ -183,15 +183,15 @@ def remember(node: Node, **rates_MBps: float) -> None:
                     "rate": 1e6 * rate,
                 }
                 common |= {"spec_hash": SPEC.hash(), "repeats": (1e6 * rate,) * 2}
-                for one in every_night(time.time() - DAY_S, **common):
-                    history.save(one)
+                for night in every_night(time.time() - DAY_S, **common):
+                    history.save(night)
 
 
 @pytest.mark.slow
 def test_a_probe_shows_its_own_run_and_the_check_the_evidence_of_several(node: Node) -> None:
     node.expect(references=FIRM)
     ended = node.probe(*node.arguments(), a="200", b="200", c="80")
-    # who looks gets what this run says, and Nagios does not wake anybody for one
+    # the caller sees the result of this run; Nagios raises no alarm for a single run
     assert ended.returncode == 2, ended.stderr
     assert "CRITICAL  c write 80.0 MB/s" in ended.stdout
     watched = node.judge("c")
@@ -204,25 +204,25 @@ def test_an_alarm_of_several_nights_reaches_the_check_and_survives_later_runs(
     node: Node,
 ) -> None:
     node.expect(references=FIRM)
-    remember(node, a=200, b=200, c=80)
+    save_nights(node, a=200, b=200, c=80)
     ended = node.probe(*node.arguments(), a="200", b="200", c="80")
     assert ended.returncode == 2, ended.stderr
     over_runs = f"over {NIGHTS + 1} runs since"
     assert over_runs in ended.stdout
-    for_good = node.judge("c")
-    assert (for_good["state"], for_good["reason"]) == ("CRITICAL", "slow")
-    assert over_runs in for_good["sentence"]
-    # a run that begins publishes that it has begun, and is killed before it has weighed anything
+    alarm = node.judge("c")
+    assert (alarm["state"], alarm["reason"]) == ("CRITICAL", "slow")
+    assert over_runs in alarm["sentence"]
+    # a new run publishes its start, and is killed before it judges
     (node.home / "fio.log").unlink()
     killed = node.start(*node.arguments(), a="hang")
     tool = node.wait_for_fio()
     assert [name for name, _ in node.running()] == ["a"]
-    assert node.judge("c")["sentence"] == for_good["sentence"]
+    assert node.judge("c")["sentence"] == alarm["sentence"]
     killed.kill()
     killed.communicate()
     os.kill(tool, signal.SIGKILL)
     assert node.judge("c")["reason"] == "slow"
-    # one healthy run is as little evidence as one slow one
+    # one healthy run does not outweigh several slow nights
     assert node.probe(*node.arguments(), a="200", b="200", c="200").returncode == 0
     assert node.judge("c")["state"] == "CRITICAL"
 
@@ -255,7 +255,7 @@ def test_a_target_with_io_errors_is_broken_not_slow_and_the_run_continues(
     ended = node.probe(*node.arguments(), b="fail")
     assert ended.returncode == 2
     assert "Input/output error" in ended.stdout
-    # tried again at the end
+    # failed targets are tried again at the end
     assert node.records() == [
         ("a", "write", "ok"),
         ("a", "read", "ok"),
@@ -309,10 +309,10 @@ def test_two_runs_never_measure_a_target_at_the_same_time(node: Node) -> None:
 def test_two_comparisons_never_measure_a_directory_at_once_nor_show_unmeasured_ones(
     node: Node,
 ) -> None:
-    first = node.start(*node.compared(), a="hang")
+    first = node.start(*node.directories(), a="hang")
     tool = node.wait_for_fio()
     try:
-        second = node.probe(*node.compared(), b="200", c="200")
+        second = node.probe(*node.directories(), b="200", c="200")
         assert second.returncode == 75
         assert f"{node.home}/a is being measured by process {first.pid} on" in second.stderr
         assert [line.split()[0] for line in second.stdout.splitlines()[2:4]] == ["b", "c"]
@@ -324,7 +324,7 @@ def test_two_comparisons_never_measure_a_directory_at_once_nor_show_unmeasured_o
 
 
 FIRST_NAMESPACE = "pid:[4026531836]"
-"""In any other one the kernel hides locks whose owner has ended (PROC_PID_INIT_INO, proc_ns.h)."""
+"""Elsewhere the kernel hides locks of ended processes (PROC_PID_INIT_INO, proc_ns.h)."""
 
 
 @pytest.mark.slow
@@ -338,7 +338,7 @@ def test_a_killed_run_keeps_its_records_and_the_next_one_cleans_up(node: Node) -
     killed.kill()
     killed.communicate()
     assert node.records() == [("a", "write", "ok"), ("a", "read", "ok")]
-    # its tool is there: for all that checks can see it hangs, where the kernel shows its lock
+    # the tool still runs: if the kernel shows its lock, checks see a hung run
     assert node.running() == [("b", os.readlink("/proc/self/ns/pid") != FIRST_NAMESPACE)]
 
     node.probe(*node.arguments(), "--component", "a")
@@ -386,7 +386,7 @@ def test_an_interrupted_run_kills_its_tool_and_keeps_its_records(
 
 @pytest.mark.slow
 def test_an_interrupted_comparison_removes_its_files(node: Node) -> None:
-    process = node.start(*node.compared(), a="hang")
+    process = node.start(*node.directories(), a="hang")
     node.wait_for_fio()
     assert (node.home / "a/.plumbline").exists()
     process.terminate()
@@ -398,14 +398,14 @@ def test_an_interrupted_comparison_removes_its_files(node: Node) -> None:
 
 @pytest.mark.slow
 def test_the_next_comparison_removes_the_files_of_a_killed_one(node: Node) -> None:
-    killed = node.start(*node.compared(), a="hang")
+    killed = node.start(*node.directories(), a="hang")
     orphan = node.wait_for_fio()
     killed.kill()
     killed.communicate()
     assert list((node.home / "tmp").iterdir()) != []
     os.killpg(orphan, signal.SIGKILL)
-    # one of the others, as a person would who has had enough of the first
-    words = [word for word in node.compared() if word != f"a={node.home}/a"][1:]
+    # without the directory that hung
+    words = [word for word in node.directories() if word != f"a={node.home}/a"][1:]
     ended = node.probe(*words, b="200", c="200")
     assert ended.returncode == 0, ended.stderr
     assert list((node.home / "tmp").iterdir()) == []
@@ -439,16 +439,16 @@ def test_other_targets_of_a_wave_are_measured_while_one_hangs(node: Node) -> Non
     node.expect(wave=1)
     process = node.start(*node.arguments(), a="hang")
     tool = node.wait_for_fio()
-    done = [(name, operation, "ok") for name in "bc" for operation in ("read", "write")]
-    eventually(lambda: sorted(node.records()) == done)
-    # one that is done is not said to run, nor to hang, because of another one
-    eventually(lambda: node.noted() == ["a"])
+    records = [(name, operation, "ok") for name in "bc" for operation in ("read", "write")]
+    eventually(lambda: sorted(node.records()) == records)
+    # a hung target does not make finished ones look running or hung
+    eventually(lambda: node.recorded_running() == ["a"])
     process.terminate()
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130
     assert err.endswith("plumbline: interrupted; this is what was measured before\n")
     assert not alive(tool)
-    assert sorted(node.records()) == done
+    assert sorted(node.records()) == records
     assert load_snapshot(str(node.state / "snapshot.json")).running == ()
     assert list((node.home / "locks").iterdir()) == []
 

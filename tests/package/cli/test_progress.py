@@ -1,4 +1,4 @@
-"""Progress is a bar on a terminal and plain lines elsewhere, never on standard output."""
+"""Progress is a bar on a terminal and plain lines elsewhere, always on standard error."""
 
 from __future__ import annotations
 
@@ -66,13 +66,13 @@ def test_a_terminal_shows_a_bar_and_keeps_the_lines() -> None:
         check=True,
     )
     os.close(terminal)
-    shown = ""
-    # EIO when all was read, for nobody has the other end
+    output = ""
+    # EIO at the end, because the other side is closed
     with suppress(OSError):
         while True:
-            shown += os.read(main, 65536).decode()
+            output += os.read(main, 65536).decode()
     os.close(main)
     assert ended.stdout == b""
-    assert "a read 200.0 MB/s" in shown
-    assert "2/2" in shown
-    assert "[bold]" in shown
+    assert "a read 200.0 MB/s" in output
+    assert "2/2" in output
+    assert "[bold]" in output

@@ -1,4 +1,4 @@
-"""``plumbline publish`` writes what check_path says, and the check says it in one line."""
+"""``plumbline publish`` writes the document of check_path; the check prints one line of it."""
 
 from __future__ import annotations
 
@@ -28,32 +28,36 @@ SLOW_LINK = {"oss3-nic": both(25e6)}
 def publish(
     folder: Path,
     records: Iterable[Record],
-    *more: str,
+    *options: str,
     document: Any = None,
     nights: int = NIGHTS,
 ) -> Path:
-    """Publish what each night shows of the lab, and return the document's path."""
+    """Publish the result of these nights in the lab; return the path of the document."""
     path, history, to = folder / "plan.json", folder / "history.sqlite", folder / "paths.json"
     path.write_text(json.dumps(document or plan()), encoding="utf-8")
     save(history, night_after_night(records, nights))
-    words = ["--plan", str(path), "--history", str(history), "--to", str(to), *more]
+    words = ["--plan", str(path), "--history", str(history), "--to", str(to), *options]
     assert call("publish", *words) == 0
     return to
 
 
 def states(path: Path) -> dict[str, str]:
-    said = json.loads(path.read_text(encoding="utf-8"))
-    return {name: one["state"] for name, one in said["services"].items() if one["state"] != "OK"}
+    document = json.loads(path.read_text(encoding="utf-8"))
+    return {
+        name: service["state"]
+        for name, service in document["services"].items()
+        if service["state"] != "OK"
+    }
 
 
 def reasons(path: Path) -> dict[str, str]:
-    said = json.loads(path.read_text(encoding="utf-8"))
-    return {name: one["reason"] for name, one in said["services"].items()}
+    document = json.loads(path.read_text(encoding="utf-8"))
+    return {name: service["reason"] for name, service in document["services"].items()}
 
 
 def check(document: Path, *arguments: str) -> tuple[int, str]:
     """Run the check as Nagios does; return its exit code and output."""
-    done = subprocess.run(
+    process = subprocess.run(
         [
             *(sys.executable, "-I", "-S", str(ROOT / "checks" / "check_path")),
             *("--document", str(document), *arguments),
@@ -62,8 +66,8 @@ def check(document: Path, *arguments: str) -> tuple[int, str]:
         text=True,
         check=False,
     )
-    assert done.stderr == ""
-    return done.returncode, done.stdout
+    assert process.stderr == ""
+    return process.returncode, process.stdout
 
 
 @pytest.mark.slow
@@ -144,7 +148,7 @@ def test_a_part_keeps_its_alarm_if_another_part_becomes_equally_suspect(
     document = publish(first, measured(SLOW_LINK))
     assert states(document)["nic oss3-nic"] == "CRITICAL"
     (later / "paths.json").write_text(document.read_text(encoding="utf-8"), encoding="utf-8")
-    # without tests between hosts the server may be at fault as well as its adapter
+    # without network tests the server is as suspect as its adapter
     document = publish(later, of_layer("ost", measured(SLOW_LINK)))
     assert states(document) == {"nic oss3-nic": "CRITICAL", "file system scratch": "WARNING"}
     assert reasons(document)["server oss3"] == "alarm_elsewhere"
@@ -156,7 +160,7 @@ def test_a_mild_loss_is_a_warning(tmp_path: Path) -> None:
 
 
 def test_a_server_with_only_slow_disks_raises_one_alarm(tmp_path: Path) -> None:
-    document = publish(tmp_path, measured({f"oss2-disk{one}": both(60e6) for one in (1, 2)}))
+    document = publish(tmp_path, measured({f"oss2-disk{number}": both(60e6) for number in (1, 2)}))
     assert states(document) == {"server oss2": "CRITICAL", "file system scratch": "WARNING"}
     _, out = check(document, "--service", "server oss2")
     assert out.startswith(
@@ -168,8 +172,8 @@ def test_a_loss_shared_by_all_targets_is_shown_by_their_file_system(tmp_path: Pa
     document = publish(tmp_path, all_slower())
     assert states(document) == {"file system scratch": "WARNING"}
     assert reasons(document)["file system scratch"] == "unexplained"
-    said = json.loads(document.read_text(encoding="utf-8"))["services"]["file system scratch"]
-    assert said["sentence"].startswith("Shared loss: ost group scratch ")
+    service = json.loads(document.read_text(encoding="utf-8"))["services"]["file system scratch"]
+    assert service["sentence"].startswith("Shared loss: ost group scratch ")
 
 
 @pytest.mark.slow
@@ -178,8 +182,8 @@ def test_the_file_system_raises_the_alarm_of_a_fault_with_silenced_services(
 ) -> None:
     document = publish(tmp_path, measured({**SLOW_LINK, "oss3-disk2": both(6e6)}))
     assert states(document) == {"nic oss3-nic": "CRITICAL", "file system scratch": "CRITICAL"}
-    found = reasons(document)
-    assert (found["nic oss3-nic"], found["file system scratch"]) == ("suspect", "silenced")
+    named = reasons(document)
+    assert (named["nic oss3-nic"], named["file system scratch"]) == ("suspect", "silenced")
     _, out = check(document, "--service", "file system scratch")
     assert out.startswith("PATH CRITICAL - silent behind another alarm: Suspect: disk oss3-disk2")
 
@@ -188,22 +192,22 @@ def test_the_file_system_raises_the_alarm_of_a_disk_silenced_through_its_target(
     tmp_path: Path,
 ) -> None:
     slow_disk = of_layer("raw", measured({"oss3-disk2": both(6e6)}))
-    others = (one for one in measured(SLOW_LINK) if one.layer != "raw")
-    document = publish(tmp_path, [*others, *slow_disk])
+    slow_link = (record for record in measured(SLOW_LINK) if record.layer != "raw")
+    document = publish(tmp_path, [*slow_link, *slow_disk])
     assert states(document) == {"nic oss3-nic": "CRITICAL", "file system scratch": "CRITICAL"}
     assert reasons(document)["file system scratch"] == "silenced"
 
 
 def of_layer(layer: str, records: Iterable[Record]) -> list[Record]:
-    return [one for one in records if one.layer == layer]
+    return [record for record in records if record.layer == layer]
 
 
 def test_one_of_several_ambiguous_suspects_bears_the_alarm(tmp_path: Path) -> None:
     document = publish(tmp_path, of_layer("ost", measured(SLOW_LINK)))
     assert states(document) == {"server oss3": "CRITICAL", "file system scratch": "WARNING"}
-    found = reasons(document)
-    assert (found["server oss3"], found["nic oss3-nic"]) == ("suspect", "alarm_elsewhere")
-    assert found["file system scratch"] == "suspect"
+    named = reasons(document)
+    assert (named["server oss3"], named["nic oss3-nic"]) == ("suspect", "alarm_elsewhere")
+    assert named["file system scratch"] == "suspect"
     _, out = check(document, "--service", "server oss3")
     assert "Suspects, ambiguous: " in out
     assert "nic oss3-nic" in out
@@ -213,7 +217,7 @@ def test_one_of_several_ambiguous_suspects_bears_the_alarm(tmp_path: Path) -> No
 
 
 def test_a_single_slow_component_raises_its_own_alarm(tmp_path: Path) -> None:
-    """The parts before a slow target may be at fault too, and none of their services alarms."""
+    """Parts on the path of one slow target are suspects, but their services raise no alarm."""
     targets = of_layer("ost", measured(SLOW_LINK))
     document = publish(
         tmp_path, [record for record in targets if record.component != "scratch-OST0004"]
@@ -225,12 +229,12 @@ def test_a_single_slow_component_raises_its_own_alarm(tmp_path: Path) -> None:
 
 
 def submitted(folder: Path) -> list[str]:
-    """Return the lines that Nagios gets of targets and disks, from what was published."""
+    """Submit the history; return the lines on targets and disks for Nagios."""
     batch = folder / "batch"
     words = ["--plan", str(folder / "plan.json"), "--history", str(folder / "history.sqlite")]
     assert call("submit", *words, "--batch", str(batch)) == 0
-    wanted = (";OST scratch-OST", ";RAW oss")
-    return [line for line in batch.read_text().splitlines() if any(one in line for one in wanted)]
+    keys = (";OST scratch-OST", ";RAW oss")
+    return [line for line in batch.read_text().splitlines() if any(key in line for key in keys)]
 
 
 @pytest.mark.slow
@@ -241,8 +245,8 @@ def test_a_component_slow_behind_a_shared_part_names_it_in_nagios(tmp_path: Path
     assert noted == [f"OST scratch-OST000{number} write read" for number in (4, 5)]
     states = {line.split(";")[2].split()[1]: line.split(";")[3] for line in lines}
     assert [states[f"scratch-OST000{number}"] for number in (4, 5)] == ["2", "2"]
-    (own,) = (line for line in lines if ";RAW oss1-disk1 " in line)
-    assert ";2;RAW CRITICAL - oss1-disk1 read 60.0 MB/s" in own
+    (disk,) = (line for line in lines if ";RAW oss1-disk1 " in line)
+    assert ";2;RAW CRITICAL - oss1-disk1 read 60.0 MB/s" in disk
 
 
 def test_a_part_without_measurements_is_unknown(tmp_path: Path) -> None:
@@ -259,14 +263,14 @@ def test_a_part_without_measurements_is_unknown(tmp_path: Path) -> None:
 
 
 def change(document: Path, **changes: Any) -> Path:
-    said = json.loads(document.read_text(encoding="utf-8"))
-    document.write_text(json.dumps({**said, **changes}), encoding="utf-8")
+    raw = json.loads(document.read_text(encoding="utf-8"))
+    document.write_text(json.dumps({**raw, **changes}), encoding="utf-8")
     return document
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("changes", "said"),
+    ("changes", "text"),
     [
         ({"written_at": 1e9}, "min ago, which is too old; see journalctl"),
         ({"written_at": 4102444800.0}, "min ahead of now, which is too old"),
@@ -278,17 +282,17 @@ def change(document: Path, **changes: Any) -> Path:
     ],
 )
 def test_an_old_or_damaged_document_is_unknown(
-    tmp_path: Path, changes: dict[str, Any], said: str
+    tmp_path: Path, changes: dict[str, Any], text: str
 ) -> None:
     document = change(publish(tmp_path, measured({})), **changes)
     code, out = check(document, "--service", "server oss1")
     assert (code, out.count("\n")) == (3, 1)
     assert out.startswith("PATH UNKNOWN - ")
-    assert said in out
+    assert text in out
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "text"),
     [
         ([], "name a service with --service; see check_path --help"),
         (["--sevice", "x"], "argument '--sevice' is not understood"),
@@ -299,10 +303,10 @@ def test_an_old_or_damaged_document_is_unknown(
         (["--help"], "usage: check_path --service NAME"),
     ],
 )
-def test_usage_errors_and_help_are_unknown(tmp_path: Path, words: list[str], said: str) -> None:
+def test_usage_errors_and_help_are_unknown(tmp_path: Path, words: list[str], text: str) -> None:
     code, out = check(tmp_path / "none.json", *words)
     assert code == 3
-    assert said in out
+    assert text in out
 
 
 @pytest.mark.slow
@@ -337,11 +341,13 @@ def test_an_error_is_a_message_and_keeps_the_old_document(tmp_path: Path) -> Non
 
 def without(outcome: Outcome, targets: set[str], **changes: Any) -> list[Record]:
     """Return a night in which a client could not measure some targets."""
-    lost: dict[str, Any] = {"outcome": outcome, "reason": "why", "rate": None}
+    failure: dict[str, Any] = {"outcome": outcome, "reason": "why", "rate": None}
     return [
-        one._replace(**{**lost, "repeats": (), **changes}) if one.component in targets else one
-        for one in measured({})
-        if one.layer != "fs"
+        record._replace(**{**failure, "repeats": (), **changes})
+        if record.component in targets
+        else record
+        for record in measured({})
+        if record.layer != "fs"
     ]
 
 
@@ -358,15 +364,15 @@ def test_an_unreachable_server_raises_one_alarm(tmp_path: Path) -> None:
 
 
 def test_a_server_that_answers_again_has_no_alarm(tmp_path: Path) -> None:
-    before = time.time() - 600
-    found = without(Outcome.UNREACHABLE, {"scratch-OST0002"}, started_at=before, finished_at=before)
-    assert states(publish(tmp_path, found)) == {}
+    at = time.time() - 600
+    night = without(Outcome.UNREACHABLE, {"scratch-OST0002"}, started_at=at, finished_at=at)
+    assert states(publish(tmp_path, night)) == {}
 
 
 @pytest.mark.slow
 def test_a_dead_mount_raises_one_alarm_on_its_client(tmp_path: Path) -> None:
-    every = {f"scratch-OST000{number}" for number in range(6)}
-    document = publish(tmp_path, without(Outcome.NO_MOUNT, every))
+    targets = {f"scratch-OST000{number}" for number in range(6)}
+    document = publish(tmp_path, without(Outcome.NO_MOUNT, targets))
     assert states(document)["client client1"] == "CRITICAL"
     assert [name for name, state in states(document).items() if state == "CRITICAL"] == [
         "client client1"
@@ -387,8 +393,8 @@ def test_the_collection_service_shows_the_age_of_the_suspect_search(tmp_path: Pa
     code, out = check(document, "--service", "collection")
     assert code == 0
     assert out.startswith("PATH OK - suspects were looked for 0 min ago, for 10 services | 'age'=")
-    said = json.loads(document.read_text(encoding="utf-8"))
-    document.write_text(json.dumps({**said, "written_at": time.time() - 4000}), encoding="utf-8")
+    raw = json.loads(document.read_text(encoding="utf-8"))
+    document.write_text(json.dumps({**raw, "written_at": time.time() - 4000}), encoding="utf-8")
     code, out = check(document, "--service", "collection")
     assert (code, out.startswith("PATH UNKNOWN - suspects were looked for 67 min ago")) == (3, True)
     document.unlink()

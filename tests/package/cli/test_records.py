@@ -19,7 +19,7 @@ from tests.package.cli.driver import COMMAND, Run, call
 from tests.package.observe.symptoms_nodes import expectations
 from tests.package.records import failed, record
 
-# --- ``plumbline history`` shows what was measured, whole records for programs.
+# --- ``plumbline history`` prints a table, or complete records as JSON.
 
 
 @pytest.fixture
@@ -56,9 +56,9 @@ def test_people_get_a_table(state: str, run: Run) -> None:
 
 
 def test_a_node_without_a_history_prints_no_records(tmp_path: Path, run: Run) -> None:
-    printed = run("history", "--json", "--state", str(tmp_path))
-    assert printed.out == ""
-    assert "nothing was measured here yet; run plumbline probe" in printed.err
+    output = run("history", "--json", "--state", str(tmp_path))
+    assert output.out == ""
+    assert "nothing was measured here yet; run plumbline probe" in output.err
     assert main(["history", "--json", "--state", str(tmp_path / "mistyped")]) == 74
 
 
@@ -69,16 +69,16 @@ def test_an_invalid_age_is_an_error_message(state: str, run: Run) -> None:
     )
 
 
-# --- ``plumbline where`` on this very machine: a directory target holds what lies in its mount.
+# --- ``plumbline where`` on this machine: a directory target holds the files in its mount.
 
 
 @pytest.fixture
-def known(tmp_path: Path) -> str:
-    """Return a node's expectations with the first OST laid into a directory here."""
+def expectations_path(tmp_path: Path) -> str:
+    """Write expectations of a node with a local directory as its OST; return the path."""
     raw = expectations("client1").to_json()
-    entries = [one for one in raw["entries"] if one["layer"] == "ost"]
-    for one in entries:
-        one["target"] = {"kind": "directory", "directory": str(tmp_path / "target")}
+    entries = [entry for entry in raw["entries"] if entry["layer"] == "ost"]
+    for entry in entries:
+        entry["target"] = {"kind": "directory", "directory": str(tmp_path / "target")}
     path = tmp_path / "expectations.json"
     path.write_text(json.dumps(raw), encoding="utf-8")
     assert Expectations.from_json(raw).find("ost")
@@ -99,27 +99,29 @@ def known(tmp_path: Path) -> str:
     ],
 )
 def test_targets_are_printed_as_a_table_and_as_json(
-    known: str, tmp_path: Path, run: Run, name: str
+    expectations_path: str, tmp_path: Path, run: Run, name: str
 ) -> None:
     file = tmp_path / name
     file.write_text("", encoding="utf-8")
     link = tmp_path / "link"
     link.symlink_to(file)
-    lines = run("where", "--expectations", known, str(link)).out.splitlines()
-    document = run("where", "--expectations", known, "--json", str(link)).document
+    lines = run("where", "--expectations", expectations_path, str(link)).out.splitlines()
+    document = run("where", "--expectations", expectations_path, "--json", str(link)).document
     assert document["path"] == str(file)
-    assert [one["component"] for one in document["holders"]] == lines
+    assert [holder["component"] for holder in document["holders"]] == lines
     assert lines
 
 
-def test_a_missing_file_is_an_error_message(known: str, tmp_path: Path, run: Run) -> None:
+def test_a_missing_file_is_an_error_message(
+    expectations_path: str, tmp_path: Path, run: Run
+) -> None:
     assert (
         "none is not there; look at how it is written"
-        in run("where", "--expectations", known, str(tmp_path / "none"), code=64).err
+        in run("where", "--expectations", expectations_path, str(tmp_path / "none"), code=64).err
     )
 
 
-# --- ``plumbline note`` keeps what happened.
+# --- ``plumbline note`` saves notes and lists them.
 
 
 def test_notes_are_saved_and_listed(tmp_path: Path, run: Run) -> None:
@@ -129,7 +131,7 @@ def test_notes_are_saved_and_listed(tmp_path: Path, run: Run) -> None:
     _, first, second = run("note", *history).out.splitlines()
     assert first == "2026-11-02 14:00:00Z  oss2: new controller"
     assert second.endswith("Lustre 2.15.8")
-    assert [one["text"] for one in run("note", "--json", *history).document][1] == "Lustre 2.15.8"
+    assert [note["text"] for note in run("note", "--json", *history).document][1] == "Lustre 2.15.8"
 
 
 def test_markup_in_a_note_is_plain_text(tmp_path: Path, run: Run) -> None:
@@ -144,7 +146,7 @@ def test_a_console_without_a_history_has_no_notes(tmp_path: Path, run: Run) -> N
     assert not path.exists()
 
 
-# --- ``plumbline export`` answers requests and nothing else.
+# --- ``plumbline export`` answers requests and refuses any other input.
 
 
 FIRST = json.dumps(Request(Cursor(), 2).to_json()) + "\n"
@@ -155,7 +157,7 @@ Ask = Callable[[str], tuple[int, list[Any]]]
 
 @pytest.fixture
 def ask(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ask:
-    """Return what gives the exit code and the lines that follow a text on standard input."""
+    """Return a function that exports with a text as input; it gives exit code and lines."""
 
     def answers(text: str) -> tuple[int, list[Any]]:
         monkeypatch.setattr("sys.stdin", io.StringIO(text))
@@ -170,17 +172,17 @@ def test_each_request_is_answered_until_input_ends(tmp_path: Path, ask: Ask) -> 
         for name in "abc":
             history.save(record(id=name))
     text = FIRST + json.dumps(Request(Cursor(2, "b"), 2).to_json()) + "\n"
-    code, said = ask(text)
+    code, lines = ask(text)
     assert code == 0
-    assert [line[1]["id"] for line in said if isinstance(line, list)] == ["a", "b", "c"]
-    assert [line for line in said if "end" in line] == [
+    assert [line[1]["id"] for line in lines if isinstance(line, list)] == ["a", "b", "c"]
+    assert [line for line in lines if "end" in line] == [
         {"end": 2, "more": True},
         {"end": 1, "more": False},
     ]
 
 
 @pytest.mark.parametrize(
-    ("text", "code", "said"),
+    ("text", "code", "error"),
     [
         ("rm -rf /\n", 65, "a person reads with plumbline history"),
         ("{}\n", 65, "the request is damaged"),
@@ -188,26 +190,26 @@ def test_each_request_is_answered_until_input_ends(tmp_path: Path, ask: Ask) -> 
     ],
 )
 def test_other_input_is_refused_with_a_message_that_the_console_can_parse(
-    ask: Ask, text: str, code: int, said: str
+    ask: Ask, text: str, code: int, error: str
 ) -> None:
-    found, lines = ask(text + FIRST)
-    assert found == code
+    exit_code, lines = ask(text + FIRST)
+    assert exit_code == code
     assert len(lines) == 1
-    assert said in lines[0]["error"]
+    assert error in lines[0]["error"]
 
 
 def test_an_unreadable_history_is_reported_in_the_answer(tmp_path: Path, ask: Ask) -> None:
     (tmp_path / "history.sqlite").write_bytes(b"no database, but bytes" * 99)
-    code, (said,) = ask(FIRST)
+    code, (answer,) = ask(FIRST)
     assert code == 74
-    assert "cannot be read" in said["error"]
+    assert "cannot be read" in answer["error"]
 
 
 def test_empty_input_is_no_error(ask: Ask) -> None:
     assert ask("") == (0, [])
 
 
-def exporting(state: Path, *words: str) -> subprocess.Popen[bytes]:
+def start_export(state: Path, *words: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
         [*COMMAND, "export", "--state", str(state), *words],
         stdin=subprocess.PIPE,
@@ -216,26 +218,26 @@ def exporting(state: Path, *words: str) -> subprocess.Popen[bytes]:
 
 
 def test_an_sftp_client_is_refused_at_its_first_message(tmp_path: Path) -> None:
-    """It says SSH_FXP_INIT, version 3, without an end of line, and waits for an answer."""
-    with exporting(tmp_path) as process:
+    """The client sends SSH_FXP_INIT, version 3, without a line end, and waits for an answer."""
+    with start_export(tmp_path) as process:
         assert process.stdin
         assert process.stdout
         process.stdin.write(bytes((0, 0, 0, 5, 1, 0, 0, 0, 3)))
         process.stdin.flush()
-        said = json.loads(process.stdout.readline())
+        answer = json.loads(process.stdout.readline())
         assert process.wait() == 65
-    assert "plumbline collect" in said["error"]
+    assert "plumbline collect" in answer["error"]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("begun", [b"", b'{"schema": 1'])
 def test_a_client_that_stalls_is_disconnected(tmp_path: Path, begun: bytes) -> None:
-    """An scp of the old protocol waits for the first word of the other side."""
-    with exporting(tmp_path, "--wait", "1s") as process:
+    """An scp client of the old protocol waits for the first byte of the other side."""
+    with start_export(tmp_path, "--wait", "1s") as process:
         assert process.stdin
         assert process.stdout
         process.stdin.write(begun)
         process.stdin.flush()
-        said = json.loads(process.stdout.readline())
+        answer = json.loads(process.stdout.readline())
         assert process.wait() == 65
-    assert "no request came within 1 s" in said["error"]
+    assert "no request came within 1 s" in answer["error"]

@@ -1,4 +1,4 @@
-"""A call whose options contradict one another is one sentence, and nothing is begun."""
+"""Calls with contradictory options end with one error message before any work."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FILE = yaml.safe_load(data("refusals.yml"))
 
 @pytest.fixture(scope="module")
 def words_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return what stands for the names in braces; an inventory and the plan of the lab are made."""
+    """Return texts for the names in braces; write an inventory and the plan of the lab."""
     folder = tmp_path_factory.mktemp("documents")
     plan = folder / "plan.json"
     plan.write_text(json.dumps(Scene(lab()).plan.to_json()), encoding="utf-8")
@@ -50,10 +50,10 @@ def test_an_invalid_call_is_one_error_message(
         (tmp_path / name).mkdir()
     monkeypatch.chdir(tmp_path)
     for name, text in words_of.items():
-        words, sentence = (given.replace(f"{{{name}}}", text) for given in (words, sentence))
-    said = run(*shlex.split(words), code=code)
-    assert said.err.startswith("plumbline: ")
-    assert sentence in said.err
-    assert code == 65 or said.err.count("\n") == 1
-    assert said.out == ""
+        words, sentence = (part.replace(f"{{{name}}}", text) for part in (words, sentence))
+    output = run(*shlex.split(words), code=code)
+    assert output.err.startswith("plumbline: ")
+    assert sentence in output.err
+    assert code == 65 or output.err.count("\n") == 1
+    assert output.out == ""
     assert [path.name for path in sorted(tmp_path.rglob("*"))] == ["a", "b"]

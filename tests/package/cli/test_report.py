@@ -22,7 +22,7 @@ from tests.package.report.years import DAY_S, document, plan_of, records, write
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
-    """Return the options that name plan and history."""
+    """Return the options for plan and history of a site with a slow disk."""
     plan = plan_of(lab())
     folder = tmp_path_factory.mktemp("site")
     paths = write(folder, document(plan), records(plan, SICK, time.time()))
@@ -30,21 +30,21 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     return "--plan", str(paths[0]), "--history", str(paths[1])
 
 
-def drawn(run: Run, *argv: str) -> dict[str, Any]:
-    said: dict[str, Any] = run("report", "--json", *argv).document
-    return said
+def draw(run: Run, *argv: str) -> dict[str, Any]:
+    result: dict[str, Any] = run("report", "--json", *argv).document
+    return result
 
 
 @pytest.mark.slow
 def test_a_report_is_a_set_of_self_contained_files(
     tmp_path: Path, site: tuple[str, ...], run: Run
 ) -> None:
-    kept = tmp_path / "calls"
-    kept.write_bytes(pack({}, profile(10, 10, 25).blocks))
+    call_profile = tmp_path / "calls"
+    call_profile.write_bytes(pack({}, profile(10, 10, 25).blocks))
     output = tmp_path / "new" / "report"
-    said = drawn(run, *site, "-o", str(output), "--profile", str(kept))
-    assert said["page"] == str(output / "index.html")
-    assert said["absent"] == dict.fromkeys(IDS, "")
+    result = draw(run, *site, "-o", str(output), "--profile", str(call_profile))
+    assert result["page"] == str(output / "index.html")
+    assert result["absent"] == dict.fromkeys(IDS, "")
     assert (output / "plotly.min.js").stat().st_size > 1e6
     assert {path.name for path in output.iterdir()} == {
         "index.html",
@@ -83,22 +83,24 @@ def tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_the_day_to_compare_with_is_in_the_report_in_any_time_zone(
     tmp_path: Path, site: tuple[str, ...], against: str, day: str
 ) -> None:
-    wanted = datetime.now(timezone.utc).date() - timedelta(days=3)
-    argv = ("--against", f"{wanted}{against}", "-o", str(tmp_path))
+    date = datetime.now(timezone.utc).date() - timedelta(days=3)
+    argv = ("--against", f"{date}{against}", "-o", str(tmp_path))
     assert call("report", *site, *argv) == 0
     page = (tmp_path / "index.html").read_text(encoding="utf-8")
-    shown = wanted - timedelta(days=1) if day else wanted
+    shown = date - timedelta(days=1) if day else date
     assert f"Change against {shown}<" in page
 
 
 @pytest.mark.slow
 def test_a_change_of_version_in_the_records_is_marked(tmp_path: Path) -> None:
     plan, now = plan_of(lab()), time.time()
-    found = [
-        one._replace(versions={"client": "2.3.0" if one.started_at < now - DAY_S else "2.4.0"})
-        for one in records(plan, SICK, now)
+    upgraded = [
+        record._replace(
+            versions={"client": "2.3.0" if record.started_at < now - DAY_S else "2.4.0"}
+        )
+        for record in records(plan, SICK, now)
     ]
-    paths = write(tmp_path, document(plan), found)
+    paths = write(tmp_path, document(plan), upgraded)
     output = tmp_path / "report"
     argv = ("--plan", str(paths[0]), "--history", str(paths[1]), "-o", str(output))
     assert call("report", *argv) == 0
@@ -143,10 +145,10 @@ def test_status_names_unreachable_nodes_of_the_plan(tmp_path: Path, run: Run) ->
         for node in ("oss1", "of an earlier plan"):
             collection.failed(node, "no route to host", 1795241041.0)
     options = ("--plan", str(paths[0]), "--history", str(paths[1]))
-    said = "oss1 did not answer at 2026-11-21 06:04 UTC (never): no route to host"
-    assert run("status", *options, code=2).out.splitlines()[1] == said
-    (silent,) = run("status", *options, "--json", code=2).document["unanswered"]
-    assert silent == {
+    line = "oss1 did not answer at 2026-11-21 06:04 UTC (never): no route to host"
+    assert run("status", *options, code=2).out.splitlines()[1] == line
+    (unreachable,) = run("status", *options, "--json", code=2).document["unanswered"]
+    assert unreachable == {
         "node": "oss1",
         "tried_at": 1795241041.0,
         "answered_at": None,

@@ -1,4 +1,4 @@
-"""``plumbline report --at`` asks a real Prometheus for the hour around a moment."""
+"""``plumbline report --at`` queries a real Prometheus for the hour around a moment."""
 
 from __future__ import annotations
 
@@ -40,16 +40,17 @@ class Sample(NamedTuple):
 
 
 def scraped() -> str:
-    """Return what Prometheus got: 40 OSTs that write 1 to 40 MB/s in calls of 10 ms.
+    """Return counters for Prometheus: 40 OSTs that write 1 to 40 MB/s in calls of 10 ms.
 
-    From five minutes before the moment until five after it, one is slow; another one fails over
-    two minutes before it, and recovers for four minutes; a third is cleared ten minutes later.
+    One OST is slow from five minutes before the moment until five minutes after it; another fails
+    over two minutes before it and recovers for four minutes; the counters of a third restart ten
+    minutes after it.
     """
-    found: dict[str, list[str]] = {}
-    for one in _samples():
-        lines = found.setdefault(one.metric, [f"# TYPE {one.metric} unknown"])
-        lines.append(f"{one.metric}{{{one.labels}}} {one.value} {one.at}")
-    return "\n".join(line for lines in found.values() for line in lines)
+    families: dict[str, list[str]] = {}
+    for sample in _samples():
+        lines = families.setdefault(sample.metric, [f"# TYPE {sample.metric} unknown"])
+        lines.append(f"{sample.metric}{{{sample.labels}}} {sample.value} {sample.at}")
+    return "\n".join(line for lines in families.values() for line in lines)
 
 
 def _samples() -> Iterator[Sample]:
@@ -71,22 +72,22 @@ def _ost(number: int, after: int, at: float) -> Iterator[Sample]:
     if name == MOVED_AWAY and after >= -120:
         host, since = "oss2:9100", -120
         if after < 120:
-            known = f'instance="{host}",source="obdfilter",target="{name}"'
-            yield Sample(RECOVERY, f'{known},status="recovering"', 1, at)
+            labels = f'instance="{host}",source="obdfilter",target="{name}"'
+            yield Sample(RECOVERY, f'{labels},status="recovering"', 1, at)
             return
     if name == CLEARED and after >= 600:
         since = 600
-    known = f'instance="{host}",source="obdfilter",target="{name}"'
+    labels = f'instance="{host}",source="obdfilter",target="{name}"'
     calls = (number + 1.0) * (after - since)
     slow_s = max(0, min(after, 300) + 300) if name == SLOW else 0
-    yield Sample(BYTES, f'{known},operation="write"', calls * 1e6, at)
-    yield Sample(OPERATIONS, f'{known},operation="write"', calls, at)
-    yield Sample(SECONDS, f'{known},operation="write"', calls * 0.01 + slow_s * 4 * 0.5, at)
-    yield Sample(RECOVERY, f'{known},status="complete"', 1, at)
+    yield Sample(BYTES, f'{labels},operation="write"', calls * 1e6, at)
+    yield Sample(OPERATIONS, f'{labels},operation="write"', calls, at)
+    yield Sample(SECONDS, f'{labels},operation="write"', calls * 0.01 + slow_s * 4 * 0.5, at)
+    yield Sample(RECOVERY, f'{labels},status="complete"', 1, at)
 
 
 class Page(NamedTuple):
-    """What a report says: the page, the rows of a CSV by figure, and standard error."""
+    """A report: the page, the CSV rows by figure, and standard error."""
 
     text: str
     rows: dict[str, list[dict[str, str]]]
@@ -97,7 +98,7 @@ class Page(NamedTuple):
 def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     plan = plan_of(lab())
     folder = tmp_path_factory.mktemp("site")
-    # a disk is slow in the four nights after the moment; years.py measures two hours before its now
+    # a disk is slow in the four nights after the moment; years.py measures two hours before now
     year = SICK._replace(since=4)
     paths = write(folder, document(plan), records(plan, year, AT - 300 + 4 * DAY_S + 7200))
     return "--plan", str(paths[0]), "--history", str(paths[1])
@@ -108,7 +109,7 @@ Draw = Callable[[str], Page]
 
 @pytest.fixture
 def draw(tmp_path: Path, site: tuple[str, ...], run: Run) -> Draw:
-    """Return what draws the hour around the moment by a Prometheus."""
+    """Return a function that draws the hour around the moment from a Prometheus."""
 
     def page(url: str) -> Page:
         moment = datetime.fromtimestamp(AT, timezone.utc).astimezone().replace(tzinfo=None)
@@ -131,11 +132,11 @@ def test_the_hour_around_a_moment_is_drawn_with_the_probes(tmp_path: Path, draw:
         page = draw(prometheus.address)
     rows = page.rows["moment"]
     now = {
-        (one["kind"], one["name"], one["figure"]): float(one["value"])
-        for one in rows
-        if float(one["at"]) == AT and one["figure"] != "recovery"
+        (row["kind"], row["name"], row["figure"]): float(row["value"])
+        for row in rows
+        if float(row["at"]) == AT and row["figure"] != "recovery"
     }
-    # what is foremost at the moment, or in the hour, and the sum of all others
+    # the busiest at the moment or in the hour, and the sum of all others
     assert now["OST", "scratch-OST0027", "write"] == pytest.approx(40e6)
     assert now["OST", SLOW, "mean latency"] == pytest.approx(0.01 + 0.5)
     assert now["MDT", "scratch-MDT0000", "operations"] == pytest.approx(500)
@@ -146,7 +147,7 @@ def test_the_hour_around_a_moment_is_drawn_with_the_probes(tmp_path: Path, draw:
     ]
     assert len(writes) <= 31
     assert sum(writes) == pytest.approx(1e6 * (sum(range(1, OSTS + 1)) - 8))
-    recovering = {one["name"] for one in rows if one["figure"] == "recovery"}
+    recovering = {row["name"] for row in rows if row["figure"] == "recovery"}
     assert recovering == {MOVED_AWAY}
     assert f"Not counted at this moment, though in this hour: {MOVED_AWAY}" in page.err
     assert f"Counted by several servers in this hour (failed over): {MOVED_AWAY}" in page.err
@@ -161,10 +162,10 @@ def test_verdicts_are_from_the_moment(draw: Draw) -> None:
     with answering(said()) as server:
         page = draw(server.url)
     runs = page.rows["moment-probes"]
-    assert {one["component"] for one in runs} >= {"oss2-disk1", "oss1-disk1", "scratch-OST0000"}
-    assert all(AT - 300 <= float(one["at"]) <= AT + 1800 for one in runs)
-    # four nights later it is the suspect of the page
-    assert {one["state"] for one in runs if one["component"] == "oss2-disk1"} == {"OK"}
+    assert {run["component"] for run in runs} >= {"oss2-disk1", "oss1-disk1", "scratch-OST0000"}
+    assert all(AT - 300 <= float(run["at"]) <= AT + 1800 for run in runs)
+    # the page names it as suspect only four nights later
+    assert {run["state"] for run in runs if run["component"] == "oss2-disk1"} == {"OK"}
     assert "Suspect: disk oss2-disk1" in page.text
     assert "holds no counters of the hour around" in page.err
 
@@ -176,7 +177,7 @@ def test_verdicts_are_from_the_moment(draw: Draw) -> None:
         (b'{"status": "error", "error": "query timed out"}', "did not answer as Prometheus does"),
         (said({"metric": {}, "values": [[AT, "1"]]}), "in this hour of: OST read, OST write"),
     ],
-    # without the moment, which two workers do not name alike
+    # test ids without the moment, which differs between pytest workers
     ids=["a page", "an error", "no counters"],
 )
 def test_without_a_usable_prometheus_the_rest_of_the_report_is_drawn(
@@ -207,9 +208,9 @@ def test_hostile_names_of_targets_are_text(draw: Draw) -> None:
     assert "Not counted at this moment, though in this hour: <script>" in page.err
     assert "\x1b" not in page.err
     assert "<script>\\" not in page.text
-    asked = "".join(one.body for one in server.told)
-    # in a matcher each character of a name stands for itself, and a quote does not end it
-    assert "%5C%22%5C%5C%7D%5C%5C%29%5C%5C+or" in asked
+    queries = "".join(request.body for request in server.told)
+    # names are escaped in matchers
+    assert "%5C%22%5C%5C%7D%5C%5C%29%5C%5C+or" in queries
 
 
 def test_warnings_of_prometheus_are_shown(draw: Draw) -> None:

@@ -1,4 +1,4 @@
-"""``plumbline simulate`` says what a policy would do, the same for the same seed."""
+"""``plumbline simulate`` predicts alarms of a policy, reproducibly for the same seed."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ PAGE = INVENTORIES.parent / "docs" / "simulate.md"
 
 
 def document(run: Run, *argv: str) -> dict[str, Any]:
-    found: dict[str, Any] = run("simulate", *argv, "--json").document
-    return found
+    raw: dict[str, Any] = run("simulate", *argv, "--json").document
+    return raw
 
 
 @pytest.mark.long
@@ -39,74 +39,76 @@ def test_the_documentation_shows_the_real_output(run: Run, monkeypatch: pytest.M
 def test_the_same_seed_gives_the_same_document_on_any_number_of_processors(
     tmp_path: Path, run: Run
 ) -> None:
-    asked = ("-i", inventory(tmp_path), "--days", "10", "--random-faults", "2")
-    one = document(run, *asked, "--fleets", "3")
-    assert one == document(run, *asked, "--fleets", "3")
-    assert one["fleets"] == 3
-    assert len(one["faults"]) == 6
-    other = document(run, *asked, "--fleets", "3", "--seed", "2")
-    assert [fault["component"] for fault in one["faults"]] != [
-        fault["component"] for fault in other["faults"]
+    options = ("-i", inventory(tmp_path), "--days", "10", "--random-faults", "2")
+    result = document(run, *options, "--fleets", "3")
+    assert result == document(run, *options, "--fleets", "3")
+    assert result["fleets"] == 3
+    assert len(result["faults"]) == 6
+    other_seed = document(run, *options, "--fleets", "3", "--seed", "2")
+    assert [fault["component"] for fault in result["faults"]] != [
+        fault["component"] for fault in other_seed["faults"]
     ]
-    # the first fleet is the same, however many there are
-    alone = document(run, *asked)
-    assert alone["faults"] == one["faults"][:2]
+    # the first fleet does not depend on the number of fleets
+    one_fleet = document(run, *options)
+    assert one_fleet["faults"] == result["faults"][:2]
 
 
 @pytest.mark.slow
 def test_a_campaign_is_the_same_on_any_number_of_processors(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    asked = ("-i", inventory(tmp_path), "--campaign", "12", "--noise", "quiet")
-    found = []
+    options = ("-i", inventory(tmp_path), "--campaign", "12", "--noise", "quiet")
+    results = []
     for processors in ({0}, {0, 1}):
         monkeypatch.setattr("os.sched_getaffinity", lambda _, of=processors: of)
-        found.append(document(run, *asked))
-    assert found[0] == found[1]
-    assert found[0]["attempts"] == 12
+        results.append(document(run, *options))
+    assert results[0] == results[1]
+    assert results[0]["attempts"] == 12
 
 
 def test_a_gross_fault_is_located_within_days(tmp_path: Path, run: Run) -> None:
-    asked = ("-i", inventory(tmp_path), "--days", "12", "--noise", "none")
-    found = document(run, *asked, "--fault", "oss1-disk1=60%@4")
-    # two servers at the same time, two targets each, 1 GiB at 80 MB/s
-    ost, raw = found["longest_runs"]
+    options = ("-i", inventory(tmp_path), "--days", "12", "--noise", "none")
+    result = document(run, *options, "--fault", "oss1-disk1=60%@4")
+    # two servers in parallel, two targets each, 1 GiB at 80 MB/s
+    ost, raw = result["longest_runs"]
     assert (ost["layer"], ost["node"], round(ost["seconds"])) == ("ost", "client1", 165)
     assert (raw["layer"], raw["node"], round(raw["seconds"])) == ("raw", "oss2", 125)
-    (fault,) = found["faults"]
+    (fault,) = result["faults"]
     assert fault["identifiable"]
     assert fault["found_days"] <= 7
     assert fault["sentence"].split()[0] in ("oss1-disk1", "scratch-OST0")
     # the target bears the alarm of the device that it lies on
     assert (fault["services"], fault["notifications"]) == (2, 1)
-    assert (found["alarms_a_fault"], found["silent_faults"]) == (1, 0)
-    assert found["false_alarms"] == [] or not any(one["number"] for one in found["false_alarms"])
-    assert (found["false_alarms_a_month"], found["false_alarm_days_share"]) == (0, 0)
-    assert found["unknown_share"] == 0
-    within = found["detection"][0]["within"]
+    assert (result["alarms_a_fault"], result["silent_faults"]) == (1, 0)
+    assert result["false_alarms"] == [] or not any(
+        alarm["number"] for alarm in result["false_alarms"]
+    )
+    assert (result["false_alarms_a_month"], result["false_alarm_days_share"]) == (0, 0)
+    assert result["unknown_share"] == 0
+    within = result["detection"][0]["within"]
     assert list(within) == ["1", "3", "7", "14", "30"]
     assert (within["7"], within["14"]) == (1.0, None)
-    assert (found["detection"][0]["found"], found["chance"][0]["found"]) == (1, 0)
+    assert (result["detection"][0]["found"], result["chance"][0]["found"]) == (1, 0)
 
 
 def test_the_detection_rate_without_a_fault_is_shown_too(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A judge that every other day calls all slow finds each loss, and so does chance."""
+    """Alarms for all components every other day find any fault by chance."""
 
     def alarming(nodes: Any, _memory: object, _weighing: object, now: float) -> Any:
         state = State.WARNING if int(now // 86400) % 2 else State.OK
         for measured in nodes.values():
-            for one in measured:
-                yield Verdict(one.layer, one.component, state, Reason.SLOW, "slow")
+            for entry in measured:
+                yield Verdict(entry.layer, entry.component, state, Reason.SLOW, "slow")
 
     monkeypatch.setattr(course, "judge_day", alarming)
-    asked = ("-i", inventory(tmp_path), "--days", "8", "--fault", "oss1-disk1=2%@3")
-    found = document(run, *asked)
-    assert found["detection"] == found["chance"]
-    assert found["detection"][0]["found"] == 1
-    assert found["false_alarm_days_share"] == 0.5
-    lines = run("simulate", *asked).out.splitlines()
+    options = ("-i", inventory(tmp_path), "--days", "8", "--fault", "oss1-disk1=2%@3")
+    result = document(run, *options)
+    assert result["detection"] == result["chance"]
+    assert result["detection"][0]["found"] == 1
+    assert result["false_alarm_days_share"] == 0.5
+    lines = run("simulate", *options).out.splitlines()
     assert re.match(
         r"[0-9.]+ false alarms a month, above the budget of 0.5: .* 4 of 8 days", lines[0]
     )
@@ -115,16 +117,16 @@ def test_the_detection_rate_without_a_fault_is_shown_too(
 
 
 def test_release_and_new_site_simulations_are_one_call_each(tmp_path: Path, run: Run) -> None:
-    asked = ("-i", inventory(tmp_path), "--days", "8", "--noise", "none")
-    found = document(run, *asked, "--fault", "release-2.4.0=70%:read@3")
-    (fault,) = found["faults"]
+    options = ("-i", inventory(tmp_path), "--days", "8", "--noise", "none")
+    result = document(run, *options, "--fault", "release-2.4.0=70%:read@3")
+    (fault,) = result["faults"]
     assert (fault["kind"], fault["services"]) == ("release", 1)
     assert fault["found_by"] == "ost group scratch"
-    found = document(run, *asked, "--fault", "site=75%@0")
-    assert (found["faults"][0]["kind"], found["faults"][0]["found_days"]) == ("site", 5)
-    assert found["chance"][0]["found"] == 0
-    found = document(run, *asked, "--fault", "scratch-OST0+neighbour=30%")
-    assert [one["component"] for one in found["faults"]] == ["scratch-OST0", "scratch-OST1"]
+    result = document(run, *options, "--fault", "site=75%@0")
+    assert (result["faults"][0]["kind"], result["faults"][0]["found_days"]) == ("site", 5)
+    assert result["chance"][0]["found"] == 0
+    result = document(run, *options, "--fault", "scratch-OST0+neighbour=30%")
+    assert [fault["component"] for fault in result["faults"]] == ["scratch-OST0", "scratch-OST1"]
 
 
 @pytest.mark.slow
@@ -139,18 +141,20 @@ def test_the_policy_changes_the_result(tmp_path: Path, run: Run) -> None:
 
 
 def test_the_alarm_budget_of_the_policy_is_shown(tmp_path: Path, run: Run) -> None:
-    asked = ("-i", inventory(tmp_path, policy={"schema": 1, "alarm_budget": 3}), "--days", "2")
-    assert "within the budget of 3: 0 in 0.1 months" in run("simulate", *asked).out.splitlines()[0]
-    assert document(run, *asked)["alarm_budget"] == 3
+    options = ("-i", inventory(tmp_path, policy={"schema": 1, "alarm_budget": 3}), "--days", "2")
+    assert (
+        "within the budget of 3: 0 in 0.1 months" in run("simulate", *options).out.splitlines()[0]
+    )
+    assert document(run, *options)["alarm_budget"] == 3
 
 
 def test_a_part_with_slack_is_reported_as_unidentifiable(tmp_path: Path, run: Run) -> None:
     raw = site()
     part(raw, "oss[1-2]").pop("address")
-    asked = ("-i", inventory(tmp_path, raw), "--days", "3", "--noise", "none")
+    options = ("-i", inventory(tmp_path, raw), "--days", "3", "--noise", "none")
     assert (
         "1 of 1 faults slow no measurement"
-        in run("simulate", *asked, "--fault", "oss1-nic=30%").out
+        in run("simulate", *options, "--fault", "oss1-nic=30%").out
     )
 
 
@@ -165,13 +169,13 @@ def test_a_usage_error_exits_with_64(tmp_path: Path, argv: tuple[str, ...]) -> N
 def test_a_simulation_shows_that_an_inventory_raises_false_alarms(tmp_path: Path, run: Run) -> None:
     folder = tmp_path / "edison"
     copytree(INVENTORIES / "edison", folder)
-    # of FS1, which was 30 % full, 60 % of the ceiling were demonstrated
+    # the paper demonstrated 60 % of the ceiling on FS1, 30 % full
     policy = {"layers": {"ost": {"limits": {"min_efficiency": "70 %"}}}}
     path = folder / "group_vars" / "all" / "policy.yml"
     path.write_text(json.dumps({"plumbline_policy": {"schema": 1, **policy}}), encoding="utf-8")
-    asked = ("-i", str(folder), "--days", "7", "--noise", "quiet", "--healthy")
-    found = document(run, *asked, "baselines")
-    (alarm,) = found["false_alarms"]
+    options = ("-i", str(folder), "--days", "7", "--noise", "quiet", "--healthy")
+    result = document(run, *options, "baselines")
+    (alarm,) = result["false_alarms"]
     assert (alarm["layer"], alarm["group"], alarm["reason"]) == ("ost", True, "below_floor")
-    assert found["healthy"] == "baselines"
-    assert not document(run, *asked, "ceilings")["false_alarms"]
+    assert result["healthy"] == "baselines"
+    assert not document(run, *options, "ceilings")["false_alarms"]

@@ -1,4 +1,4 @@
-"""``plumbline submit`` brings every verdict to its service, or says which it did not bring."""
+"""``plumbline submit`` sends every verdict to its service and reports those it cannot send."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def service(host: str, component: str, node: str = "client1", **changes: Any) ->
 def write_plan(
     folder: Path, services: Sequence[Service], expected: Sequence[Expectation] = ()
 ) -> str:
-    node = Expectations("client1", "lab", tuple(one.to_json() for one in expected))
+    node = Expectations("client1", "lab", tuple(entry.to_json() for entry in expected))
     path = folder / "plan.json"
     document = {
         "schema": 1,
@@ -56,8 +56,8 @@ def write_plan(
 
 
 def document(*verdicts: Verdict, node: str = "client1", **changes: Any) -> str:
-    said = {"schema": 2, "node": node, "verdicts": [one.to_json() for one in verdicts]}
-    return json.dumps({**said, **changes})
+    raw = {"schema": 2, "node": node, "verdicts": [verdict.to_json() for verdict in verdicts]}
+    return json.dumps({**raw, **changes})
 
 
 def verdict(component: str = "OST0", sentence: str = "fine", **changes: Any) -> Verdict:
@@ -65,7 +65,7 @@ def verdict(component: str = "OST0", sentence: str = "fine", **changes: Any) -> 
 
 
 def lines(folder: Path, *verdicts: Verdict, **changes: Any) -> list[str]:
-    """Return the batch of verdicts on OST0 and OST1 and their group."""
+    """Submit verdicts on OST0, OST1 and their group; return the lines of the batch."""
     group = service("client1", "", description="OST group scratch", group="scratch")
     plan = write_plan(folder, [service("oss1", "OST0"), service("oss2", "OST1"), group])
     (folder / "verdicts.json").write_text(document(*verdicts, **changes))
@@ -76,7 +76,7 @@ def lines(folder: Path, *verdicts: Verdict, **changes: Any) -> list[str]:
 
 def test_each_verdict_goes_to_the_host_and_service_of_the_plan(tmp_path: Path) -> None:
     figures = (Figure("read_Bps", 2e8, "", "160000000:", "100000000:", 2.5e8),)
-    found = lines(
+    batch = lines(
         tmp_path,
         verdict("OST1", "OST1 read 200.0 MB/s", figures=figures),
         verdict("OST0", "OST0 hangs", state=State.CRITICAL),
@@ -85,7 +85,7 @@ def test_each_verdict_goes_to_the_host_and_service_of_the_plan(tmp_path: Path) -
     )
     start = "[1795241041] PROCESS_SERVICE_CHECK_RESULT;"
     data = "'read_Bps'=200000000;160000000:;100000000:;0;250000000"
-    assert found == [
+    assert batch == [
         f"{start}oss2;OST OST1 read;0;OST OK - OST1 read 200.0 MB/s | {data}",
         f"{start}oss1;OST OST0 read;2;OST CRITICAL - OST0 hangs",
         f"{start}client1;OST group scratch;0;OST OK - group scratch fine",
@@ -122,8 +122,11 @@ def test_components_of_the_same_name_are_distinguished_by_node(tmp_path: Path) -
         document(verdict("sda", "one"), node="a") + "\n" + document(verdict("sda", "two"), node="b")
     )
     assert call("submit", str(path), "--plan", plan, "--batch", str(tmp_path / "batch")) == 0
-    found = [line.split(";") for line in (tmp_path / "batch").read_text().splitlines()]
-    assert [(part[1], part[4]) for part in found] == [("a", "OST OK - one"), ("b", "OST OK - two")]
+    results = [line.split(";") for line in (tmp_path / "batch").read_text().splitlines()]
+    assert [(result[1], result[4]) for result in results] == [
+        ("a", "OST OK - one"),
+        ("b", "OST OK - two"),
+    ]
 
 
 def test_a_verdict_without_a_service_is_reported_and_the_others_are_submitted(
@@ -132,10 +135,10 @@ def test_a_verdict_without_a_service_is_reported_and_the_others_are_submitted(
     plan = write_plan(tmp_path, [service("oss1", "OST0"), service("oss2", "OST1")])
     path = tmp_path / "verdicts.json"
     path.write_text(document(verdict("OST0"), verdict("OST7")))
-    said = run("submit", str(path), "--plan", plan, "--batch", str(tmp_path / "batch"), code=65)
-    assert said.err.startswith("plumbline: 1 verdicts have no service in ")
-    assert "ost OST7 of client1; write the plan again" in said.err
-    assert said.out.splitlines() == [
+    output = run("submit", str(path), "--plan", plan, "--batch", str(tmp_path / "batch"), code=65)
+    assert output.err.startswith("plumbline: 1 verdicts have no service in ")
+    assert "ost OST7 of client1; write the plan again" in output.err
+    assert output.out.splitlines() == [
         f"1 of 2 services to {tmp_path / 'batch'}: 1 OK, 0 WARNING, 0 CRITICAL, 0 UNKNOWN",
         "without a verdict: OST OST1 read of oss2",
     ]
@@ -211,12 +214,12 @@ def pipe(tmp_path: Path) -> Path:
 
 
 def submit(folder: Path, pipe: Path, *arguments: str) -> int:
-    """Hand one verdict over and wait half a second at most."""
+    """Submit one verdict and wait half a second at most."""
     plan = write_plan(folder, [service("oss1", "OST0")])
     path = folder / "verdicts.json"
     path.write_text(document(verdict("OST0")))
-    to = ("--pipe", str(pipe), "--wait", "0.5")
-    return call("submit", str(path), "--plan", plan, *to, *arguments)
+    options = ("--pipe", str(pipe), "--wait", "0.5")
+    return call("submit", str(path), "--plan", plan, *options, *arguments)
 
 
 def test_a_pipe_without_a_reader_is_an_error_within_seconds(pipe: Path, tmp_path: Path) -> None:
@@ -235,12 +238,12 @@ def test_submit_waits_for_a_restarting_daemon(tmp_path: Path, spool: Path) -> No
     pipe = tmp_path / "nagios.cmd"
     readers: list[Reader] = []
 
-    def restarted() -> None:
+    def restart() -> None:
         time.sleep(0.3)
         os.mkfifo(pipe)
         readers.append(Reader(pipe, takes=True))
 
-    thread = threading.Thread(target=restarted)
+    thread = threading.Thread(target=restart)
     thread.start()
     assert submit(tmp_path, pipe, "--spool", str(spool), "--wait", "60") == 0
     thread.join()
@@ -270,12 +273,12 @@ def test_a_link_is_not_followed(pipe: Path, tmp_path: Path) -> None:
 
 
 class Reader:
-    """Reads a pipe as the daemon does, and carries the file out when it is told to."""
+    """Reader of a pipe like the daemon; with ``takes`` it reads and removes the file."""
 
     def __init__(self, pipe: Path, *, takes: bool) -> None:
         self._pipe = pipe
         self._takes = takes
-        self.said = ""
+        self.command = ""
         self.batch = ""
         self.mode = 0
         self._thread = threading.Thread(target=self._read)
@@ -283,8 +286,8 @@ class Reader:
 
     def _read(self) -> None:
         with self._pipe.open() as stream:
-            self.said = stream.readline()
-        file = Path(self.said.split(";")[1])
+            self.command = stream.readline()
+        file = Path(self.command.split(";")[1])
         if self._takes:
             self.batch, self.mode = file.read_text(), file.stat().st_mode & 0o777
             file.unlink()
@@ -306,7 +309,7 @@ def test_one_command_in_the_pipe_names_a_file_with_all_results(
     reader = Reader(pipe, takes=True)
     assert submit(tmp_path, pipe, "--spool", str(spool), "--wait", "10") == 0
     reader.join()
-    words, path, delete = reader.said.split(";")
+    words, path, delete = reader.command.split(";")
     assert (words.partition(" ")[2], delete) == ("PROCESS_FILE", "1\n")
     assert Path(path).parent == spool
     assert reader.batch.endswith(";oss1;OST OST0 read;0;OST OK - fine\n")
@@ -360,15 +363,15 @@ def test_a_damaged_plan_is_an_error_message(tmp_path: Path, raw: str, trouble: s
         call("submit", "-", "--plan", str(tmp_path / "plan.json"), "--batch", "-")
 
 
-def numbered(number: int) -> tuple[str, str, str]:
-    """Return node, host and component of one of ten thousand."""
+def service_names(number: int) -> tuple[str, str, str]:
+    """Return node, host and component of the service of this number."""
     return f"client{number % NODES}", f"oss{number % NODES}", f"scratch-OST{number:04x}"
 
 
-def judged(node: int) -> Iterator[Verdict]:
-    """Yield the verdicts of a node, one of each state among them."""
+def verdicts_of(node: int) -> Iterator[Verdict]:
+    """Yield the verdicts of a node, with all states among them."""
     for number in range(node, NODES * MEMBERS, NODES):
-        name = numbered(number)[2]
+        name = service_names(number)[2]
         sentence = f"{name} read 80.3 MB/s; 40 % of | baseline\nby C:\\new, disk é{number}"
         figures = (Figure("read_Bps", number * 1e4, "", "160000000:", "100000000:", 2.5e8),)
         yield Verdict("ost", name, State(number % 4), Reason.FINE, sentence, figures=figures)
@@ -377,34 +380,34 @@ def judged(node: int) -> Iterator[Verdict]:
 @pytest.mark.slow
 @pytest.mark.skipif(PROGRAM is None, reason="there is no nagios4; apt install nagios4-core")
 def test_a_real_nagios_shows_ten_thousand_results(tmp_path: Path, run: Run) -> None:
-    every = [numbered(number) for number in range(NODES * MEMBERS)]
-    services = [service(host, name, node=node) for node, host, name in every]
+    rows = [service_names(number) for number in range(NODES * MEMBERS)]
+    services = [service(host, name, node=node) for node, host, name in rows]
     plan, judged_at = write_plan(tmp_path, services), int(time.time()) - 300
     paths = [tmp_path / f"client{node}.json" for node in range(NODES)]
     for node, path in enumerate(paths):
-        path.write_text(document(*judged(node), node=f"client{node}", judged_at=judged_at))
+        path.write_text(document(*verdicts_of(node), node=f"client{node}", judged_at=judged_at))
     with nagios(services) as daemon:
         names = [str(path) for path in paths]
-        to = ("--pipe", str(daemon.pipe), "--wait", "30")
-        printed = run("submit", *names, "--plan", plan, *to).out
+        pipe_options = ("--pipe", str(daemon.pipe), "--wait", "30")
+        output = run("submit", *names, "--plan", plan, *pipe_options).out
         daemon.until(lambda: len(daemon.checked()) == len(services), "not all results")
         shown = daemon.checked()
         assert not [path for path in daemon.folder.iterdir() if "batch" in path.name]
     counts = "2500 OK, 2500 WARNING, 2500 CRITICAL, 2500 UNKNOWN"
-    assert f"10000 of 10000 services to {daemon.pipe}: {counts}" in printed
-    for number, (_, host, name) in enumerate(every):
-        one = shown[host, f"OST {name} read"]
-        # Nagios itself writes a semicolon in the text as a colon
+    assert f"10000 of 10000 services to {daemon.pipe}: {counts}" in output
+    for number, (_, host, name) in enumerate(rows):
+        status = shown[host, f"OST {name} read"]
+        # Nagios replaces a semicolon in the text with a colon
         text = f"{name} read 80.3 MB/s: 40 % of / baseline by C:/new, disk é{number}"
-        assert one["current_state"] == str(number % 4)
-        assert one["plugin_output"] == f"OST {State(number % 4).name} - {text}"
+        assert status["current_state"] == str(number % 4)
+        assert status["plugin_output"] == f"OST {State(number % 4).name} - {text}"
         data = f"'read_Bps'={number * 10000 or 0};160000000:;100000000:;0;250000000"
-        assert one["performance_data"] == data
-        assert (one["long_plugin_output"], one["last_check"]) == ("", str(judged_at))
+        assert status["performance_data"] == data
+        assert (status["long_plugin_output"], status["last_check"]) == ("", str(judged_at))
 
 
 def symptoms_plan(folder: Path) -> tuple[str, Path]:
-    """Return a plan with services of symptoms and a history of its site."""
+    """Return a plan with symptom services and the history of its site."""
     node = service("client1", "client1", layer="symptoms", freshness_s=3600)
     services = [
         node._replace(description="NODE client1 symptoms"),
@@ -418,7 +421,7 @@ def symptoms_plan(folder: Path) -> tuple[str, Path]:
     return write_plan(folder, services), history
 
 
-def collected(folder: Path, **changes: Any) -> None:
+def save_symptoms(folder: Path, **changes: Any) -> None:
     look = Look("md", 1, (DEGRADED._replace(direction=Direction.LOWERS),), kind="arrays")
     report = Report("client1", time.time() - 60, (look,)).to_json()
     (folder / "symptoms" / "client1.json").write_text(json.dumps({**report, **changes}))
@@ -427,7 +430,7 @@ def collected(folder: Path, **changes: Any) -> None:
 def test_collected_symptoms_are_submitted(tmp_path: Path, run: Run) -> None:
     plan, history = symptoms_plan(tmp_path)
     words = ["--plan", plan, "--history", str(history), "--batch", "-"]
-    collected(tmp_path)
+    save_symptoms(tmp_path)
     out, err = run("submit", *words)
     assert err == ""
     looks, arrays, disks = (line.partition(";")[2] for line in out.splitlines())
@@ -442,7 +445,7 @@ def test_collected_symptoms_are_submitted(tmp_path: Path, run: Run) -> None:
 def test_unusable_symptoms_are_unknown(tmp_path: Path, run: Run, changes: Any, part: str) -> None:
     plan, history = symptoms_plan(tmp_path)
     if changes is not None:
-        collected(tmp_path, **changes)
+        save_symptoms(tmp_path, **changes)
     out, err = run("submit", "--plan", plan, "--history", str(history), "--batch", "-")
     assert (err, out.count(";3;SYMPTOMS UNKNOWN - client1")) == ("", 3)
     assert out.count(part) == 3

@@ -27,7 +27,7 @@ with_mpi = pytest.mark.skipif(missing() != "", reason=missing() or "all is there
 
 
 def ledger(home: Path) -> dict[str, Any]:
-    """Return what the only sweep of a user has done."""
+    """Return the state file of the only sweep."""
     (path,) = (home / "state" / "plumbline").glob("sweep-*.json")
     document: dict[str, Any] = json.loads(path.read_text())
     return document
@@ -38,10 +38,10 @@ def ledger(home: Path) -> dict[str, Any]:
 def test_a_killed_sweep_continues_at_its_next_point(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
 ) -> None:
-    """The point under way is measured again, what was measured before it is not."""
+    """Only the interrupted point is measured again."""
     words = [*directories(tmp_path), "--bytes", "4MiB", "--writers", "1,2", "--json"]
     first = start(tmp_path, "sweep", *words, "--quiet")
-    # the first point is kept, the ranks of the second are there
+    # the first point is saved, the ranks of the second are running
     eventually(lambda: list(tmp_path.glob("state/plumbline/sweep-*.json")))
     eventually(lambda: ledger(tmp_path)["done"])
     eventually(lambda: processes(f"-m plumbline.parallel.rank {tmp_path}"))
@@ -52,21 +52,21 @@ def test_a_killed_sweep_continues_at_its_next_point(
     assert ended.returncode == 0, ended.stderr
     assert ended.stderr.startswith("point 2 of 2: 2 writers, 1 MiB\n")
     document = json.loads(ended.stdout)
-    assert [one["point"]["writers"] for one in document["done"]] == [1, 2]
-    assert [one["ranks"] for one in document["done"]] == [2, 4]
-    # the killed point's bytes count as well
+    assert [point["point"]["writers"] for point in document["done"]] == [1, 2]
+    assert [point["ranks"] for point in document["done"]] == [2, 4]
+    # bytes of the killed point count too
     assert document["written"] == 3 * 4 * 2**20
-    assert {(one["axis"], one["operation"]) for one in document["remarks"]} == {
+    assert {(remark["axis"], remark["operation"]) for remark in document["remarks"]} == {
         *(("writers", "write"), ("writers", "read")),
     }
     with History(tmp_path / "state/plumbline/history.sqlite") as history:
         records = list(history.records(Selection(layer="sweep")))
     hashes = {(record.run_id, record.spec_hash) for record in records}
-    assert {(one["run_id"], one["spec_hash"]) for one in document["done"]} == hashes
+    assert {(point["run_id"], point["spec_hash"]) for point in document["done"]} == hashes
     assert len({spec_hash for _, spec_hash in hashes}) == 2
-    left = [path for name in ("a", "b") for path in (tmp_path / name).iterdir()]
-    assert left == []
-    # nothing is left to measure
+    files = [path for name in ("a", "b") for path in (tmp_path / name).iterdir()]
+    assert files == []
+    # the sweep is complete
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     again = run("sweep", *words)
@@ -81,13 +81,13 @@ def test_an_axis_is_swept(tmp_path: Path, case: dict[str, Any]) -> None:
     ended = finish(tmp_path, "sweep", *directories(tmp_path), *words, "--quiet", "--json")
     assert ended.returncode == 0, ended.stderr
     document = json.loads(ended.stdout)
-    swept = [each["point"] for each in document["points"]]
+    swept = [point["point"] for point in document["points"]]
     assert [point | values for point, values in zip(swept, case["points"])] == swept
-    assert [[each["targets"], each["ranks"]] for each in document["points"]] == case["crowds"]
-    assert all(set(each["rates"]) == {"write", "read"} for each in document["points"])
+    assert [[point["targets"], point["ranks"]] for point in document["points"]] == case["crowds"]
+    assert all(set(point["rates"]) == {"write", "read"} for point in document["points"])
     assert document["written"] == case["written_MiB"] << 20
-    left = [path for name in ("a", "b") for path in (tmp_path / name).iterdir()]
-    assert left == []
+    files = [path for name in ("a", "b") for path in (tmp_path / name).iterdir()]
+    assert files == []
 
 
 @pytest.mark.long
@@ -95,10 +95,10 @@ def test_an_axis_is_swept(tmp_path: Path, case: dict[str, Any]) -> None:
 def test_repeats_give_a_range_and_advice(tmp_path: Path) -> None:
     words = [*directories(tmp_path), "--quiet", "--bytes", "4MiB", "--writers", "1,2"]
     finish(tmp_path, "sweep", *words)
-    # more runs of each point are the same sweep
+    # repeats continue the same sweep
     ended = finish(tmp_path, "sweep", *words, "--repeats", "2", "--json")
     document = json.loads(ended.stdout)
-    assert [each["point"].get("repeat", 1) for each in document["done"]] == [1, 1, 2, 2]
+    assert [point["point"].get("repeat", 1) for point in document["done"]] == [1, 1, 2, 2]
     for summary in document["points"]:
         rates = [
             run["rates"]["write"]
@@ -107,8 +107,8 @@ def test_repeats_give_a_range_and_advice(tmp_path: Path) -> None:
         ]
         write = summary["rates"]["write"]
         assert (summary["runs"], write["low"], write["high"]) == (2, min(rates), max(rates))
-    shown = finish(tmp_path, "sweep", *words, "--repeats", "2").stdout.splitlines()
-    assert [" %" in row.partition("reason")[0] for row in shown[1:3]] == [True, True]
+    table = finish(tmp_path, "sweep", *words, "--repeats", "2").stdout.splitlines()
+    assert [" %" in row.partition("reason")[0] for row in table[1:3]] == [True, True]
     advice = finish(tmp_path, "sweep", *directories(tmp_path), "--advice").stdout.splitlines()
     assert 2 <= len(advice) <= 5
     assert advice[0].startswith("all, best of 2 points, ")
@@ -145,7 +145,7 @@ def test_a_sweep_of_targets_does_not_reach_the_checks(tmp_path: Path) -> None:
     assert ended.returncode == 0, ended.stderr
     header, row, *rest = ended.stdout.splitlines()
     assert header.split()[:4] == ["writers", "transfer", "targets", "ranks"]
-    # as many ranks as on both targets, on one of them
+    # one target with the ranks of both
     assert row.split()[:5] == ["1", "1", "MiB", "1", "2"]
     assert rest[-1].startswith("1 of 1 points, 2.1 MB written")
     assert not (tmp_path / "snapshot.json").exists()
@@ -177,7 +177,7 @@ def test_a_dry_run_prints_points_bytes_and_seconds_and_changes_nothing(tmp_path:
 
 
 def test_weak_scaling_gives_each_rank_the_same_bytes(tmp_path: Path) -> None:
-    """``--bytes`` are those of the point with the most ranks."""
+    """``--bytes`` belong to the point with the most ranks."""
     words = ["--scaling", "weak", "--bytes", "32MiB", "--dry-run", "--json"]
     ended = finish(tmp_path, "sweep", *directories(tmp_path), *words)
     points = json.loads(ended.stdout)["points"]
@@ -187,7 +187,7 @@ def test_weak_scaling_gives_each_rank_the_same_bytes(tmp_path: Path) -> None:
     assert {point["bytes"] for point in json.loads(strong.stdout)["points"]} == {32 * MIB}
 
 
-def test_a_budget_too_small_for_one_point_is_refused_before_the_start(tmp_path: Path) -> None:
+def test_a_budget_too_small_for_one_point_starts_nothing(tmp_path: Path) -> None:
     ended = finish(tmp_path, "sweep", *directories(tmp_path), "--bytes", "2GiB", "--budget", "1GiB")
     assert "a point writes 2147.5 MB; raise --budget, or lower --bytes" in ended.stdout
     assert "0 of 4 points, 0 B written" in ended.stdout
@@ -199,7 +199,7 @@ def test_a_budget_too_small_for_one_point_is_refused_before_the_start(tmp_path: 
     [
         (["--bytes", "32MiB"], "32 MiB", 2),
         (["--bytes-per-rank", "1MiB"], "2 MiB", 2),
-        # the point with one writer is a sixteenth of that
+        # the point with one writer has a sixteenth of the bytes
         (["--bytes", "32MiB", "--scaling", "weak"], "2 MiB", 32),
     ],
 )

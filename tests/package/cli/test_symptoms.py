@@ -1,4 +1,4 @@
-"""``plumbline symptoms`` and ``changes``: signs of faults, and what has changed."""
+"""``plumbline symptoms`` and ``changes``: signs of faults, and changes of conditions."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from tests.package.observe.nodes import condition
 from tests.package.observe.symptoms_nodes import expectations
 from tests.package.sites import site
 
-# --- ``plumbline symptoms`` on this very machine, whatever it is: it names all that it asked.
+# --- ``plumbline symptoms`` on this machine names all its collectors.
 
 
 @pytest.fixture
 def in_unit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Start as the unit does: an ordinary user who calls by hand reads of the unit as well."""
+    """Run as the systemd unit; a user who calls by hand gets a remark about the unit."""
     monkeypatch.setenv("PLUMBLINE_UNIT", "plumbline-symptoms.service")
 
 
@@ -44,7 +44,12 @@ def test_the_report_names_every_collector_and_the_exit_code_follows(
     code = main([*words, "--json"])
     out, err = capsys.readouterr()
     looks = json.loads(out)["looks"]
-    raised = [one for look in looks for one in look["symptoms"] if one["direction"] == "raises"]
+    raised = [
+        symptom
+        for look in looks
+        for symptom in look["symptoms"]
+        if symptom["direction"] == "raises"
+    ]
     assert [look["collector"] for look in looks] == list(COLLECTORS)
     assert code == bool(raised)
     assert "symptoms.json is not there: counters have no earlier look to compare with" in err
@@ -68,10 +73,10 @@ def test_conditions_of_the_node_are_saved_with_a_look(words: list[str], tmp_path
     main([*words, "--save"])
     ledger = load_ledger(str(tmp_path / "conditions.json"))
     main([*words, "--save"])
-    again = load_ledger(str(tmp_path / "conditions.json"))
+    next_ledger = load_ledger(str(tmp_path / "conditions.json"))
     assert ledger.node == "oss1"
-    assert "kernel" in {one.name for one in ledger.conditions}
-    assert again.taken_at > again.since == ledger.since
+    assert "kernel" in {item.name for item in ledger.conditions}
+    assert next_ledger.taken_at > next_ledger.since == ledger.since
 
 
 @pytest.mark.usefixtures("in_unit")
@@ -83,8 +88,8 @@ def test_a_damaged_state_is_reported_and_replaced(
     assert run(*words, code=None).err == ""
 
 
-def saw(path: Path, collector: str, *, unavailable: str) -> None:
-    """Change what the saved look says of one collector."""
+def set_unavailable(path: Path, collector: str, *, unavailable: str) -> None:
+    """Change one collector in the saved look."""
     saved = json.loads(path.read_text(encoding="utf-8"))
     for look in saved["looks"]:
         if look["collector"] == collector:
@@ -101,9 +106,9 @@ def test_a_look_by_hand_does_not_replace_a_more_complete_one(
     path = tmp_path / "symptoms.json"
     assert main([*words, "--save"]) in (0, 1)
     saved = json.loads(path.read_text(encoding="utf-8"))
-    # this machine has no zpool, the unit's look had
-    assert [one["unavailable"] for one in saved["looks"] if one["collector"] == "zfs"] != [""]
-    saw(path, "zfs", unavailable="")
+    # this machine has no zpool, but the saved look of the unit has
+    assert [look["unavailable"] for look in saved["looks"] if look["collector"] == "zfs"] != [""]
+    set_unavailable(path, "zfs", unavailable="")
     before = path.read_bytes()
     assert "as root: systemctl start plumbline-symptoms" in run(*words, "--save", code=77).err
     assert path.read_bytes() == before
@@ -115,8 +120,8 @@ def test_a_look_by_hand_does_not_replace_a_more_complete_one(
 def test_commands_of_the_site_run_last_and_their_failure_is_reported(
     words: list[str], tmp_path: Path, run: Run
 ) -> None:
-    said = {"schema": 1, "examined": 3, "symptoms": []}
-    (tmp_path / "said.json").write_text(json.dumps(said), encoding="utf-8")
+    result = {"schema": 1, "examined": 3, "symptoms": []}
+    (tmp_path / "said.json").write_text(json.dumps(result), encoding="utf-8")
     commands = [
         {"name": "ddn", "kind": "arrays", "argv": ["/bin/cat", str(tmp_path / "said.json")]},
         {"name": "netapp", "kind": "arrays", "argv": ["/bin/false"]},
@@ -138,8 +143,8 @@ def test_commands_of_the_site_run_last_and_their_failure_is_reported(
 SERVERS = ("oss1", "oss2", "oss3", "oss4", "oss5")
 
 
-def keep(folder: Path, node: str, *versions: str) -> None:
-    """Keep bills of a node, a day apart, the last one an hour ago."""
+def save_bills(folder: Path, node: str, *versions: str) -> None:
+    """Save bills of a node, a day apart, the last one an hour ago."""
     folder.mkdir(exist_ok=True)
     for number, version in enumerate(versions):
         at = time.time() - 3600 - DAY_S * (len(versions) - 1 - number)
@@ -159,14 +164,14 @@ def source(tmp_path: Path) -> list[str]:
     return ["changes", "--plan", str(tmp_path / "plan.json"), "--history", str(history)]
 
 
-def collected(tmp_path: Path, node: str, *versions: str) -> None:
-    keep(tmp_path / node, node, *versions)
+def collect_bills(tmp_path: Path, node: str, *versions: str) -> None:
+    save_bills(tmp_path / node, node, *versions)
     ledger = load_ledger(str(tmp_path / node / "conditions.json"))
     keep_collected(tmp_path / "history.sqlite", node, ledger.to_json())
 
 
 def test_a_node_shows_its_own_changes(tmp_path: Path, run: Run) -> None:
-    keep(tmp_path, "oss1", "2.3.0", "2.4.0")
+    save_bills(tmp_path, "oss1", "2.3.0", "2.4.0")
     header, line = run("changes", "--state", str(tmp_path)).out.splitlines()
     assert header.split() == ["found", "area", "change", "on"]
     assert line.split()[2:] == ["software", "Lustre", "2.3.0", "->", "2.4.0", "oss1"]
@@ -182,7 +187,7 @@ def test_a_change_after_a_gap_shows_when_the_old_value_was_last_seen(
 
 
 def test_older_changes_are_left_out(tmp_path: Path, run: Run) -> None:
-    keep(tmp_path, "oss1", "2.3.0", "2.4.0", "2.4.0", "2.4.0")
+    save_bills(tmp_path, "oss1", "2.3.0", "2.4.0", "2.4.0", "2.4.0")
     assert run("changes", "--state", str(tmp_path), "--since", "2d").out.startswith(
         "no change since "
     )
@@ -190,7 +195,7 @@ def test_older_changes_are_left_out(tmp_path: Path, run: Run) -> None:
 
 
 def test_a_shorter_record_of_changes_is_reported_with_its_start(tmp_path: Path, run: Run) -> None:
-    keep(tmp_path, "oss1", "2.3.0")
+    save_bills(tmp_path, "oss1", "2.3.0")
     assert (
         "; followed on all nodes since " in run("changes", "--state", str(tmp_path), code=None).out
     )
@@ -198,9 +203,9 @@ def test_a_shorter_record_of_changes_is_reported_with_its_start(tmp_path: Path, 
 
 def test_a_change_on_all_servers_is_one_line(source: list[str], tmp_path: Path, run: Run) -> None:
     for node in SERVERS:
-        collected(tmp_path, node, "2.3.0", "2.4.0")
-    (one,) = run(*source, "--json").document["changes"]
-    assert one["nodes"] == list(SERVERS)
+        collect_bills(tmp_path, node, "2.3.0", "2.4.0")
+    (change,) = run(*source, "--json").document["changes"]
+    assert change["nodes"] == list(SERVERS)
     out, err = run(*source)
     assert "all 5 servers" in out
     assert "no changes are known of client1" in err
@@ -208,19 +213,19 @@ def test_a_change_on_all_servers_is_one_line(source: list[str], tmp_path: Path, 
 
 def test_a_node_that_differs_sets_exit_code_1(source: list[str], tmp_path: Path, run: Run) -> None:
     for node in SERVERS:
-        collected(tmp_path, node, "2.4.0")
+        collect_bills(tmp_path, node, "2.4.0")
     assert "no node of 5 differs from most of its kind" in run(*source, "--differences").out
-    collected(tmp_path, "oss4", "2.4.1")
+    collect_bills(tmp_path, "oss4", "2.4.1")
     assert run(*source, "--differences", code=1).out == "oss4: Lustre 2.4.1, 4 peers 2.4.0\n"
-    (one,) = run(*source, "--differences", "--json", code=1).document["differences"]
-    assert (one["nodes"], one["peers"]) == (["oss4"], 4)
+    (difference,) = run(*source, "--differences", "--json", code=1).document["differences"]
+    assert (difference["nodes"], difference["peers"]) == (["oss4"], 4)
 
 
 def test_a_node_not_looked_at_for_days_is_excluded(
     source: list[str], tmp_path: Path, run: Run
 ) -> None:
     for node in SERVERS:
-        collected(tmp_path, node, "2.4.0")
+        collect_bills(tmp_path, node, "2.4.0")
     old = Bill("oss4", time.time() - 9 * DAY_S, (condition("Lustre", "2.3.0"),))
     (tmp_path / "conditions" / "oss4.json").unlink()
     keep_collected(tmp_path / "history.sqlite", "oss4", first_ledger(old).to_json())
@@ -229,11 +234,11 @@ def test_a_node_not_looked_at_for_days_is_excluded(
     assert "left out, last looked at days ago: oss4" in err
 
 
-@pytest.mark.parametrize("more", [[], ["--differences"], ["--json"]])
+@pytest.mark.parametrize("options", [[], ["--differences"], ["--json"]])
 def test_without_data_of_any_node_changes_is_an_error(
-    more: list[str], source: list[str], tmp_path: Path, run: Run
+    options: list[str], source: list[str], tmp_path: Path, run: Run
 ) -> None:
-    out, err = run(*source, *more, code=74)
+    out, err = run(*source, *options, code=74)
     assert out == ""
     assert "no changes are known of any node; see that the role symptoms is deployed" in err
 

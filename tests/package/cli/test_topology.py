@@ -1,4 +1,4 @@
-"""``plumbline topology check`` counts the parts of a sound site and refuses another."""
+"""``plumbline topology check`` summarizes a valid site and refuses an invalid one."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_valid_site_is_summarized(tmp_path: Path, run: Run) -> None:
 
 def test_components_are_printed_as_json(tmp_path: Path, run: Run) -> None:
     document = run("topology", "check", "-i", inventory(tmp_path), "--json").document
-    disk = next(one for one in document["components"] if one["name"] == "oss2-disk1")
+    disk = next(part for part in document["components"] if part["name"] == "oss2-disk1")
     assert (disk["read_Bps"], disk["feeds"]) == (80e6, ["oss2"])
     assert len(document["targets"]) == 4
 
@@ -80,7 +80,7 @@ printf '16: fs1-OST0010_UUID ACTIVE\\n'
 
 
 def lustre(tmp_path: Path, **file_system: Any) -> str:
-    """Return the inventory of a site with two OSTs."""
+    """Write the inventory of a site with two OSTs."""
     document = site()
     targets = [{"name": "fs1-OST[0000-0001]", "part": "oss[1-2]-disk1"}]
     document["file_systems"] = [
@@ -104,16 +104,16 @@ def test_live_names_an_ost_that_is_not_in_the_topology(
     tool.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     folder = lustre(tmp_path)
-    told = run("topology", "check", "--live", "-i", folder, code=1).out.splitlines()
-    assert told[-1] == "live: fs1-OST0010 is active on /mnt/lustre, but not in the topology"
-    # without --live nothing is asked
+    lines = run("topology", "check", "--live", "-i", folder, code=1).out.splitlines()
+    assert lines[-1] == "live: fs1-OST0010 is active on /mnt/lustre, but not in the topology"
+    # without --live, lfs is not called
     assert call("topology", "check", "-i", folder) == 0
-    named = {"name": "fs1-OST0010", "part": "oss1-disk2"}
-    both = [{"name": "fs1-OST[0000-0001]", "part": "oss[1-2]-disk1"}, named]
-    again = lustre(tmp_path / "again", targets=both, retired="fs1-OST0010")
+    missing = {"name": "fs1-OST0010", "part": "oss1-disk2"}
+    targets = [{"name": "fs1-OST[0000-0001]", "part": "oss[1-2]-disk1"}, missing]
+    complete = lustre(tmp_path / "again", targets=targets, retired="fs1-OST0010")
     assert (
         "live: the OSTs of /mnt/lustre are those that client1"
-        in run("topology", "check", "--live", "-i", again).out
+        in run("topology", "check", "--live", "-i", complete).out
     )
 
 
