@@ -1,4 +1,4 @@
-"""The questions whose answers must not change, by name: each gives a tree to compare."""
+"""Questions whose answers must not change; each gives a tree to compare."""
 
 from __future__ import annotations
 
@@ -6,36 +6,36 @@ from typing import Any, Callable
 
 from tests.characterization.console import Consoles
 from tests.characterization.formats import icinga, nagios
-from tests.characterization.node_questions import of_nodes
+from tests.characterization.node_questions import questions_of_nodes
 from tests.characterization.product import DATA, inventories, run
-from tests.characterization.question import Question, ended
-from tests.characterization.scene_questions import of_scenes
+from tests.characterization.question import Question, json_answer
+from tests.characterization.scene_questions import questions_of_scenes
 
 GOLDEN = DATA / "golden"
 SITES = ("edison", "redstorm", "bgl", "jaguar", "example", "lab")
 PARTNERS = 3
-"""So many of each host are compared; the 1248 of bgl have 78,624."""
+"""Number of partners compared for each host; the 1248 hosts of bgl have 78,624 pairs."""
 MOMENT = 1_768_435_200.0
 """2026-01-15 00:00 UTC."""
 
 
-def of_inventories() -> list[Question]:
-    """Return what an inventory alone answers."""
+def questions_of_inventories() -> list[Question]:
+    """Return questions that need only an inventory."""
     questions = []
     for site in SITES:
-        where, slow = ("-i", str(inventories() / site)), site == "bgl"
-        plan = ("plan", *where, "--json")
+        options, slow = ("-i", str(inventories() / site)), site == "bgl"
+        plan = ("plan", *options, "--json")
         questions += [
             Question(f"{site}-plan", _few_partners(*plan) if slow else _document(*plan), slow),
-            Question(f"{site}-ceiling", _document("ceiling", *where, "--json"), slow),
-            Question(f"{site}-nagios", _objects("nagios", nagios, *where), slow),
-            Question(f"{site}-icinga", _objects("icinga2", icinga, *where), slow),
+            Question(f"{site}-ceiling", _document("ceiling", *options, "--json"), slow),
+            Question(f"{site}-nagios", _objects("nagios", nagios, *options), slow),
+            Question(f"{site}-icinga", _objects("icinga2", icinga, *options), slow),
         ]
     return questions
 
 
 def _document(*argv: str) -> Callable[[Consoles], Any]:
-    return lambda _: ended(run(*argv, at=MOMENT))
+    return lambda _: json_answer(run(*argv, at=MOMENT))
 
 
 def _few_partners(*argv: str) -> Callable[[Consoles], Any]:
@@ -49,9 +49,9 @@ def _few_partners(*argv: str) -> Callable[[Consoles], Any]:
     return tree
 
 
-def _objects(name: str, read: Callable[[str], Any], *where: str) -> Callable[[Consoles], Any]:
+def _objects(name: str, read: Callable[[str], Any], *options: str) -> Callable[[Consoles], Any]:
     def tree(_: Consoles) -> Any:
-        answer = run("plan", *where, "--format", name, "--json", at=MOMENT)
+        answer = run("plan", *options, "--format", name, "--json", at=MOMENT)
         files = {file: read(text) for file, text in answer.document().items()}
         return {"code": answer.code, "answer": files}
 
@@ -60,4 +60,4 @@ def _objects(name: str, read: Callable[[str], Any], *where: str) -> Callable[[Co
 
 def questions() -> list[Question]:
     """Return all questions."""
-    return [*of_inventories(), *of_scenes(), *of_nodes()]
+    return [*questions_of_inventories(), *questions_of_scenes(), *questions_of_nodes()]

@@ -1,4 +1,4 @@
-"""The console of a scene: its plan, the history of its nodes, and one command after another."""
+"""The console of a scene: its plan, the history of its nodes, and calls of commands."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from tests.characterization.scenes import SCENES, Scene
 
 
 class Console(NamedTuple):
-    """A folder with ``plan.json`` and ``history.sqlite``, and the moment at which it is asked."""
+    """A folder with ``plan.json`` and ``history.sqlite``, and the time of its commands."""
 
     folder: Path
     at: float
 
     @property
     def source(self) -> tuple[str, ...]:
-        """Return the options that name plan and history."""
+        """Return the options for plan and history."""
         return (
             "--plan",
             str(self.folder / "plan.json"),
@@ -37,11 +37,11 @@ class Console(NamedTuple):
 
 
 def console_of(scene: Scene, folder: Path) -> Console:
-    """Return the console of a scene, made in an empty folder."""
+    """Create the console of a scene in an empty folder."""
     inventory, at = folder / "inventory", moment(scene)
     shutil.copytree(inventories() / scene.site, inventory)
     if scene.site == "bgl":
-        _leave_targets_alone(inventory / "group_vars" / "all")
+        _remove_host_pairs(inventory / "group_vars" / "all")
     if scene.baselines:
         path = inventory / "group_vars" / "all" / "baselines.yml"
         path.write_text(baselines(scene.site), encoding="utf-8")
@@ -52,8 +52,8 @@ def console_of(scene: Scene, folder: Path) -> Console:
     return Console(folder, at)
 
 
-def _leave_targets_alone(documents: Path) -> None:
-    """Take away what would measure 78,624 pairs of hosts, and all targets at once."""
+def _remove_host_pairs(documents: Path) -> None:
+    """Remove the network tests of 78,624 host pairs and the parallel runs."""
     topology = documents / "topology.yml"
     text = re.sub(r'address: "[^"]*", ', "", topology.read_text(encoding="utf-8"))
     topology.write_text(text, encoding="utf-8")
@@ -61,23 +61,23 @@ def _leave_targets_alone(documents: Path) -> None:
 
 
 class Consoles:
-    """The consoles of scenes below one folder, each made when it is first asked for."""
+    """Consoles of scenes below one folder, each created on first use."""
 
     def __init__(self, folder: Path) -> None:
-        """Begin without any; the folder is of whoever gives it."""
+        """Start without consoles; the caller removes the folder."""
         self.folder = folder
-        self._made: dict[str, Console] = {}
+        self._consoles: dict[str, Console] = {}
 
     def of(self, name: str) -> Console:
         """Return the console of a scene."""
-        if name not in self._made:
+        if name not in self._consoles:
             (scene,) = (scene for scene in SCENES if scene.name == name)
             folder = self.folder / name
             folder.mkdir()
-            self._made[name] = console_of(scene, folder)
-        return self._made[name]
+            self._consoles[name] = console_of(scene, folder)
+        return self._consoles[name]
 
     @staticmethod
     def inventory(site: str) -> Path:
-        """Return the inventory of a site, as it is in the checkout."""
+        """Return the committed inventory of a site."""
         return inventories() / site

@@ -1,7 +1,7 @@
-"""The door for recorded measurements: ``plumbline collect`` fetches them as it does from nodes.
+"""``plumbline collect`` of recorded measurements.
 
-Each node is played by a file with what ``plumbline export`` would answer there: a head, a line for
-each record, and an end.  This is the only file that knows how console and nodes speak.
+A file replaces each node; it holds the answer of ``plumbline export``: a head, a line for each
+record, and an end.  Only this file knows the protocol between console and nodes.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Seque
 
 from tests.characterization.product import Answer, run
 
-_MOST = 500
-"""Records of one answer."""
+_MAX_RECORDS = 500
+"""Most records of one answer."""
 
 
 class Node(NamedTuple):
-    """One node: records in the order of its history, symptoms, conditions, and what runs there."""
+    """A node: records in the order of its history, symptoms, conditions, running probes."""
 
     records: Sequence[Mapping[str, Any]]
     symptoms: Optional[Mapping[str, Any]] = None
@@ -28,17 +28,17 @@ class Node(NamedTuple):
 def bring(
     folder: Path, nodes: Mapping[str, Node], at: float, run: Callable[..., Answer] = run
 ) -> Path:
-    """Return the history of a site, collected from its nodes by ``folder/plan.json``.
+    """Collect the records of nodes by ``folder/plan.json`` and return the history.
 
-    ``run`` carries out the command.  What that printed lies in ``folder/collected.json``.
+    ``run`` calls the command; its output is saved as ``folder/collected.json``.
     """
     answers, history = folder / "answers", folder / "history.sqlite"
     answers.mkdir(exist_ok=True)
     for name, node in nodes.items():
         text = "".join(json.dumps(line) + "\n" for line in _answers(node, at))
         (answers / name).write_text(text, encoding="utf-8")
-    # what cat prints behind the file nobody reads
-    chosen = [word for name in nodes for word in ("--node", name)]
+    # the console ignores what cat prints after the file
+    selected = [word for name in nodes for word in ("--node", name)]
     answer = run(
         "collect",
         "--plan",
@@ -51,7 +51,7 @@ def bring(
         "1",
         "--quiet",
         "--json",
-        *chosen,
+        *selected,
         at=at,
     )
     assert answer.code == 0, answer.out[:2000] + answer.err[:2000]
@@ -72,9 +72,9 @@ def _answers(node: Node, at: float) -> Iterator[Any]:
         "conditions": node.conditions,
         "untaken": "",
     }
-    starts = range(0, len(node.records), _MOST) or (0,)
+    starts = range(0, len(node.records), _MAX_RECORDS) or (0,)
     for start in starts:
-        part = node.records[start : start + _MOST]
+        part = node.records[start : start + _MAX_RECORDS]
         yield head
         for place, record in enumerate(part, start + 1):
             yield [place, record]

@@ -1,6 +1,6 @@
-"""What nodes of a scene send beside their measurements: symptoms, conditions, servers' counters.
+"""Symptoms, conditions and server counters that nodes of a scene send with their measurements.
 
-These documents are those of today's exchange, as door.py has the records.
+The documents have the current format of the exchange, like the records in door.py.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from tests.characterization.histories import END_S
 
 DAY_S = 86_400.0
 OTHER_RELEASE = {"oss3": "2.2.9", "oss07": "2.2.9"}
-"""Of the servers that differ from their peers."""
+"""Releases of servers that differ from their peers."""
 
 
 def with_evidence(scene: str, nodes: Mapping[str, Node], at: float) -> dict[str, Node]:
-    """Return the nodes of a scene with what else they send at a moment."""
+    """Return the nodes of a scene with their symptoms, conditions and counters."""
     if scene == "lab-signs":
         return {name: _signs(name, node, at) for name, node in nodes.items()}
     if scene == "example-jobs":
@@ -38,11 +38,11 @@ def _symptoms(name: str, at: float) -> dict[str, Any]:
         "oss3": ("kernel", "kernel", "oss3", "restarted", "OK", "clears"),
     }
     looks = [_look(*signs[name])] if name in signs else []
-    past = {"older": _seen(at - DAY_S), "newer": _seen(at), "highest": {}}
+    past = {"older": _past(at - DAY_S), "newer": _past(at), "highest": {}}
     return {"schema": 1, "node": name, "looked_at": at - 600, "looks": looks, "past": past}
 
 
-def _seen(at: float) -> dict[str, Any]:
+def _past(at: float) -> dict[str, Any]:
     return {"at": at, "values": {}}
 
 
@@ -92,8 +92,7 @@ def _counted(name: str, node: Node, at: float) -> Node:
 
 
 def _servers(name: str) -> Iterator[dict[str, Any]]:
-    """Yield what two servers counted in the last night: one alone with the probe, one busy."""
-    # a target that the probe had for itself, and one that others used as well
+    """Yield the counters of two servers in the last night: one idle but for the probe, one busy."""
     moved_Bps = {"oss01": ("work-OST0000", 3.6e9), "oss02": ("work-OST0002", 9e9)}
     if name not in moved_Bps:
         return

@@ -1,4 +1,4 @@
-"""Reads what plumbline writes for other programs, into trees of names and values."""
+"""Parsers of output for other programs, into trees of names and values."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ _CSV_TEXT = ("verdict", "sentence", "text", "symptom")
 
 
 def nagios(text: str) -> dict[str, Any]:
-    """Return Nagios objects by type and name, without what people alone read."""
-    found: dict[str, Any] = {}
+    """Return Nagios objects by type and name, without texts for people."""
+    objects: dict[str, Any] = {}
     for kind, body in re.findall(
         r"^define\s+(\w+)\s*\{(.*?)^\s*\}", text, re.DOTALL | re.MULTILINE
     ):
         pairs = [line.split(None, 1) for line in _lines(body, "#")]
         values = {pair[0]: pair[1] if len(pair) > 1 else "" for pair in pairs}
         values = {key: value for key, value in values.items() if key not in _NAGIOS_TEXT}
-        add(found, f"{kind} {_nagios_name(kind, values)}", values)
-    return found
+        add(objects, f"{kind} {_nagios_name(kind, values)}", values)
+    return objects
 
 
 def _nagios_name(kind: str, values: dict[str, str]) -> str:
@@ -40,13 +40,13 @@ def _nagios_name(kind: str, values: dict[str, str]) -> str:
 
 def icinga(text: str) -> dict[str, Any]:
     """Return the objects of Icinga by their first line, each a list of its lines."""
-    found: dict[str, Any] = {}
+    objects: dict[str, Any] = {}
     for block in re.split(r"(?m)^(?=(?:object|template|apply)\s)", text):
         first, _, rest = block.partition("\n")
         if first.strip() and not first.startswith(("/", "#")):
-            lines = [line for line in _lines(rest, "//") if not _read_by_people(line)]
-            add(found, first.strip(" {"), lines)
-    return found
+            lines = [line for line in _lines(rest, "//") if not _is_text(line)]
+            add(objects, first.strip(" {"), lines)
+    return objects
 
 
 def _lines(text: str, comment: str) -> list[str]:
@@ -55,23 +55,23 @@ def _lines(text: str, comment: str) -> list[str]:
     return [line for line in lines if line and not line.startswith(comment)]
 
 
-def _read_by_people(line: str) -> bool:
+def _is_text(line: str) -> bool:
     return line.partition("=")[0].strip() in _ICINGA_TEXT
 
 
 def batch(text: str) -> dict[str, Any]:
     """Return passive results: command, state and performance data by host and service."""
-    found: dict[str, Any] = {}
+    results: dict[str, Any] = {}
     for line in text.splitlines():
         at, _, rest = line.partition("] ")
         command, *fields = rest.split(";")
         if command == "PROCESS_HOST_CHECK_RESULT":
-            place, state, output = fields[0], fields[1], ";".join(fields[2:])
+            service, state, output = fields[0], fields[1], ";".join(fields[2:])
         else:
-            place, state, output = f"{fields[0]} / {fields[1]}", fields[2], ";".join(fields[3:])
+            service, state, output = f"{fields[0]} / {fields[1]}", fields[2], ";".join(fields[3:])
         values = {"at": at.strip("["), "command": command, "state": state}
-        add(found, place, {**values, "perfdata": perfdata(output)})
-    return found
+        add(results, service, {**values, "perfdata": perfdata(output)})
+    return results
 
 
 def perfdata(output: str) -> dict[str, str]:
@@ -83,28 +83,28 @@ def perfdata(output: str) -> dict[str, str]:
 
 def metrics(text: str) -> dict[str, Any]:
     """Return the metrics of Prometheus by name and labels, and the type of each."""
-    found: dict[str, Any] = {}
+    samples: dict[str, Any] = {}
     for line in text.splitlines():
         if line.startswith("# TYPE "):
             _, _, name, kind = line.split()
-            add(found, f"type of {name}", kind)
+            add(samples, f"type of {name}", kind)
         elif line and not line.startswith("#"):
             name, _, value = line.rpartition(" ")
-            add(found, name, float(value))
-    return found
+            add(samples, name, float(value))
+    return samples
 
 
 def local_checks(text: str) -> dict[str, Any]:
     """Return the lines of a Checkmk local check: state and metrics by service."""
-    found: dict[str, Any] = {}
+    services: dict[str, Any] = {}
     for line in text.splitlines():
         state, name, figures = re.findall(r'"[^"]*"|\S+', line)[:3]
-        add(found, name.strip('"'), {"state": state, "metrics": figures.split("|")})
-    return found
+        add(services, name.strip('"'), {"state": state, "metrics": figures.split("|")})
+    return services
 
 
 def table(text: str) -> list[dict[str, Any]]:
-    """Return the rows of a CSV file by its headers, figures as such, without sentences."""
+    """Return the rows of a CSV file with figures as numbers, without sentences."""
     return [
         {key: _figure(cell) for key, cell in row.items() if key not in _CSV_TEXT}
         for row in csv.DictReader(io.StringIO(text))
@@ -118,10 +118,10 @@ def _figure(text: str) -> Any:
         return text
 
 
-def add(found: dict[str, Any], name: str, values: Any) -> None:
-    """Add an entry under a name; one that is there already gets company and is not lost."""
+def add(tree: dict[str, Any], name: str, values: Any) -> None:
+    """Add an entry under a name; a second entry of the name gets a number."""
     number, key = 1, name
-    while key in found:
+    while key in tree:
         number += 1
         key = f"{name} #{number}"
-    found[key] = values
+    tree[key] = values

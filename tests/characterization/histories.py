@@ -15,24 +15,24 @@ from tests.characterization.scenes import NIGHTS, Scene
 
 FOLDER = DATA / "histories"
 FIRST_S = 1_767_225_600.0
-"""2026-01-01 00:00 UTC, when the first night begins."""
+"""Start of the first night, 2026-01-01 00:00 UTC."""
 DAY_S = 86_400.0
 END_S = FIRST_S + NIGHTS * DAY_S
 _SECONDS = 5.0
 
 
 def moment(scene: Scene) -> float:
-    """Return when a scene is judged, in seconds since the epoch."""
+    """Return the time of judging a scene, in seconds since the epoch."""
     return END_S - DAY_S + 3600 * scene.hours_later
 
 
 def baselines(site: str) -> str:
-    """Return the document of the accepted baselines of a site."""
+    """Return the baselines document of a site."""
     return gzip.decompress((FOLDER / f"{site}-baselines.yml.gz").read_bytes()).decode()
 
 
 def nodes_of(scene: Scene) -> dict[str, Node]:
-    """Return what each measuring node has in its history."""
+    """Return the records of each measuring node."""
     records: dict[str, list[dict[str, Any]]] = {}
     for series in _packed(scene.site)["series"]:
         of_node = records.setdefault(series["node"], [])

@@ -1,7 +1,7 @@
-"""What a node answers about itself, what is replayed from a file, and what its tools tell.
+"""Questions to a node: its verdicts, replays of files, and symptoms from its tools.
 
-The history of a node is that of the console of its scene, which has the same form; the tools of a
-node are programs of this folder that print what real ones have printed.
+A node uses the history of the console of its scene, which has the same format; its tools are
+scripts that print recorded output.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from tests.characterization.console import Console, Consoles
 from tests.characterization.formats import metrics, perfdata
 from tests.characterization.histories import DAY_S, END_S, FIRST_S, nodes_of
 from tests.characterization.product import CHECKS, DATA, Answer, answer_of, run
-from tests.characterization.question import Question, ended
+from tests.characterization.question import Question, json_answer
 from tests.characterization.scene_questions import verdict, verdicts
 from tests.characterization.scenes import SCENES
 
@@ -34,27 +34,29 @@ OUTPUTS = DATA.parent
 _REPLAYED = 40
 
 
-def of_nodes() -> list[Question]:
-    """Return the questions."""
-    asked = {"judge": _judge, "last-run": _last_run, "metrics": _metrics, "history": _history}
-    found = [
+def questions_of_nodes() -> list[Question]:
+    """Return all questions to nodes."""
+    verbs = {"judge": _judge, "last-run": _last_run, "metrics": _metrics, "history": _history}
+    questions = [
         Question(f"{scene}-{node}-{verb}", _on(scene, node, ask), slow=True)
         for scene, node in NODES
-        for verb, ask in asked.items()
+        for verb, ask in verbs.items()
     ]
-    found.append(Question("lab-faults-checks", _on("lab-faults", "client1", _checks), slow=True))
-    found += [
+    questions.append(
+        Question("lab-faults-checks", _on("lab-faults", "client1", _checks), slow=True)
+    )
+    questions += [
         Question("replay-rates", lambda consoles: _replay(consoles, "rate"), slow=True),
         Question("replay-latencies", lambda consoles: _replay(consoles, "latency"), slow=True),
         Question("replay-together", lambda consoles: _replay(consoles, "rate", 60.0), slow=True),
         Question("symptoms", _symptoms, slow=True),
         Question("lab-baselines", _baselines, slow=True),
     ]
-    return found
+    return questions
 
 
 class _Node:
-    """A node with its expectations, its state, and the moment at which it is asked."""
+    """A node with its expectations, its state, and the time of its commands."""
 
     def __init__(self, console: Console, name: str) -> None:
         self.at, self.state = console.at, console.folder / name
@@ -63,14 +65,14 @@ class _Node:
         if not self.state.exists():
             self.state.mkdir()
             shutil.copy(console.folder / "history.sqlite", self.state)
-            where = ("-i", str(console.folder / "inventory"), "--node", name)
-            planned = run("plan", *where, "--json", at=self.at)
+            options = ("-i", str(console.folder / "inventory"), "--node", name)
+            planned = run("plan", *options, "--json", at=self.at)
             self.expectations.write_text(planned.out, encoding="utf-8")
             published = self.ask("judge", "--publish")
             assert published.code == 0, published.err
 
     def ask(self, verb: str, *options: str) -> Any:
-        """Return the answer of a verb that reads expectations and snapshot."""
+        """Run a verb on expectations and snapshot and return its answer."""
         source = ("--expectations", str(self.expectations), "--snapshot", str(self.snapshot))
         return run(verb, *source, *options, at=self.at)
 
@@ -95,26 +97,26 @@ def _metrics(node: _Node) -> Any:
 
 
 def _history(node: _Node) -> Any:
-    """Return what the history of the last three nights has of the first components."""
-    where = ("--state", str(node.state), "--layer", "ost", "--since", "3d", "--json")
-    tree = ended(run("history", *where, at=node.at))
+    """Return records of the first components in the last three nights."""
+    options = ("--state", str(node.state), "--layer", "ost", "--since", "3d", "--json")
+    tree = json_answer(run("history", *options, at=node.at))
     tree["answer"] = tree["answer"][:24] if tree["answer"] else None
     return tree
 
 
 def _checks(node: _Node) -> Any:
-    """Return states and performance data of checks that read the published verdicts."""
-    found = {}
+    """Return exit codes and performance data of checks of the published verdicts."""
+    results = {}
     for check, component in CHECKED:
         words = ["--component", component, "--verdicts", str(node.state / "verdicts")]
         words += ["--expectations", str(node.expectations)]
         answer = answer_of([sys.executable, str(CHECKS / check), *words], node.at)
-        found[f"{check} {component}"] = {"code": answer.code, "perfdata": perfdata(answer.out)}
-    return found
+        results[f"{check} {component}"] = {"code": answer.code, "perfdata": perfdata(answer.out)}
+    return results
 
 
 def _replay(consoles: Consoles, figure: str, apart_s: float = 0.0) -> Any:
-    """Return verdicts on samples of one file system by component and day."""
+    """Return verdicts on samples of one file system by day and component."""
     (scene,) = (scene for scene in SCENES if scene.name == "edison-faults")
     path = consoles.folder / f"{figure}-{apart_s:g}.csv"
     components: dict[str, int] = {}
@@ -141,7 +143,7 @@ def _replay(consoles: Consoles, figure: str, apart_s: float = 0.0) -> Any:
 
 
 def _symptoms(consoles: Consoles) -> Any:
-    """Return what two looks find in what tools have printed, and what was saved between them."""
+    """Return the results of two looks at recorded output, an hour apart."""
     folder = consoles.folder / "symptoms"
     (folder / "bin").mkdir(parents=True)
     planned = run(
@@ -155,8 +157,8 @@ def _symptoms(consoles: Consoles) -> Any:
     _tool(folder, "journalctl", folder / "journal")
     _tool(folder, "zpool", OUTPUTS / "zfs" / "status-degraded.txt")
     _tool(folder, "lctl", folder / "imports")
-    places = ("--expectations", str(folder / "expectations.json"), "--state", str(folder))
-    words = ("symptoms", *places, "--commands", str(folder / "none.json"), "--json", "--save")
+    folders = ("--expectations", str(folder / "expectations.json"), "--state", str(folder))
+    words = ("symptoms", *folders, "--commands", str(folder / "none.json"), "--json", "--save")
     path = {"PATH": f"{folder / 'bin'}:{os.environ['PATH']}"}
     looks = []
     for ahead_s in (0.0, 3600.0):
@@ -171,14 +173,14 @@ def _symptoms(consoles: Consoles) -> Any:
 
 
 def _tool(folder: Path, name: str, output: Path) -> None:
-    """Have a program that prints a file."""
+    """Write a program that prints a file."""
     path = folder / "bin" / name
     path.write_text(f"#!/bin/sh\nexec cat '{output}'\n", encoding="utf-8")
     path.chmod(0o755)
 
 
 def _journal() -> str:
-    """Return real messages of the kernel as the journal has them, one a minute."""
+    """Return recorded kernel messages in the journal's format, one per minute."""
     lines = (OUTPUTS / "messages" / "kernel.tsv").read_text(encoding="utf-8").splitlines()
     entries = (
         {
@@ -190,32 +192,32 @@ def _journal() -> str:
     return "".join(json.dumps(entry) + "\n" for entry in entries)
 
 
-def _elsewhere(answer: Answer) -> Any:
-    """Return the tree of an answer without the name of a file that lies elsewhere each time."""
-    tree = ended(answer)
+def _without_path(answer: Answer) -> Any:
+    """Return the tree of an answer without the temporary file name."""
+    tree = json_answer(answer)
     if isinstance(tree["answer"], dict):
         tree["answer"].pop("file", None)
     return tree
 
 
 def _baselines(consoles: Consoles) -> Any:
-    """Return what is captured of a history, compared and accepted in an inventory without any."""
+    """Return answers of capture, diff, accept and age in an inventory without baselines."""
     console = consoles.of("lab-faults")
     inventory = consoles.folder / "captured"
     shutil.copytree(consoles.inventory("lab"), inventory)
     records = run("history", "--state", str(console.folder), "--json", at=console.at)
     (consoles.folder / "records.jsonl").write_text(records.out, encoding="utf-8")
-    where = ("-i", str(inventory), "--json")
-    given = ("--records", str(consoles.folder / "records.jsonl"))
-    accepting = ("accept", *where, "--by", "ada", "--reason", "first")
+    options = ("-i", str(inventory), "--json")
+    records_options = ("--records", str(consoles.folder / "records.jsonl"))
+    accept = ("accept", *options, "--by", "ada", "--reason", "first")
     return {
-        action: _elsewhere(run("baseline", *words, at=console.at))
+        action: _without_path(run("baseline", *words, at=console.at))
         for action, words in (
-            ("capture", ("capture", *where, *given)),
-            ("diff", ("diff", *where)),
-            ("accept", accepting),
-            ("accept below the floor", (*accepting, "--below-floor")),
-            ("accept by name", (*accepting, "--component", "oss1-disk1", "scratch-OST0000")),
-            ("age", ("age", *where, *given)),
+            ("capture", ("capture", *options, *records_options)),
+            ("diff", ("diff", *options)),
+            ("accept", accept),
+            ("accept below the floor", (*accept, "--below-floor")),
+            ("accept by name", (*accept, "--component", "oss1-disk1", "scratch-OST0000")),
+            ("age", ("age", *options, *records_options)),
         )
     }

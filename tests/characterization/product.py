@@ -1,7 +1,7 @@
-"""Runs plumbline as a person does: its command, as a process, with the clock at one moment.
+"""Calls of the plumbline command as a process with a fixed clock.
 
-The system's clock is set for the command alone, by the program faketime; nothing of plumbline is
-imported or replaced.
+The program faketime sets the clock of the command; no module of plumbline is imported or
+replaced.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ COMMAND = str(Path(sys.executable).with_name("plumbline"))
 
 @cache
 def inventories() -> Path:
-    """Return a copy of the inventories as git has them; a running lab writes into its own."""
+    """Return a copy of the committed inventories; a running lab changes its own."""
     folder = Path(mkdtemp(prefix="plumbline-inventories-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     for path in tracked("inventories"):
@@ -39,43 +39,43 @@ def inventories() -> Path:
 
 
 class Answer(NamedTuple):
-    """The end of a command: exit code, standard output, standard error."""
+    """Result of a command: exit code, standard output, standard error."""
 
     code: int
     out: str
     err: str
 
     def document(self) -> Any:
-        """Return the JSON that was printed; of several lines a list."""
+        """Return the parsed JSON output, a list if it has several lines."""
         return parsed(self.out, self.err)
 
 
-def parsed(text: str, trouble: str = "") -> Any:
-    """Return a JSON text, or a list of its lines where each is one."""
+def parsed(text: str, stderr: str = "") -> Any:
+    """Parse a JSON text, or each of its lines into a list."""
     try:
         return json.loads(text)
     except ValueError:
         try:
             return [json.loads(line) for line in text.splitlines()]
         except ValueError as error:
-            raise AssertionError(f"no JSON: {text[:300]!r} {trouble[:600]}") from error
+            raise AssertionError(f"no JSON: {text[:300]!r} {stderr[:600]}") from error
 
 
 def run(*argv: str, at: float, environment: Mapping[str, str] = {}) -> Answer:
-    """Return the answer of ``plumbline ARGV`` at a moment, in seconds since the epoch."""
+    """Run ``plumbline ARGV`` at a time in seconds since the epoch."""
     return answer_of([COMMAND, *argv], at, environment)
 
 
 def answer_of(command: Sequence[str], at: float, environment: Mapping[str, str] = {}) -> Answer:
-    """Return the answer of any command at a moment."""
+    """Run any command at a time in seconds since the epoch."""
     moment = datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
-    done = subprocess.run(
+    process = subprocess.run(
         ["faketime", "-m", "-f", moment, *command],
         env={
             **os.environ,
             "LC_ALL": "C.UTF-8",
             "TZ": "UTC",
-            # times of files are those of the system
+            # file times come from the system clock
             "NO_FAKE_STAT": "1",
             **environment,
         },
@@ -85,4 +85,4 @@ def answer_of(command: Sequence[str], at: float, environment: Mapping[str, str] 
         check=False,
         timeout=300,
     )
-    return Answer(done.returncode, done.stdout, done.stderr)
+    return Answer(process.returncode, process.stdout, process.stderr)

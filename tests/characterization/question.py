@@ -1,4 +1,4 @@
-"""A question of the command line and the tree of its answer."""
+"""A question to the command line and the tree of its answer."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tests.characterization.product import Answer
 
 
 class Question(NamedTuple):
-    """A question that may need a console; ``slow`` says that it takes half a second or more."""
+    """A question that may need a console; ``slow`` if it takes half a second or more."""
 
     name: str
     tree: Callable[[Consoles], Any]
     slow: bool = False
 
 
-def ended(answer: Answer) -> dict[str, Any]:
-    """Return the tree of an answer that is JSON, with the exit code."""
+def json_answer(answer: Answer) -> dict[str, Any]:
+    """Return the exit code and the JSON of an answer."""
     return {"code": answer.code, "answer": answer.document() if answer.out.strip() else None}

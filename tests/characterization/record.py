@@ -1,6 +1,6 @@
-"""``python -m tests.characterization.record [NAME ...]`` records the answers of today anew.
+"""``python -m tests.characterization.record [NAME ...]`` records the current answers.
 
-Names may be the beginnings of names.  The answers are those of the plumbline of this checkout; a
+A name may be the start of several names.  The answers come from the plumbline of this checkout; a
 second call writes the same bytes.
 """
 
@@ -16,20 +16,20 @@ from tests.characterization.trees import write
 
 
 def main() -> int:
-    """Record the answers to all questions, or to those named."""
+    """Record the answers to all questions or to the named ones."""
     names = tuple(sys.argv[1:])
     GOLDEN.mkdir(parents=True, exist_ok=True)
-    every = questions()
+    recorded = questions()
     with TemporaryDirectory(prefix="plumbline-answers-") as folder:
         consoles = Consoles(Path(folder))
-        for question in every:
+        for question in recorded:
             if not names or question.name.startswith(names):
                 write(GOLDEN, question.name, question.tree(consoles))
                 print(question.name, flush=True)
     if not names:
-        wanted = {question.name for question in every}
+        names_in_use = {question.name for question in recorded}
         for path in GOLDEN.iterdir():
-            if path.name.partition(".")[0] not in wanted:
+            if path.name.partition(".")[0] not in names_in_use:
                 path.unlink()
     return 0
 

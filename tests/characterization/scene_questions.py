@@ -1,4 +1,4 @@
-"""What is asked of the history of each scene, and the trees of the answers."""
+"""Questions about the history of each scene, and the trees of their answers."""
 
 from __future__ import annotations
 
@@ -9,36 +9,36 @@ from typing import Any, Callable
 from tests.characterization.console import Console, Consoles
 from tests.characterization.formats import batch, local_checks, metrics, table
 from tests.characterization.product import Answer
-from tests.characterization.question import Question, ended
+from tests.characterization.question import Question, json_answer
 from tests.characterization.scenes import SCENES
 
 _TIMES = "job,start,end,name,user\n4711,2026-01-12T00:00Z,,climate,ada\n4713,2026-01-12,,idle,bob\n"
 _ODDS = re.compile(r"\bodds\b\D{0,20}([\d,]+)")
 
 
-def of_scenes() -> list[Question]:
+def questions_of_scenes() -> list[Question]:
     """Return all questions about recorded histories."""
     return [
-        Question(f"{scene.name}-{verb}", _asked(scene.name, ASK[verb]), slow=True)
+        Question(f"{scene.name}-{verb}", _on(scene.name, ASK[verb]), slow=True)
         for scene in SCENES
         for verb in VERBS[scene.name]
     ]
 
 
-def _asked(scene: str, ask: Callable[[Console], Any]) -> Callable[[Consoles], Any]:
+def _on(scene: str, ask: Callable[[Console], Any]) -> Callable[[Consoles], Any]:
     return lambda consoles: ask(consoles.of(scene))
 
 
 def verdict(raw: dict[str, Any]) -> dict[str, Any]:
-    """Return a verdict without its place, and of its evidence the odds alone."""
+    """Return a verdict without its layer and component, and only the odds of its evidence."""
     odds = [_ODDS.findall(line) for line in raw.get("evidence", ())]
-    left_out = ("layer", "component", "evidence")
-    kept = {key: value for key, value in raw.items() if key not in left_out}
-    return {**kept, "odds": [float(text.replace(",", "")) for line in odds for text in line]}
+    excluded = ("layer", "component", "evidence")
+    values = {key: value for key, value in raw.items() if key not in excluded}
+    return {**values, "odds": [float(text.replace(",", "")) for line in odds for text in line]}
 
 
 def verdicts(documents: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the verdicts of some nodes by node, layer and component; groups have that mark."""
+    """Return verdicts by node, layer and component; groups are marked."""
     return {
         document["node"]: {
             f"{raw['layer']} {raw['component']}{' (group)' * raw['group']}": verdict(raw)
@@ -58,7 +58,7 @@ def _judge(console: Console) -> Any:
 
 
 def _locate(console: Console) -> Any:
-    tree = ended(console.ask("locate", "--json"))
+    tree = json_answer(console.ask("locate", "--json"))
     for suspected in tree["answer"]["sets"]:
         for slow in suspected["slow"]:
             del slow["reason"]
@@ -74,17 +74,17 @@ def _submit(console: Console) -> Any:
 
 
 def _again(console: Console) -> Any:
-    """Return what is handed over when nothing has changed since."""
+    """Return the result of a second submit without changes."""
     _submit(console)
     return _submit(console)
 
 
 def _status(console: Console) -> Any:
-    tree = ended(console.ask("status", "--json", "--all"))
+    tree = json_answer(console.ask("status", "--json", "--all"))
     tree["answer"]["components"] = {
         f"{entry.pop('layer')} {entry.pop('component')}{' (group)' * entry.pop('group')}": {
             **entry,
-            # the rates are those of the history
+            # the history contains the other rates
             "rates": {
                 step: [len(rates), rates[-1] if rates else None]
                 for step, rates in entry["rates"].items()
@@ -126,23 +126,23 @@ def _publish(console: Console) -> Any:
 def _collect(console: Console) -> Any:
     tree = json.loads((console.folder / "collected.json").read_text(encoding="utf-8"))
     del tree["history"]
-    # of each doubt a sentence
+    # doubts are sentences
     tree["coverage"]["doubts"] = len(tree["coverage"]["doubts"])
     return tree
 
 
 def _changes(console: Console) -> Any:
-    return ended(console.ask("changes", "--json"))
+    return json_answer(console.ask("changes", "--json"))
 
 
 def _differences(console: Console) -> Any:
-    return ended(console.ask("changes", "--differences", "--json"))
+    return json_answer(console.ask("changes", "--differences", "--json"))
 
 
 def _jobs(console: Console) -> Any:
     times = console.folder / "times.csv"
     times.write_text(_TIMES, encoding="utf-8")
-    return ended(console.ask("jobs", "--times", str(times), "--json"))
+    return json_answer(console.ask("jobs", "--times", str(times), "--json"))
 
 
 ASK = {

@@ -1,7 +1,7 @@
-"""The histories that are judged: the site, the parts that lose speed, the runs that end otherwise.
+"""Recorded histories: their sites, their faults, and their failed or changed runs.
 
-Nights are counted from 1.  A flow is named by layer, component, operation, scenario and partner,
-parted by spaces; a pattern chooses flows as those of the shell choose files.
+Nights are counted from 1.  The name of a flow is layer, component, operation, scenario and partner,
+separated by spaces; a shell pattern selects flows.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import Any, Mapping, NamedTuple
 
 NIGHTS = 12
 LAST = NIGHTS + 1
-"""Behind the last night."""
+"""The night after the last one."""
 
 
 class Fault(NamedTuple):
-    """A part, target or file system, or ``site``, that has lost a share of its speed."""
+    """A part, target, file system or ``site`` with a loss of speed."""
 
     component: str
     loss: float
@@ -23,12 +23,12 @@ class Fault(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Return the name under which the slower flows are kept."""
+        """Return the key of the slower flows in the recorded data."""
         return f"{self.component} {self.loss:g} {self.operation}".strip()
 
 
 class Change(NamedTuple):
-    """Runs of nights from ``since`` to before ``until`` whose records have other values."""
+    """Changed values in records of nights from ``since`` to before ``until``."""
 
     flows: str
     values: Mapping[str, Any]
@@ -38,7 +38,7 @@ class Change(NamedTuple):
 
 
 class Scene(NamedTuple):
-    """A history: what happened at a site, and whether it has accepted baselines."""
+    """A history of a site: its faults, its changes, and whether it has baselines."""
 
     name: str
     site: str
@@ -49,7 +49,7 @@ class Scene(NamedTuple):
 
 
 def failed(outcome: str, reason: str) -> dict[str, Any]:
-    """Return the values of a record that has no rate."""
+    """Return the values of a record without a rate."""
     none: dict[str, Any] = {"rate": None, "repeats": [], "seconds": 0.0, "bytes": 0}
     return {"outcome": outcome, "reason": reason, **none}
 
@@ -75,7 +75,7 @@ SCENES = (
         (Fault("fs2", 0.3, 7, "read"),),
         (Change("ost *", RELEASE, 1), Change("ost *", NEXT_RELEASE, 7)),
     ),
-    # of the share of 500 MB/s that a target has of its unit, a fifth
+    # below the floor: a fifth of the 500 MB/s that a target gets of its unit
     Scene("edison-floor", "edison", (Fault("site", 0.97, 1),), baselines=False),
     Scene(
         "redstorm-faults",
@@ -98,7 +98,7 @@ SCENES = (
         "example",
         (Fault("oss03-hba", 0.6), Fault("oss12-ib", 0.5), Fault("oss07-lun1", 0.6, 3)),
         (
-            # contended, so that it is no evidence
+            # contended runs are no evidence
             Change("ost work-OST0005 *", {"coverage": 0.4}, 6, factor=0.5),
             Change("ost work-OST0006 *", {"coverage": 0.97}, 6),
             Change("net oss20 *", {"retransmits": 90_000}, 3),

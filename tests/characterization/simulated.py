@@ -1,9 +1,9 @@
-"""``python -m tests.characterization.simulated`` makes the histories anew, by the simulator.
+"""``python -m tests.characterization.simulated`` creates the histories with the simulator.
 
-It is the only file here that imports plumbline, and nothing imports it: what it has made lies in
-tests/data/characterization/histories and stays when the simulator changes.  Of each site it keeps
-what every flow gave in its planned runs, the baselines of the healthy days before, and of each
-fault which flows are slower and by how much.
+Only this file imports plumbline here, and no file imports it: its output is committed in
+tests/data/characterization/histories and stays when the simulator changes.  For each site it
+contains the planned runs of every flow, the baselines of the healthy days before, and the slower
+flows of each fault with their shares.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SEEDS = {"edison": 60431, "redstorm": 60432, "bgl": 60433, "example": 60434, "la
 FIRST_S = 20_454 * 86_400.0
 """The first day of the simulator, 2026-01-01."""
 REACHED, NOISE = 0.88, 0.02
-"""Of the layers that the simulator does not know: share of the ceiling, and spread."""
+"""Share of the ceiling and spread in layers that the simulator does not measure."""
 
 
 def main() -> None:
@@ -45,31 +45,31 @@ def main() -> None:
         inventory = read_inventory(str(inventories() / name))
         fleet, plan = build(topology_of(inventory), load(inventory.policy)), plan_of(inventory)
         capacity = Capacity(fleet)
-        begun = prepare(fleet, capacity, Weather(NOISES["year"], Random(seed)))
+        prepared = prepare(fleet, capacity, Weather(NOISES["year"], Random(seed)))
         series: dict[str, dict[str, Any]] = {}
         for day in range(1, NIGHTS + 1):
-            for record in begun.measuring.day(day, capacity.healthy_Bps):
-                _take(series, record)
-        for record in _others(plan, fleet, Random(seed)):
-            _take(series, record)
+            for record in prepared.measuring.day(day, capacity.healthy_Bps):
+                _add(series, record)
+        for record in _unsimulated(plan, fleet, Random(seed)):
+            _add(series, record)
         _pack(FOLDER / f"{name}.json.gz", json.dumps({"series": list(series.values())}))
-        document = write_baselines(dict(_baselines(begun.nodes)))
+        document = write_baselines(dict(_baselines(prepared.nodes)))
         _pack(FOLDER / f"{name}-baselines.yml.gz", yaml.safe_dump(document))
         _pack(FOLDER / f"{name}-faults.json.gz", json.dumps(_slower(name, capacity)))
-        print(name, len(series), sum(len(one["runs"]) for one in series.values()), flush=True)
+        print(name, len(series), sum(len(flow["runs"]) for flow in series.values()), flush=True)
 
 
 def flow_name(flow: Flow) -> str:
-    """Return the name of a flow, as scenes choose it."""
+    """Return the name of a flow, as used in scenes."""
     step = flow.layer, flow.component, flow.operation.value, flow.scenario.value, flow.partner
     return " ".join(step).strip()
 
 
-def _take(series: dict[str, dict[str, Any]], record: Record) -> None:
-    """Add a record to its series: terms once, then moment, repeats and coverage of each run."""
+def _add(series: dict[str, dict[str, Any]], record: Record) -> None:
+    """Add a record to its series: terms once, then time, repeats and coverage of each run."""
     step = record.layer, record.component, record.operation, record.scenario
     name = flow_name(Flow(*step, record.partner or ""))
-    one = series.setdefault(
+    flow = series.setdefault(
         name,
         {
             "flow": name,
@@ -82,12 +82,12 @@ def _take(series: dict[str, dict[str, Any]], record: Record) -> None:
     )
     repeats = [float(f"{rate:.6g}") for rate in record.repeats]
     coverage = record.coverage and round(record.coverage, 4)
-    one["runs"].append([record.started_at - FIRST_S, repeats, coverage])
+    flow["runs"].append([record.started_at - FIRST_S, repeats, coverage])
 
 
-def _others(plan: Plan, fleet: Fleet, chance: Random) -> Iterator[Record]:
-    """Yield healthy nights of what the simulator does not measure: all targets at once."""
-    simulated = {one.key for one in fleet.members}
+def _unsimulated(plan: Plan, fleet: Fleet, chance: Random) -> Iterator[Record]:
+    """Yield healthy nights of parallel runs, which the simulator does not measure."""
+    simulated = {member.key for member in fleet.members}
     for night in range(NIGHTS):
         for node, entries in plan.expectations.items():
             for entry in entries:
@@ -134,18 +134,18 @@ def _baselines(nodes: Mapping[str, Any]) -> Iterator[tuple[Key, Any]]:
 
 
 def _slower(site: str, capacity: Capacity) -> dict[str, dict[str, float]]:
-    """Return by fault the share that each slower flow has left."""
-    found = {}
+    """Return the remaining share of each slower flow by fault."""
+    shares = {}
     for scene in SCENES:
         for fault in scene.faults if scene.site == site else ():
-            given = Fault(fault.component, fault.loss, 1, fault.operation)
-            left = capacity.under([given])
-            found[fault.name] = {
+            simulated = Fault(fault.component, fault.loss, 1, fault.operation)
+            slower = capacity.under([simulated])
+            shares[fault.name] = {
                 flow_name(flow): float(f"{rate / capacity.healthy_Bps[flow]:.6g}")
-                for flow, rate in left.items()
+                for flow, rate in slower.items()
             }
-            print(f"  {fault.name}: {len(left)} flows slower", flush=True)
-    return found
+            print(f"  {fault.name}: {len(slower)} flows slower", flush=True)
+    return shares
 
 
 def _pack(path: Path, text: str) -> None:

@@ -1,6 +1,6 @@
-"""The command line answers as it did when ``python -m tests.characterization.record`` was called.
+"""Answers of the command line equal those from ``python -m tests.characterization.record``.
 
-States, reasons, figures, names and exit codes are compared, sentences are not.
+States, reasons, figures, names and exit codes are compared, but not sentences.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def consoles(tmp_path_factory: pytest.TempPathFactory) -> Consoles:
 
 
 @pytest.mark.parametrize("question", map(_parameter, questions()))
-def test_an_answer_is_the_recorded_one(question: Question, consoles: Consoles) -> None:
+def test_an_answer_equals_the_recorded_one(question: Question, consoles: Consoles) -> None:
     golden, answer = load(GOLDEN, question.name), reduced(question.tree(consoles))
     different = list(islice(differences(golden, answer), SHOWN))
     if different:

@@ -1,4 +1,4 @@
-"""The comparison of answers sees what it must and nothing else; formats lose no object."""
+"""Comparison of answers; parsers lose no object."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_difference_is_named_by_its_path(change: dict[str, Any], paths: list[s
     assert list(differences(BEFORE, {**BEFORE, **change})) == paths
 
 
-def test_a_key_that_is_missing_is_a_difference() -> None:
+def test_a_missing_key_is_a_difference() -> None:
     assert list(differences(BEFORE, {"state": "OK", "rate_Bps": 1e8, "figures": [{}]})) == [
         '/figures[0 ratio]/name: missing, was "ratio"'
     ]
@@ -43,12 +43,12 @@ def test_times_are_compared_to_a_second() -> None:
     assert not list(differences({"rate_Bps": 1.768e9}, {"rate_Bps": 1.768e9 + 60}))
 
 
-def test_a_truth_is_no_number() -> None:
+def test_a_boolean_is_no_number() -> None:
     assert list(differences({"a": True}, {"a": 1})) == ["/a: 1, was true"]
 
 
 @pytest.mark.parametrize("entries", [1, LARGE])
-def test_a_tree_that_was_written_is_read_again(tmp_path: Path, entries: int) -> None:
+def test_a_tree_survives_writing_and_reading(tmp_path: Path, entries: int) -> None:
     tree = {"values": [1.25] * entries}
     write(tmp_path, "name", tree)
     assert load(tmp_path, "name") == tree
@@ -62,7 +62,7 @@ def test_sentences_are_not_recorded() -> None:
     assert reduced(BEFORE) == {"state": "OK", "rate_Bps": 1e8, "figures": [{"name": "ratio"}]}
 
 
-def test_objects_of_one_name_are_all_kept() -> None:
+def test_objects_of_the_same_name_are_all_kept() -> None:
     text = "define host {\n  # why\n  host_name  a\n  alias  host a\n}\n"
     assert nagios(2 * text) == {"host a": {"host_name": "a"}, "host a #2": {"host_name": "a"}}
 

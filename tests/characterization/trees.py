@@ -1,4 +1,4 @@
-"""Trees of answers: reduced to what must not change, kept in files, compared."""
+"""Trees of answers: reduced to values that must not change, saved in files, compared."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Iterator, NamedTuple
 
 
 class Tolerance(NamedTuple):
-    """How far two numbers may be apart."""
+    """Allowed difference of two numbers."""
 
     relative: float
     absolute: float
@@ -19,7 +19,7 @@ class Tolerance(NamedTuple):
 RELATIVE = Tolerance(1e-6, 0.0)
 TIME = Tolerance(0.0, 1.0)
 LARGE = 30_000
-"""Bytes of text from which a file is packed."""
+"""Length of a text from which its file is compressed."""
 
 TIMES = frozenset(
     (
@@ -62,11 +62,11 @@ SENTENCES = frozenset(
         "why",
     )
 )
-"""Keys whose values are read by people."""
+"""Keys with texts for people."""
 
 
 def reduced(tree: Any) -> Any:
-    """Return a tree without sentences, its figures rounded to what is compared."""
+    """Return a tree without sentences and with rounded figures."""
     if isinstance(tree, dict):
         return {key: reduced(value) for key, value in tree.items() if key not in SENTENCES}
     if isinstance(tree, (list, tuple)):
@@ -79,7 +79,7 @@ def reduced(tree: Any) -> Any:
 def differences(
     golden: Any, answer: Any, path: str = "", tolerance: Tolerance = RELATIVE
 ) -> Iterator[str]:
-    """Yield the path of each difference, with both values; sentences and order of keys are free."""
+    """Yield each difference with its path and both values; ignore sentences and key order."""
     if isinstance(golden, dict) and isinstance(answer, dict):
         for key in sorted({*golden, *answer} - SENTENCES):
             here = f"{path}/{key}"
@@ -112,7 +112,7 @@ def _equal(golden: Any, answer: Any, tolerance: Tolerance) -> bool:
 
 
 def _name(tree: Any, place: int) -> str:
-    """Return what an entry of a list is called, its place where it has no name."""
+    """Return the index of a list entry, with its name if it has one."""
     if isinstance(tree, dict):
         for key in ("component", "name", "node", "title"):
             if isinstance(tree.get(key), str):
@@ -125,7 +125,7 @@ def _shown(tree: Any) -> str:
 
 
 def write(folder: Path, name: str, tree: Any) -> None:
-    """Write a tree, packed where it is large; equal trees give equal bytes."""
+    """Write a tree, compressed if it is large; equal trees give equal bytes."""
     text = json.dumps(reduced(tree), indent=0, sort_keys=True) + "\n"
     plain, packed = folder / f"{name}.json", folder / f"{name}.json.gz"
     for path in (plain, packed):
@@ -137,7 +137,7 @@ def write(folder: Path, name: str, tree: Any) -> None:
 
 
 def load(folder: Path, name: str) -> Any:
-    """Return a tree that was written."""
+    """Read a saved tree."""
     packed = folder / f"{name}.json.gz"
     if packed.exists():
         return json.loads(gzip.decompress(packed.read_bytes()))

@@ -1,4 +1,4 @@
-"""Each check as Nagios meets it: one process, its exact first line, its exit code."""
+"""Each check as a process: its exact first line and its exit code."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ NOT_YET = (
 def execute(
     check: str, *arguments: str, folder: Path = ROOT / "checks", **options: Any
 ) -> subprocess.CompletedProcess[str]:
-    """Run a check as on a node, where nothing is installed; it keeps what all checks promise."""
-    done = subprocess.run(
+    """Run a check without installed packages, and test the rules for all checks."""
+    process = subprocess.run(
         [sys.executable, "-I", "-S", str(folder / check), *arguments],
         capture_output=True,
         text=True,
@@ -69,10 +69,10 @@ def execute(
         check=False,
         **options,
     )
-    assert done.stderr == ""
-    assert done.returncode in (0, 1, 2, 3)
-    assert done.stdout.endswith("\n")
-    return done
+    assert process.stderr == ""
+    assert process.returncode in (0, 1, 2, 3)
+    assert process.stdout.endswith("\n")
+    return process
 
 
 def fresh(**changes: Any) -> dict[str, Any]:
@@ -88,10 +88,10 @@ def ost(write_Bps: Optional[float], read_Bps: Optional[float], **changes: Any) -
 
 
 def raw(single_Bps: float, together_Bps: float) -> list[Series]:
-    named = {"layer": "raw", "component": "oss2-disk1"}
+    component = {"layer": "raw", "component": "oss2-disk1"}
     return [
-        series(single_Bps, **fresh(**named)),
-        series(together_Bps, **fresh(scenario=Scenario.TOGETHER, **named)),
+        series(single_Bps, **fresh(**component)),
+        series(together_Bps, **fresh(scenario=Scenario.TOGETHER, **component)),
     ]
 
 
@@ -115,16 +115,16 @@ COLLECTED = time.time()
 
 
 def recent(series: Series) -> Series:
-    """Return a series of when tests were collected, as late as this test is."""
-    late, latest = time.time() - COLLECTED, series.latest
-    samples = (each._replace(started_at=each.started_at + late) for each in series.samples)
-    began, ended = latest.started_at + late, latest.finished_at + late
-    latest = latest._replace(started_at=began, finished_at=ended)
+    """Return a series of the time of test collection, moved to the present."""
+    delay, latest = time.time() - COLLECTED, series.latest
+    samples = (sample._replace(started_at=sample.started_at + delay) for sample in series.samples)
+    start, end = latest.started_at + delay, latest.finished_at + delay
+    latest = latest._replace(started_at=start, finished_at=end)
     return series._replace(latest=latest, samples=tuple(samples))
 
 
-Known = Mapping[Subject, Evidence]
-NOTHING: Known = MappingProxyType({})
+Evidences = Mapping[Subject, Evidence]
+NO_EVIDENCE: Evidences = MappingProxyType({})
 
 
 def slow(what: str, **changes: Any) -> Evidence:
@@ -133,31 +133,31 @@ def slow(what: str, **changes: Any) -> Evidence:
 
 
 def suspicious(what: str) -> Evidence:
-    """Return the same loss at odds that are too low for an alarm."""
+    """Return the same loss with odds too low for an alarm."""
     return slow(what, alarm=False, odds=4.0)
 
 
-def of_target(known: Evidence) -> Known:
-    return {("ost", "scratch-OST0003", False): known}
+def of_target(evidence: Evidence) -> Evidences:
+    return {("ost", "scratch-OST0003", False): evidence}
 
 
 def deploy(
     folder: Path,
-    every: Sequence[Series],
+    measured: Sequence[Series],
     running: Sequence[Running] = (),
-    known: Known = NOTHING,
+    known: Evidences = NO_EVIDENCE,
 ) -> list[str]:
-    taken = snapshot(*every, running=running, now=time.time(), known=known)
-    return published(folder, EXPECTED, taken)
+    measurements = snapshot(*measured, running=running, now=time.time(), known=known)
+    return published(folder, EXPECTED, measurements)
 
 
 @pytest.mark.parametrize(
-    ("check", "every", "known", "line"),
+    ("check", "measured", "known", "line"),
     [
         (
             "check_ost",
             ost(195e6, 200e6),
-            NOTHING,
+            NO_EVIDENCE,
             "OST OK - scratch-OST0003 write 195.0 MB/s, read 200.0 MB/s, "
             "96 % and 99 % of baseline | "
             f"'write_Bps'=195000000{LEVELS} 'read_Bps'=200000000{LEVELS}",
@@ -165,7 +165,7 @@ def deploy(
         (
             "check_ost",
             ost(150e6, 200e6),
-            NOTHING,
+            NO_EVIDENCE,
             "OST OK - scratch-OST0003 watching: write 150.0 MB/s, 74 % of baseline 202.1 MB/s "
             f"(12 runs to 2026-11-20), {DISK}; too few runs to tell it from chance | "
             f"'write_Bps'=150000000{LEVELS} 'read_Bps'=200000000{LEVELS}",
@@ -197,7 +197,7 @@ def deploy(
         (
             "check_ost",
             ost(195e6, None, reason="fio: No space | left\non device"),
-            NOTHING,
+            NO_EVIDENCE,
             "OST UNKNOWN - scratch-OST0003 read failed: fio: No space / left on device | "
             f"'write_Bps'=195000000{LEVELS} 'read_Bps'=U;;;0",
         ),
@@ -212,7 +212,7 @@ def deploy(
         (
             "check_raw",
             raw(200e6, 80.3e6),
-            NOTHING,
+            NO_EVIDENCE,
             "RAW OK - oss2-disk1 watching: read together 80.3 MB/s, 40 % of baseline 202.1 MB/s "
             f"(12 runs to 2026-11-20), {DISK}; too few runs to tell it from chance | "
             f"'read_Bps'=200000000{LEVELS} 'read_together_Bps'=80300000{LEVELS}",
@@ -228,14 +228,14 @@ def deploy(
         (
             "check_net",
             net(116e6, 24e6),
-            NOTHING,
+            NO_EVIDENCE,
             "NET OK - oss3 send 116.0 MB/s, 99 % of baseline; send with partner oss2 24.0 MB/s | "
             "'send_Bps'=116000000;93600000:;58500000:;0;118000000 'send_retransmits'=U;0.5;;0",
         ),
         (
             "check_net",
             net(24e6, 24e6),
-            NOTHING,
+            NO_EVIDENCE,
             "NET OK - oss3 watching: send 24.0 MB/s, 21 % of baseline 117.0 MB/s "
             f"(12 runs to 2026-11-20), {LINK}; too few runs to tell it from chance | "
             "'send_Bps'=24000000;93600000:;58500000:;0;118000000 'send_retransmits'=U;0.5;;0",
@@ -251,27 +251,27 @@ def deploy(
         ),
     ],
 )
-def test_a_check_says_it_in_one_line(
-    tmp_path: Path, check: str, every: list[Series], known: Known, line: str
+def test_a_check_prints_one_line(
+    tmp_path: Path, check: str, measured: list[Series], known: Evidences, line: str
 ) -> None:
     component = COMPONENTS[check.rpartition("_")[2]]
-    every = list(map(recent, every))
-    done = execute(check, "--component", component, *deploy(tmp_path, every, known=known))
+    measured = list(map(recent, measured))
+    process = execute(check, "--component", component, *deploy(tmp_path, measured, known=known))
     code = State[line.split()[1]]
-    assert (done.stdout, done.returncode) == (f"{line}\n", int(code))
+    assert (process.stdout, process.returncode) == (f"{line}\n", int(code))
 
 
 @pytest.mark.parametrize(
     ("known", "code", "text"),
     [
         (
-            NOTHING,
+            NO_EVIDENCE,
             0,
             "OST OK - group scratch watching: write 40 % of baseline, upper median of 2; too few "
             "runs to tell it from chance; read 99 % of baseline, upper median of 2",
         ),
         (
-            # what is known of the members is not known of the group
+            # evidence of a member is not evidence of the group
             of_target(slow("write")),
             0,
             "OST OK - group scratch watching: write 40 % of baseline, upper median of 2; too few "
@@ -295,22 +295,22 @@ def test_a_check_says_it_in_one_line(
         ),
     ],
 )
-def test_a_group_is_judged_by_what_all_have_lost(
-    tmp_path: Path, known: Known, code: int, text: str
+def test_a_group_is_judged_by_its_shared_loss(
+    tmp_path: Path, known: Evidences, code: int, text: str
 ) -> None:
-    every = ost(80e6, 200e6, peers_rate=80e6)
-    every += ost(80e6, 200e6, peers_rate=80e6, component="scratch-OST0004")
-    done = execute("check_ost", "--group", "scratch", *deploy(tmp_path, every, known=known))
-    assert done.stdout == (
+    measured = ost(80e6, 200e6, peers_rate=80e6)
+    measured += ost(80e6, 200e6, peers_rate=80e6, component="scratch-OST0004")
+    process = execute("check_ost", "--group", "scratch", *deploy(tmp_path, measured, known=known))
+    assert process.stdout == (
         f"{text} | 'write_median'=39.5844%;80:;50:;0 'read_median'=98.9609%;80:;50:;0\n"
     )
-    assert done.returncode == code
+    assert process.returncode == code
 
 
-def at_once(folder: Path, known: Known) -> list[str]:
-    """Write the documents of a file system that was driven at once, OST2 at 40 %."""
-    every = ran([200e6, 201e6, 80e6, 200e6], time.time() - 60)
-    return published(folder, expected(), snapshot(*every, now=time.time(), known=known))
+def parallel_run(folder: Path, known: Evidences) -> list[str]:
+    """Write the documents of a parallel run with OST2 at 40 %; return the arguments."""
+    measured = ran([200e6, 201e6, 80e6, 200e6], time.time() - 60)
+    return published(folder, expected(), snapshot(*measured, now=time.time(), known=known))
 
 
 AT_ONCE = (
@@ -320,69 +320,71 @@ AT_ONCE = (
 )
 
 
-def test_a_file_system_driven_at_once_is_one_line_that_names_the_slow_target(
+def test_a_parallel_run_is_one_line_that_names_the_slow_target(
     tmp_path: Path,
 ) -> None:
-    lost = slow("write together")
-    known = {("fs", "OST2", False): lost, ("fs", "scratch", False): lost}
-    documents = at_once(tmp_path, known)
-    done = execute("check_fs", "--group", "scratch", *documents)
-    assert done.stdout == (
+    evidence = slow("write together")
+    known = {("fs", "OST2", False): evidence, ("fs", "scratch", False): evidence}
+    documents = parallel_run(tmp_path, known)
+    process = execute("check_fs", "--group", "scratch", *documents)
+    assert process.stdout == (
         "FS CRITICAL - file system scratch - OST2 write together 80.0 MB/s, 40 % of baseline "
         f"202.1 MB/s (12 runs to 2026-11-20), ceiling 250.0 MB/s by disk disk: {OVER_RUNS}; as a "
         "whole write together 320.0 MB/s, 40 % of baseline 808.4 MB/s (12 runs to 2026-11-20), "
         f"ceiling 900.0 MB/s by nic client1-nic: {OVER_RUNS}{AT_ONCE}"
     )
-    assert done.returncode == 2
+    assert process.returncode == 2
     slowest = execute("check_fs", "--component", "OST2", *documents)
     assert slowest.stdout.startswith("FS CRITICAL - OST2 write together 80.0 MB/s")
     assert slowest.returncode == 2
-    one = execute("check_fs", "--component", "OST1", *documents)
-    assert one.stdout.startswith("FS OK - OST1 write together 201.0 MB/s")
-    nobody = execute("check_fs", "--group", "work", *documents)
-    assert nobody.stdout.startswith("FS UNKNOWN - expectations have no file system work in layer")
-    assert nobody.returncode == 3
+    good = execute("check_fs", "--component", "OST1", *documents)
+    assert good.stdout.startswith("FS OK - OST1 write together 201.0 MB/s")
+    unknown = execute("check_fs", "--group", "work", *documents)
+    assert unknown.stdout.startswith("FS UNKNOWN - expectations have no file system work in layer")
+    assert unknown.returncode == 3
 
 
-def test_one_slow_run_of_a_file_system_driven_at_once_is_watched(tmp_path: Path) -> None:
-    done = execute("check_fs", "--group", "scratch", *at_once(tmp_path, NOTHING))
-    assert done.stdout == (
+def test_one_slow_parallel_run_is_watched(tmp_path: Path) -> None:
+    process = execute("check_fs", "--group", "scratch", *parallel_run(tmp_path, NO_EVIDENCE))
+    assert process.stdout == (
         "FS OK - file system scratch watching: write together 320.0 MB/s, 40 % of baseline "
         "808.4 MB/s (12 runs to 2026-11-20), ceiling 900.0 MB/s by nic client1-nic; too few runs "
         f"to tell it from chance{AT_ONCE}"
     )
-    assert done.returncode == 0
+    assert process.returncode == 0
 
 
-def test_more_v_gives_more_evidence(tmp_path: Path) -> None:
+def test_more_verbosity_gives_more_evidence(tmp_path: Path) -> None:
     now = time.time()
     ago = {"started_at": now - 3 * 3600 - 10, "finished_at": now - 3 * 3600}
     known = of_target(slow("write", ratio=0.74))
     documents = deploy(tmp_path, ost(150e6, 200e6, **ago), known=known)
     arguments = ("check_ost", "--component", "scratch-OST0003", *documents)
-    plain, one, two = (
+    plain, once, twice = (
         execute(*arguments, *("-v",) * count).stdout.splitlines() for count in range(3)
     )
-    assert (len(plain), len(one)) == (1, 4)
-    assert one[1] == f"write {OVER_RUNS.replace('40 %', '74 %')}, 8,103 for an alarm"
-    assert one[2].startswith("write 150.0 MB/s 3 h ago, repeats 150.0 MB/s")
-    assert one[3].startswith("read 200.0 MB/s 3 h ago, repeats 200.0 MB/s")
-    assert "  ceiling 250.0 MB/s by disk oss2-disk1, reached to 80 %" in two
+    assert (len(plain), len(once)) == (1, 4)
+    assert once[1] == f"write {OVER_RUNS.replace('40 %', '74 %')}, 8,103 for an alarm"
+    assert once[2].startswith("write 150.0 MB/s 3 h ago, repeats 150.0 MB/s")
+    assert once[3].startswith("read 200.0 MB/s 3 h ago, repeats 200.0 MB/s")
+    assert "  ceiling 250.0 MB/s by disk oss2-disk1, reached to 80 %" in twice
 
 
-def test_a_run_that_hangs_is_critical(tmp_path: Path) -> None:
+def test_a_hung_run_is_critical(tmp_path: Path) -> None:
     running = [Running("ost", "scratch-OST0003", time.time() - 3600)]
     documents = deploy(tmp_path, ost(195e6, 200e6), running)
-    done = execute("check_ost", "--component", "scratch-OST0003", *documents)
-    assert done.stdout.startswith("OST CRITICAL - scratch-OST0003 hangs: a run has not ended since")
-    assert done.returncode == 2
+    process = execute("check_ost", "--component", "scratch-OST0003", *documents)
+    assert process.stdout.startswith(
+        "OST CRITICAL - scratch-OST0003 hangs: a run has not ended since"
+    )
+    assert process.returncode == 2
 
 
 @pytest.mark.parametrize("argument", ["-V", "--version", "-h", "--help"])
 def test_help_and_version_are_unknown(argument: str) -> None:
-    done = execute("check_raw", argument)
-    assert done.returncode == 3
-    assert done.stdout.startswith("check_raw ")
+    process = execute("check_raw", argument)
+    assert process.returncode == 3
+    assert process.stdout.startswith("check_raw ")
 
 
 @pytest.mark.parametrize(
@@ -394,12 +396,10 @@ def test_help_and_version_are_unknown(argument: str) -> None:
         ("check_ost", ("--component", "a", "-w", "x"), "OST UNKNOWN - argument '-w' is not"),
     ],
 )
-def test_a_call_that_is_not_understood_is_unknown(
-    check: str, arguments: tuple[str, ...], text: str
-) -> None:
-    done = execute(check, *arguments)
-    assert done.returncode == 3
-    assert done.stdout.startswith(text)
+def test_a_usage_error_is_unknown(check: str, arguments: tuple[str, ...], text: str) -> None:
+    process = execute(check, *arguments)
+    assert process.returncode == 3
+    assert process.stdout.startswith(text)
 
 
 WRITE_AGAIN = "write it again with: plumbline judge --publish"
@@ -436,60 +436,60 @@ def test_a_damaged_verdict_is_unknown_and_named(tmp_path: Path, content: Any, te
     path.unlink()
     if content:
         path.write_text(content(old))
-    done = execute("check_ost", "--component", "scratch-OST0003", *documents)
-    assert done.stdout.startswith("OST UNKNOWN - ")
-    assert text in done.stdout.splitlines()[0]
-    assert done.returncode == 3
+    process = execute("check_ost", "--component", "scratch-OST0003", *documents)
+    assert process.stdout.startswith("OST UNKNOWN - ")
+    assert text in process.stdout.splitlines()[0]
+    assert process.returncode == 3
 
 
 def unsealed(text: str, **changes: Any) -> str:
-    """Return a verdict that somebody has changed by hand, without its checksum."""
+    """Return a verdict edited by hand, without its checksum."""
     raw = {**json.loads(text), **changes}
     return json.dumps({key: value for key, value in raw.items() if key != "crc32"})
 
 
-def test_what_is_not_expected_is_said_so(tmp_path: Path) -> None:
+def test_an_unexpected_component_is_reported(tmp_path: Path) -> None:
     documents = deploy(tmp_path, ost(195e6, 200e6))
     for arguments in (("--component", "nothing"), ("--group", "nothing")):
-        done = execute("check_ost", *arguments, *documents)
-        assert "nothing in layer ost; add it to the topology and deploy" in done.stdout
+        process = execute("check_ost", *arguments, *documents)
+        assert "nothing in layer ost; add it to the topology and deploy" in process.stdout
     os.unlink(documents[1])
-    done = execute("check_ost", "--component", "scratch-OST0003", *documents)
-    assert "expectations.json: no such file; deploy the role agent again" in done.stdout
-    assert done.returncode == 3
+    process = execute("check_ost", "--component", "scratch-OST0003", *documents)
+    assert "expectations.json: no such file; deploy the role agent again" in process.stdout
+    assert process.returncode == 3
 
 
 def test_a_verdict_by_other_expectations_than_those_deployed_is_not_shown(tmp_path: Path) -> None:
     documents = deploy(tmp_path, ost(195e6, 200e6))
-    taken = load_snapshot(str(tmp_path / "snapshot.json"))
-    write(tmp_path, [expectation(limits=Limits(warning=Range.parse("99:")))], taken)
-    done = execute("check_ost", "--component", "scratch-OST0003", *documents)
-    assert done.returncode == 3
-    assert f"judged by other expectations than {documents[1]}; {WRITE_AGAIN}" in done.stdout
-    Verdicts(documents[1], Path(documents[3]))(taken)
-    done = execute("check_ost", "--component", "scratch-OST0003", *documents)
-    assert "watching: write 195.0 MB/s" in done.stdout
-    # and what is expected no longer has no verdict
-    gone = execute("check_ost", "--component", "scratch-OST0004", *documents)
-    assert "have no scratch-OST0004 in layer ost; add it to the topology" in gone.stdout
+    measurements = load_snapshot(str(tmp_path / "snapshot.json"))
+    write(tmp_path, [expectation(limits=Limits(warning=Range.parse("99:")))], measurements)
+    process = execute("check_ost", "--component", "scratch-OST0003", *documents)
+    assert process.returncode == 3
+    assert f"judged by other expectations than {documents[1]}; {WRITE_AGAIN}" in process.stdout
+    Verdicts(documents[1], Path(documents[3]))(measurements)
+    process = execute("check_ost", "--component", "scratch-OST0003", *documents)
+    assert "watching: write 195.0 MB/s" in process.stdout
+    # a component that is no longer expected has no verdict
+    removed = execute("check_ost", "--component", "scratch-OST0004", *documents)
+    assert "have no scratch-OST0004 in layer ost; add it to the topology" in removed.stdout
 
 
-def test_a_clock_that_was_set_back_cannot_tell_the_age(tmp_path: Path) -> None:
+def test_a_verdict_from_the_future_is_unknown(tmp_path: Path) -> None:
     ahead = snapshot(*ost(195e6, 200e6), now=time.time() + 7300)
     documents = published(tmp_path, EXPECTED, ahead)
-    done = execute("check_ost", "--component", "scratch-OST0003", *documents)
-    assert "2 h ahead of the clock; set the clock of this node" in done.stdout
-    assert done.returncode == 3
+    process = execute("check_ost", "--component", "scratch-OST0003", *documents)
+    assert "2 h ahead of the clock; set the clock of this node" in process.stdout
+    assert process.returncode == 3
 
 
-def test_a_link_in_the_place_of_the_verdict_is_refused(tmp_path: Path) -> None:
+def test_a_link_instead_of_the_verdict_is_refused(tmp_path: Path) -> None:
     documents = deploy(tmp_path, ost(195e6, 200e6))
     path = tmp_path / "verdicts" / "ost-scratch-OST0003.json"
     path.rename(tmp_path / "elsewhere.json")
     path.symlink_to("../elsewhere.json")
-    done = execute("check_ost", "--component", "scratch-OST0003", *documents)
-    assert "a symbolic link is not followed" in done.stdout
-    assert done.returncode == 3
+    process = execute("check_ost", "--component", "scratch-OST0003", *documents)
+    assert "a symbolic link is not followed" in process.stdout
+    assert process.returncode == 3
 
 
 @pytest.mark.parametrize(
@@ -499,7 +499,7 @@ def test_a_link_in_the_place_of_the_verdict_is_refused(tmp_path: Path) -> None:
         (0o400, "add it to the group plumbline-checks"),
     ],
 )
-def test_what_permissions_allow_and_the_system_refuses_is_told_from_what_they_forbid(
+def test_missing_permissions_and_selinux_denials_are_distinguished(
     tmp_path: Path, mode: int, remedy: str
 ) -> None:
     path = tmp_path / "verdict.json"
@@ -511,7 +511,7 @@ def test_what_permissions_allow_and_the_system_refuses_is_told_from_what_they_fo
 
 @pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
-def test_the_user_of_nrpe_reads_what_its_group_may_read(tmp_path: Path) -> None:
+def test_the_nrpe_user_reads_verdicts_through_its_group(tmp_path: Path) -> None:
     folder = tmp_path / "plumbline"
     folder.mkdir()
     documents = deploy(folder, ost(195e6, 200e6))
@@ -526,9 +526,9 @@ def test_the_user_of_nrpe_reads_what_its_group_may_read(tmp_path: Path) -> None:
     python: dict[str, Any] = {"folder": package / "checks", "user": 64003}
     arguments = ("check_ost", "--component", "scratch-OST0003", *documents)
     assert execute(*arguments, **python, group=64002, extra_groups=[]).returncode == 0
-    done = execute(*arguments, **python, group=64003, extra_groups=[])
-    assert "not readable by user id 64003; add it to the group plumbline" in done.stdout
-    assert done.returncode == 3
+    process = execute(*arguments, **python, group=64003, extra_groups=[])
+    assert "not readable by user id 64003; add it to the group plumbline" in process.stdout
+    assert process.returncode == 3
 
 
 def test_a_check_without_its_package_is_unknown(tmp_path: Path) -> None:
@@ -539,41 +539,41 @@ def test_a_check_without_its_package_is_unknown(tmp_path: Path) -> None:
         "check_symptoms",
     ):
         shutil.copy(ROOT / "checks" / check, tmp_path / "checks")
-        done = execute(check, "--component", "a", folder=tmp_path / "checks")
+        process = execute(check, "--component", "a", folder=tmp_path / "checks")
         service = check.rpartition("_")[2].upper()
-        assert done.stdout.startswith(f"{service} UNKNOWN - No module named 'plumbline'")
-        assert done.stdout.endswith("deploy the role agent again\n")
-        assert done.returncode == 3
+        assert process.stdout.startswith(f"{service} UNKNOWN - No module named 'plumbline'")
+        assert process.stdout.endswith("deploy the role agent again\n")
+        assert process.returncode == 3
 
 
 def test_a_check_may_be_called_through_a_link(tmp_path: Path) -> None:
     documents = deploy(tmp_path, ost(195e6, 200e6))
     (tmp_path / "check_ost").symlink_to(ROOT / "checks" / "check_ost")
-    done = execute("check_ost", "--component", "scratch-OST0003", *documents, folder=tmp_path)
-    assert done.stdout.startswith("OST OK - scratch-OST0003")
+    process = execute("check_ost", "--component", "scratch-OST0003", *documents, folder=tmp_path)
+    assert process.stdout.startswith("OST OK - scratch-OST0003")
 
 
 @pytest.mark.parametrize("end", [">&-", "> /dev/full"])
-def test_a_check_that_nobody_hears_is_not_ok(tmp_path: Path, end: str) -> None:
+def test_a_check_without_usable_output_is_not_ok(tmp_path: Path, end: str) -> None:
     documents = deploy(tmp_path, ost(195e6, 200e6))
     command = [sys.executable, "-I", str(ROOT / "checks" / "check_ost")]
     command += ["--component", "scratch-OST0003", *documents]
     line = f"exec {shlex.join(command)} {end}"
-    done = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (3, "")
+    process = subprocess.run(["/bin/sh", "-c", line], capture_output=True, text=True, check=False)
+    assert (process.returncode, process.stderr) == (3, "")
 
 
-def test_a_run_of_which_nothing_is_left_does_not_hang(tmp_path: Path) -> None:
+def test_an_interrupted_run_is_not_hung(tmp_path: Path) -> None:
     boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
-    for gone in (Process(1, 1, boot, "00:00:0"), Process(1, 1, "another boot", "00:00:0")):
-        running = [Running("ost", "scratch-OST0003", time.time() - 3600, gone)]
+    for ended in (Process(1, 1, boot, "00:00:0"), Process(1, 1, "another boot", "00:00:0")):
+        running = [Running("ost", "scratch-OST0003", time.time() - 3600, ended)]
         documents = deploy(tmp_path, ost(195e6, 200e6), running)
-        done = execute("check_ost", "--component", "scratch-OST0003", *documents)
-        assert done.returncode == 0, done.stdout
-        assert "was interrupted before it ended" in done.stdout
+        process = execute("check_ost", "--component", "scratch-OST0003", *documents)
+        assert process.returncode == 0, process.stdout
+        assert "was interrupted before it ended" in process.stdout
 
 
-def test_a_run_whose_process_is_there_hangs(tmp_path: Path) -> None:
+def test_a_run_with_a_live_process_is_hung(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock:
         living = this_process(lock.fileno())
     running = [Running("ost", "scratch-OST0003", time.time() - 3600, living)]
@@ -582,57 +582,59 @@ def test_a_run_whose_process_is_there_hangs(tmp_path: Path) -> None:
 
 
 def age(path: str, seconds: float) -> None:
-    """Let a file be as old as that."""
+    """Set the modification time of a file this many seconds back."""
     then = time.time() - seconds
     os.utime(path, (then, then))
 
 
-def test_the_probes_of_a_node_are_one_line(tmp_path: Path) -> None:
+def test_check_node_is_one_line_on_the_probes_of_a_node(tmp_path: Path) -> None:
     arguments = write(tmp_path, [expectation()], snapshot(*ost(200e6, 200e6), now=time.time()))
-    done = execute("check_node", *arguments)
-    assert done.returncode == 0
+    process = execute("check_node", *arguments)
+    assert process.returncode == 0
     assert re.fullmatch(
         r"NODE OK - client1: ost 1 of 1 measured, last 6\d s ago "
         r"\| 'ost_measured'=1;;;0;1 'ost_age'=6\ds;;;0\n",
-        done.stdout,
+        process.stdout,
     )
-    done = execute("check_node", "-vv", *arguments)
-    assert done.stdout.splitlines()[1].startswith("ost 1 of 1 measured")
+    process = execute("check_node", "-vv", *arguments)
+    assert process.stdout.splitlines()[1].startswith("ost 1 of 1 measured")
 
 
-def test_probes_that_fell_silent_are_unknown(tmp_path: Path) -> None:
+def test_probes_without_results_are_unknown(tmp_path: Path) -> None:
     failed = ost(None, None, reason="fio: command not found")
     arguments = write(tmp_path, [expectation()], snapshot(*failed, now=time.time()))
-    done = execute("check_node", *arguments)
-    assert done.returncode == 3
-    assert done.stdout.startswith(
+    process = execute("check_node", *arguments)
+    assert process.returncode == 3
+    assert process.stdout.startswith(
         "NODE UNKNOWN - client1: ost is silent, none of 1 measured: scratch-OST0003 read failed: "
         "fio: command not found | 'ost_measured'=0;;;0;1"
     )
 
 
-def test_a_node_without_a_snapshot_waits_for_its_first_run_and_not_for_ever(tmp_path: Path) -> None:
+def test_a_node_without_a_snapshot_waits_for_its_first_run_for_limited_time(tmp_path: Path) -> None:
     arguments = write(tmp_path, [expectation()], snapshot())
-    expectations, taken = arguments[1], arguments[3]
-    os.unlink(taken)
-    done = execute("check_node", *arguments)
-    assert done.returncode == 0
-    assert "waits for its first run" in done.stdout
+    expectations, measurements = arguments[1], arguments[3]
+    os.unlink(measurements)
+    process = execute("check_node", *arguments)
+    assert process.returncode == 0
+    assert "waits for its first run" in process.stdout
     age(expectations, 2 * 86400)
-    done = execute("check_node", *arguments)
-    assert done.returncode == 3
-    assert done.stdout.startswith(f"NODE UNKNOWN - snapshot {taken}: no such file; run a probe")
-    # and what cannot be read is no node that waits
+    process = execute("check_node", *arguments)
+    assert process.returncode == 3
+    assert process.stdout.startswith(
+        f"NODE UNKNOWN - snapshot {measurements}: no such file; run a probe"
+    )
+    # an unreadable snapshot does not count as waiting
     age(expectations, 0)
-    Path(taken).write_text("{", encoding="utf-8")
+    Path(measurements).write_text("{", encoding="utf-8")
     assert execute("check_node", *arguments).returncode == 3
     os.unlink(expectations)
-    done = execute("check_node", *arguments)
-    assert (done.returncode, "deploy the role agent again" in done.stdout) == (3, True)
+    process = execute("check_node", *arguments)
+    assert (process.returncode, "deploy the role agent again" in process.stdout) == (3, True)
 
 
-def test_the_check_of_a_node_takes_no_component() -> None:
+def test_check_node_takes_no_component() -> None:
     assert execute("check_node", "--help").stdout.startswith("check_node ")
     assert execute("check_node", "--version").returncode == 3
-    done = execute("check_node", "--component", "x")
-    assert done.stdout.startswith("NODE UNKNOWN - argument '--component' is not understood")
+    process = execute("check_node", "--component", "x")
+    assert process.stdout.startswith("NODE UNKNOWN - argument '--component' is not understood")

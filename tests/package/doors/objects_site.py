@@ -1,4 +1,4 @@
-"""A small site for the objects of monitoring systems: two servers, a client, a shared switch."""
+"""A small site for monitoring objects: a server, a client and a shared switch."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ SITE = Monitored(
 )
 
 
-def options(**given: Any) -> ObjectOptions:
-    """Return options of a site that collects."""
-    return read_options({"paths": True, **given})
+def options(**changes: Any) -> ObjectOptions:
+    """Return options of a site with a console."""
+    return read_options({"paths": True, **changes})
 
 
-LYING = SITE._replace(
+SITE_WITH_DEVICE = SITE._replace(
     hosts=(*SITE.hosts[:1], Host("client1", "client", "10.0.0.2")), services=(OST, NODE, RAW)
 )
-"""The same with a device that the target lies on."""
+"""The same site with the device of the target."""

@@ -1,4 +1,4 @@
-"""What reviewers and administrators read of baselines; docs/baselines.md shows the same."""
+"""Output of baseline diff and age; docs/baselines.md shows the same text."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def key(name: str) -> Key:
     return Key("ost", name, "write", "single")
 
 
-def changed() -> str:
+def diff_text() -> str:
     accepted = {key(name): OLD for name in NAMES[:4]}
     candidates = {
         key(NAMES[0]): Candidate(NEW._replace(median=116.3e6)),
@@ -39,27 +39,27 @@ def changed() -> str:
     return "\n".join(change_lines(biggest_first(compare(accepted, candidates))))
 
 
-def aged() -> str:
+def age_text() -> str:
     site = {("ost", name): expected(name)._replace(references=WRITE) for name in NAMES}
     accepted: dict[Key, Baseline] = {key(name): OLD for name in NAMES[:3]}
     accepted[key(NAMES[2])] = NEW._replace(terms=OLD.terms)
     accepted[key("home-OST0000")] = OLD
     newest = {key(name): of_baseline(NEW) for name in NAMES[:3]}
-    found = ages(accepted, site, newest, date(2026, 12, 1))
-    return "\n".join(age_lines(found, compared=True))
+    review = ages(accepted, site, newest, date(2026, 12, 1))
+    return "\n".join(age_lines(review, compared=True))
 
 
-@pytest.mark.parametrize("shown", [changed(), aged()], ids=["diff", "age"])
-def test_the_page_shows_what_is_printed(shown: str) -> None:
-    assert f"\n```\n{shown}\n```\n" in (ROOT / "docs/baselines.md").read_text(encoding="utf-8")
+@pytest.mark.parametrize("text", [diff_text(), age_text()], ids=["diff", "age"])
+def test_the_documentation_shows_the_real_output(text: str) -> None:
+    assert f"\n```\n{text}\n```\n" in (ROOT / "docs/baselines.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("shown", [changed(), aged()], ids=["diff", "age"])
-def test_no_line_is_wider_than_a_terminal(shown: str) -> None:
-    assert max(map(len, shown.splitlines())) <= 120
+@pytest.mark.parametrize("text", [diff_text(), age_text()], ids=["diff", "age"])
+def test_no_line_is_wider_than_a_terminal(text: str) -> None:
+    assert max(map(len, text.splitlines())) <= 120
 
 
-def test_many_outliers_are_marked_and_some_told_in_full() -> None:
+def test_outliers_are_all_marked_and_the_first_ten_listed() -> None:
     slow = {key(f"t{index:03d}"): Candidate(NEW, OUTLIER) for index in range(30)}
     lines = "\n".join(change_lines(compare({}, slow))).splitlines()
     assert lines[1] == "without a baseline so far: 30"
@@ -68,22 +68,22 @@ def test_many_outliers_are_marked_and_some_told_in_full() -> None:
     assert sum(line.endswith("outlier") for line in lines) == 30
 
 
-def test_more_reasons_than_fit_are_counted() -> None:
+def test_reasons_that_do_not_fit_are_counted() -> None:
     site = {("ost", "a"): expected("a")._replace(references=WRITE)}
     now = {key("a"): of_baseline(NEW._replace(host="client2", tool="fio 3.40"))}
-    found = ages({key("a"): OLD}, site, now, date(2026, 12, 1))
-    shown = "\n".join(age_lines(found, compared=True))
-    assert "184 d old, limit 180 d; client 2.17.0 -> 2.18.0; 2 more" in shown
+    review = ages({key("a"): OLD}, site, now, date(2026, 12, 1))
+    text = "\n".join(age_lines(review, compared=True))
+    assert "184 d old, limit 180 d; client 2.17.0 -> 2.18.0; 2 more" in text
 
 
-def test_nothing_to_review_is_said() -> None:
+def test_no_candidates_are_reported() -> None:
     assert list(change_lines(())) == ["no candidates; capture some first"]
 
 
-def test_baselines_that_hold_are_one_line() -> None:
+def test_valid_baselines_are_one_line() -> None:
     site = {("ost", "a"): expected("a")}
     captured = capture(runs("a", [200] * 5), site).candidates
-    accepted = {one: candidate.baseline for one, candidate in captured.items()}
-    found = ages(accepted, site, {}, date(1970, 1, 6))
-    assert list(age_lines(found, compared=True)) == ["BASELINES OK - 1 hold"]
+    accepted = {name: candidate.baseline for name, candidate in captured.items()}
+    review = ages(accepted, site, {}, date(1970, 1, 6))
+    assert list(age_lines(review, compared=True)) == ["BASELINES OK - 1 hold"]
     assert Limits().max_age_s == 180 * 86400

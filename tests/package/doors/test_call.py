@@ -1,4 +1,4 @@
-"""Arguments of a check are read as the guidelines say, and refused in one sentence."""
+"""Arguments of a check follow the plug-in guidelines; errors are one sentence."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ FILE = yaml.safe_load(data("check_calls.yml"))
 CHECK = Path(__file__).parents[3] / "checks" / "check_ost"
 
 
-def called(line: str) -> str:
-    """Return what the check prints, which is UNKNOWN here."""
-    done = subprocess.run(
+def output(line: str) -> str:
+    """Call the check, which exits with UNKNOWN, and return its output."""
+    process = subprocess.run(
         [sys.executable, str(CHECK), *line.split()], capture_output=True, text=True, check=False
     )
-    assert (done.returncode, done.stderr) == (3, "")
-    return done.stdout
+    assert (process.returncode, process.stderr) == (3, "")
+    return process.stdout
 
 
-@pytest.mark.parametrize(("line", "given", "timeout_s", "verbosity"), FILE["understood"])
-def test_arguments_are_understood(
-    line: str, given: dict[str, str], timeout_s: float, verbosity: int
+@pytest.mark.parametrize(("line", "options", "timeout_s", "verbosity"), FILE["understood"])
+def test_arguments_are_parsed(
+    line: str, options: dict[str, str], timeout_s: float, verbosity: int
 ) -> None:
     call = parse("check_ost", line.split(), HELP)
-    assert {name: call.options[name] for name in given} == given
-    assert call.options.keys() - given.keys() <= {"--verbose"}
+    assert {name: call.options[name] for name in options} == options
+    assert call.options.keys() - options.keys() <= {"--verbose"}
     assert (call.timeout_s, call.verbosity) == (timeout_s, verbosity)
 
 
 @pytest.mark.parametrize(("line", "message"), FILE["refused"])
-def test_what_is_not_understood_is_one_sentence(line: str, message: str) -> None:
-    with pytest.raises(UsageError) as caught:
+def test_an_invalid_argument_is_one_sentence(line: str, message: str) -> None:
+    with pytest.raises(UsageError) as error:
         _ = parse("check_ost", line.split(), HELP).timeout_s
-    assert str(caught.value).startswith(message)
+    assert str(error.value).startswith(message)
 
 
 @pytest.mark.parametrize("line", ["", "--component a --group b", "--component="])
-def test_a_check_is_of_a_component_or_a_group(line: str) -> None:
-    wanted = "OST UNKNOWN - name either --component or --group; see check_ost --help\n"
-    assert called(line) == wanted
+def test_a_check_needs_either_a_component_or_a_group(line: str) -> None:
+    message = "OST UNKNOWN - name either --component or --group; see check_ost --help\n"
+    assert output(line) == message
 
 
 @pytest.mark.parametrize(
@@ -61,5 +61,5 @@ def test_a_check_is_of_a_component_or_a_group(line: str) -> None:
         ("--help", "default /var/lib/plumbline/verdicts"),
     ],
 )
-def test_a_check_says_what_it_is(argument: str, text: str) -> None:
-    assert text in called(argument)
+def test_a_check_prints_its_version_and_help(argument: str, text: str) -> None:
+    assert text in output(argument)

@@ -1,4 +1,4 @@
-"""Tables of ceilings: what is alike is one line, and nothing is claimed of what differs."""
+"""Tables of ceilings: equal rates are one line, different rates stay apart."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from plumbline.topology.graph import build
 from tests.package.sites import part, site
 
 
-def shown(document: dict[str, Any]) -> dict[str, Table]:
-    """Return the tables by their first two headers."""
+def tables_of(document: dict[str, Any]) -> dict[str, Table]:
+    """Return tables by their first two headers."""
     topology = build(document)
     measured = assignments(topology, load({}))
     lines = [*measurements(topology, measured), *at_once(topology)]
     return {" ".join(table.headers[:2]): table for table in tables(topology, lines)}
 
 
-def test_names_are_written_as_in_the_topology() -> None:
-    rows = shown(site())["layer component"].rows
+def test_names_are_ranges_as_in_the_topology() -> None:
+    rows = tables_of(site())["layer component"].rows
     assert rows[0] == (
         *("ost", "scratch-OST[0-3]", "write, read", "80.0 MB/s"),
         "oss[1-2]-disk[1-2]",
@@ -29,18 +29,18 @@ def test_names_are_written_as_in_the_topology() -> None:
     assert rows[1] == ("", "", "next", "125.0 MB/s", "oss[1-2]-nic")
 
 
-def test_a_part_of_a_range_is_counted_and_a_single_one_named() -> None:
+def test_incomplete_ranges_are_counted_and_single_names_shown() -> None:
     document = site()
     document["file_systems"][0]["retired"] = ["scratch-OST3"]
-    tables_of = shown(document)
-    assert tables_of["layer component"].rows[0][1] == "3 of scratch-OST[0-3]"
-    assert [row[0] for row in tables_of["at once targets"].rows if row[0]] == [
+    by_headers = tables_of(document)
+    assert by_headers["layer component"].rows[0][1] == "3 of scratch-OST[0-3]"
+    assert [row[0] for row in by_headers["at once targets"].rows if row[0]] == [
         "oss1",
         "all of scratch",
     ]
 
 
-def test_operations_are_joined_only_for_the_same_names() -> None:
+def test_operations_are_merged_only_for_the_same_names() -> None:
     document = site()
     disks = part(document, "oss[1-2]-disk[1-2]")
     document["parts"].remove(disks)
@@ -58,7 +58,7 @@ def test_operations_are_joined_only_for_the_same_names() -> None:
         {"name": "scratch-OST[0-1]", "part": "oss1-disk[1-2]", "subvolume": "s-client-[0-1]"},
         {"name": "scratch-OST[2-3]", "part": "oss2-disk[1-2]", "subvolume": "s-client-[2-3]"},
     ]
-    rows = [row for row in shown(document)["layer component"].rows if row[0] == "ost"]
+    rows = [row for row in tables_of(document)["layer component"].rows if row[0] == "ost"]
     assert [row[1:4] for row in rows] == [
         ("scratch-OST[0-1]", "write, read", "80.0 MB/s"),
         ("scratch-OST[2-3]", "write", "80.0 MB/s"),
@@ -66,7 +66,7 @@ def test_operations_are_joined_only_for_the_same_names() -> None:
     ]
 
 
-def test_flows_at_once_show_each_and_their_sum() -> None:
+def test_parallel_flows_show_the_rate_of_each_and_the_sum() -> None:
     document = site()
     part(document, "oss[1-2]-disk[1-2]")["name"] = "oss1-disk[1-2]"
     part(document, "oss1-disk[1-2]")["feeds"] = "oss1"
@@ -76,7 +76,7 @@ def test_flows_at_once_show_each_and_their_sum() -> None:
         {"name": "scratch-OST[0-1]", "part": "oss1-disk[1-2]", "subvolume": "s-client-[0-1]"},
         {"name": "scratch-OST[2-3]", "part": "oss2-disk[1-2]", "subvolume": "s-client-[2-3]"},
     ]
-    rows = shown(document)["at once targets"].rows
+    rows = tables_of(document)["at once targets"].rows
     assert ("oss1", "2", "write, read", "62.5 MB/s", "125.0 MB/s", "oss1-nic") in rows
     limited_by = "oss1-nic, oss2-disk[1-2]"
     assert (
@@ -87,13 +87,13 @@ def test_flows_at_once_show_each_and_their_sum() -> None:
         "165.0 MB/s",
         limited_by,
     ) in rows
-    hosts = shown(document)["at once servers"].rows
+    hosts = tables_of(document)["at once servers"].rows
     assert hosts[0][0] == "all servers"
 
 
-def test_a_span_keeps_units_that_differ() -> None:
+def test_a_range_of_rates_keeps_different_units() -> None:
     document = site()
-    line = next(one for one in at_once(build(document)) if one.component == "scratch")
+    line = next(row for row in at_once(build(document)) if row.component == "scratch")
     for each_Bps, text in (
         ((20e6, 62.5e6), "20.0-62.5 MB/s"),
         ((800e6, 12e9), "800.0 MB/s-12.0 GB/s"),
@@ -104,14 +104,14 @@ def test_a_span_keeps_units_that_differ() -> None:
         assert table.rows[0][3] == text
 
 
-def test_many_names_go_on_below() -> None:
+def test_long_lists_of_names_continue_on_the_next_row() -> None:
     document = site()
     for letter in "abcdef":
         name = f"oss[1-2]-{letter * 24}"
         below = part(document, "oss[1-2]-disk[1-2]")["feeds"]
         document["parts"].append({"name": name, "kind": "link", "rate": "80 MB/s", "feeds": below})
         part(document, "oss[1-2]-disk[1-2]")["feeds"] = name
-    rows = shown(document)["layer component"].rows
+    rows = tables_of(document)["layer component"].rows
     assert all(sum(map(len, row)) <= 120 for row in rows)
     assert rows[0][-1].endswith(",")
     assert rows[1][:4] == ("", "", "", "")

@@ -1,4 +1,4 @@
-"""Each kind of object for Icinga 2, and what its language would misread."""
+"""Each kind of object for Icinga 2, and the escaping of its language."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import pytest
 
 from plumbline.doors.icinga import icinga_objects
 from plumbline.model.errors import DocumentError
-from tests.package.doors.objects_site import LYING, NODE, OST, RAW, SITE, options
+from tests.package.doors.objects_site import NODE, OST, RAW, SITE, SITE_WITH_DEVICE, options
 
 
-def text(site: Any = SITE, **given: Any) -> str:
-    return icinga_objects(site, options(**given))["plumbline.conf"]
+def text(site: Any = SITE, **changes: Any) -> str:
+    return icinga_objects(site, options(**changes))["plumbline.conf"]
 
 
-def block(head: str, site: Any = SITE, **given: Any) -> str:
-    """Return what one object sets."""
-    found = re.search(rf"^{re.escape(head)} \{{\n(.*?)^\}}$", text(site, **given), re.M | re.S)
-    assert found, head
-    return found[1]
+def block(head: str, site: Any = SITE, **changes: Any) -> str:
+    """Return the body of one object."""
+    match = re.search(rf"^{re.escape(head)} \{{\n(.*?)^\}}$", text(site, **changes), re.M | re.S)
+    assert match, head
+    return match[1]
 
 
 def test_a_host_has_its_address_and_its_parents_are_dependencies() -> None:
@@ -29,52 +29,52 @@ def test_a_host_has_its_address_and_its_parents_are_dependencies() -> None:
     assert 'check_command = "dummy"' in block('object Host "lab"')
 
 
-def test_dependencies_stop_no_check_and_unknown_suspects_silence_nothing() -> None:
+def test_dependencies_disable_no_checks_and_unknown_suspects_silence_nothing() -> None:
     assert "states = [ OK ]" in block('object Dependency "plumbline node client1"')
     path = block('object Dependency "plumbline PATH switch sw1"')
     assert "states = [ OK, Unknown ]" in path
     assert "disable_checks = false" in path
 
 
-def test_a_device_is_silent_while_a_target_on_it_alarms() -> None:
-    found = block(f'object Dependency "plumbline {OST.description}"', LYING)
-    assert f'parent_service_name = "{OST.description}"' in found
-    assert f'child_service_name = "{RAW.description}"' in found
-    assert "states = [ OK, Unknown ]" in found
-    assert "disable_checks = false" in found
+def test_a_device_is_silenced_by_an_alarm_of_its_target() -> None:
+    body = block(f'object Dependency "plumbline {OST.description}"', SITE_WITH_DEVICE)
+    assert f'parent_service_name = "{OST.description}"' in body
+    assert f'child_service_name = "{RAW.description}"' in body
+    assert "states = [ OK, Unknown ]" in body
+    assert "disable_checks = false" in body
 
 
-def test_notes_of_the_site_have_the_macros_of_icinga() -> None:
-    found = block('template Service "plumbline-service"', notes_url="/w/$HOSTNAME$/$SERVICEDESC$")
-    assert 'notes_url = "/w/$host.name$/$service.name$"' in found
+def test_site_notes_use_icinga_macros() -> None:
+    body = block('template Service "plumbline-service"', notes_url="/w/$HOSTNAME$/$SERVICEDESC$")
+    assert 'notes_url = "/w/$host.name$/$service.name$"' in body
 
 
 def test_links_lead_to_the_report() -> None:
-    found = block(f'object Service "{OST.description}"', report_url="/r.html")
-    assert 'action_url = "/r.html#ost-OST1"' in found
-    assert 'notes_url = "/r.html#ost-OST1"' in found
+    body = block(f'object Service "{OST.description}"', report_url="/r.html")
+    assert 'action_url = "/r.html#ost-OST1"' in body
+    assert 'notes_url = "/r.html#ost-OST1"' in body
 
 
 @pytest.mark.parametrize(
     ("states", "expected"),
     [(["w", "c", "r"], "[ Critical, OK ]"), (["c"], "[ Critical ]")],
 )
-def test_a_file_system_notifies_of_critical_alone(states: list[str], expected: str) -> None:
-    found = block(
+def test_a_file_system_notifies_only_of_critical(states: list[str], expected: str) -> None:
+    body = block(
         'apply Notification "plumbline file system" to Service', notification_options=states
     )
-    assert f"states = {expected}" in found
+    assert f"states = {expected}" in body
 
 
-def test_what_notifies_of_nothing_has_no_notification() -> None:
-    found = text(notification_options=["r"], node_notification_options=["c"])
-    assert re.findall(r'Notification "plumbline (.*?)" to Service', found) == ["node", "probes"]
+def test_a_service_without_notification_states_has_no_notification() -> None:
+    output = text(notification_options=["r"], node_notification_options=["c"])
+    assert re.findall(r'Notification "plumbline (.*?)" to Service', output) == ["node", "probes"]
 
 
-def test_text_is_quoted_and_a_dollar_sign_is_no_macro() -> None:
+def test_text_is_quoted_and_dollar_signs_are_escaped() -> None:
     odd = OST._replace(description='OST "a"\\', command="$x$")
-    found = block(r'object Service "OST \"a\"\\"', SITE._replace(services=(odd, NODE)))
-    assert 'vars.nrpe_command = "$$x$$"' in found
+    body = block(r'object Service "OST \"a\"\\"', SITE._replace(services=(odd, NODE)))
+    assert 'vars.nrpe_command = "$$x$$"' in body
 
 
 def test_a_line_break_is_refused() -> None:

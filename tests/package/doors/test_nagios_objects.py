@@ -1,4 +1,4 @@
-"""Each kind of object for Nagios, and what its language would misread."""
+"""Each kind of object for Nagios, and the escaping of its language."""
 
 from __future__ import annotations
 
@@ -9,31 +9,33 @@ import pytest
 
 from plumbline.doors.nagios import nagios_objects
 from plumbline.model.errors import DocumentError
-from tests.package.doors.objects_site import LYING, NODE, OST, RAW, SITE, SYSTEM, options
+from tests.package.doors.objects_site import NODE, OST, RAW, SITE, SITE_WITH_DEVICE, SYSTEM, options
 
 
-def blocks(kind: str, site: Any = SITE, **given: Any) -> list[dict[str, str]]:
-    """Return the objects of a kind from all files."""
-    text = "".join(nagios_objects(site, options(**given)).values())
-    found = re.findall(rf"^define {kind} \{{\n(.*?)^\}}$", text, re.MULTILINE | re.DOTALL)
+def blocks(kind: str, site: Any = SITE, **changes: Any) -> list[dict[str, str]]:
+    """Return all objects of a kind."""
+    text = "".join(nagios_objects(site, options(**changes)).values())
+    bodies = re.findall(rf"^define {kind} \{{\n(.*?)^\}}$", text, re.MULTILINE | re.DOTALL)
     return [
         dict(
             line.split(maxsplit=1)
             for line in body.splitlines()
             if not line.lstrip().startswith("#")
         )
-        for body in found
+        for body in bodies
     ]
 
 
-def service(description: str, **given: Any) -> dict[str, str]:
+def service(description: str, **changes: Any) -> dict[str, str]:
     return next(
-        one for one in blocks("service", **given) if one.get("service_description") == description
+        block
+        for block in blocks("service", **changes)
+        if block.get("service_description") == description
     )
 
 
 def test_a_host_has_its_address_group_and_parents() -> None:
-    first, second, shared = (one for one in blocks("host") if "register" not in one)
+    first, second, shared = (block for block in blocks("host") if "register" not in block)
     assert first == {
         "use": "plumbline-host",
         "host_name": "oss1",
@@ -46,106 +48,115 @@ def test_a_host_has_its_address_group_and_parents() -> None:
     assert (shared["host_name"], shared["check_command"]) == ("lab", "plumbline_site")
 
 
-def test_a_service_asks_the_node_that_measured_and_is_stale_by_its_schedule() -> None:
-    found = service(OST.description)
-    assert found["host_name"] == "oss1"
-    assert found["check_command"] == "plumbline_nrpe!fe80::2%eth0!plumbline_ost_OST1"
-    assert found["freshness_threshold"] == "129600"
-    assert found["first_notification_delay"] == "20"
-    assert "notification_options" not in found
+def test_a_service_calls_the_measuring_node_and_its_freshness_follows_the_schedule() -> None:
+    block = service(OST.description)
+    assert block["host_name"] == "oss1"
+    assert block["check_command"] == "plumbline_nrpe!fe80::2%eth0!plumbline_ost_OST1"
+    assert block["freshness_threshold"] == "129600"
+    assert block["first_notification_delay"] == "20"
+    assert "notification_options" not in block
     assert service(NODE.description)["notification_options"] == "w,u,c,r"
     assert service("plumbline agent")["freshness_threshold"] == "900"
 
 
-def test_without_suspects_the_delay_is_that_of_a_dead_host() -> None:
-    found = service(OST.description, paths=False, check_interval_min=7)
-    assert found["first_notification_delay"] == "6"
-    alone = blocks("service", SITE._replace(paths=()), paths=False)
-    assert alone[-1]["service_description"] == NODE.description
+def test_without_suspects_the_notification_delay_only_covers_a_dead_host() -> None:
+    block = service(OST.description, paths=False, check_interval_min=7)
+    assert block["first_notification_delay"] == "6"
+    services = blocks("service", SITE._replace(paths=()), paths=False)
+    assert services[-1]["service_description"] == NODE.description
 
 
 @pytest.mark.parametrize(
-    ("given", "action", "notes"),
+    ("changes", "action", "notes"),
     [
         ({}, None, None),
         ({"report_url": "/r.html"}, "/r.html#ost-OST1", "/r.html#ost-OST1"),
         ({"report_url": "/r.html", "notes_url": "/wiki"}, "/r.html#ost-OST1", None),
     ],
 )
-def test_notes_lead_to_the_report_unless_the_site_has_its_own(
-    given: dict[str, str], action: str, notes: str
+def test_notes_link_to_the_report_unless_the_site_has_its_own(
+    changes: dict[str, str], action: str, notes: str
 ) -> None:
-    found = service(OST.description, **given)
-    assert (found.get("action_url"), found.get("notes_url")) == (action, notes)
+    block = service(OST.description, **changes)
+    assert (block.get("action_url"), block.get("notes_url")) == (action, notes)
 
 
 def test_notes_of_the_site_are_in_the_template() -> None:
-    (template,) = [one for one in blocks("service", notes_url="/w/$HOSTNAME$;a") if "name" in one]
+    services = blocks("service", notes_url="/w/$HOSTNAME$;a")
+    (template,) = [block for block in services if "name" in block]
     assert template["notes_url"] == r"/w/$HOSTNAME$\;a"
 
 
 @pytest.mark.parametrize(
     ("states", "expected"), [(["w", "c", "r"], "c,r"), (["w", "c"], "c"), (["w"], "n"), ([], "n")]
 )
-def test_a_file_system_notifies_of_critical_alone(states: list[str], expected: str) -> None:
-    found = service(SYSTEM.description, notification_options=states)
-    assert found["notification_options"] == expected
+def test_a_file_system_notifies_only_of_critical(states: list[str], expected: str) -> None:
+    block = service(SYSTEM.description, notification_options=states)
+    assert block["notification_options"] == expected
 
 
-def test_services_depend_on_their_node_and_on_the_part_that_they_share() -> None:
-    found = [
+def test_services_depend_on_their_node_and_their_shared_part() -> None:
+    dependencies = [
         (
-            one["service_description"],
-            one["dependent_service_description"],
-            one["notification_failure_criteria"],
+            block["service_description"],
+            block["dependent_service_description"],
+            block["notification_failure_criteria"],
         )
-        for one in blocks("servicedependency")
+        for block in blocks("servicedependency")
     ]
-    assert found == [
+    assert dependencies == [
         ("plumbline agent", OST.description, "w,u,c"),
         ("plumbline agent", NODE.description, "w,u,c"),
         ("PATH switch sw1", OST.description, "w,c"),
     ]
 
 
-def test_a_device_is_silent_while_a_target_on_it_alarms_with_or_without_suspects() -> None:
-    for site in (LYING, LYING._replace(paths=())):
-        found = [
-            (one["service_description"], one["dependent_service_description"], *_criteria(one))
-            for one in blocks("servicedependency", site)
-            if one["service_description"] == OST.description
+def test_a_device_is_silenced_by_an_alarm_of_its_target_with_or_without_suspects() -> None:
+    for site in (SITE_WITH_DEVICE, SITE_WITH_DEVICE._replace(paths=())):
+        dependencies = [
+            (
+                block["service_description"],
+                block["dependent_service_description"],
+                *_criteria(block),
+            )
+            for block in blocks("servicedependency", site)
+            if block["service_description"] == OST.description
         ]
-        assert found == [(OST.description, RAW.description, "n", "w,c")]
+        assert dependencies == [(OST.description, RAW.description, "n", "w,c")]
 
 
-def _criteria(one: dict[str, str]) -> tuple[str, str]:
-    return one["execution_failure_criteria"], one["notification_failure_criteria"]
+def _criteria(block: dict[str, str]) -> tuple[str, str]:
+    return block["execution_failure_criteria"], block["notification_failure_criteria"]
 
 
 def test_events_are_passive_and_stale_without_heartbeats() -> None:
-    given = {"events": True, "events_service": "Log", "events_freshness_s": 60}
-    assert [one["host_name"] for one in blocks("service", **given)[-2:]] == ["oss1", "client1"]
+    options = {"events": True, "events_service": "Log", "events_freshness_s": 60}
+    assert [block["host_name"] for block in blocks("service", **options)[-2:]] == [
+        "oss1",
+        "client1",
+    ]
     template = next(
-        one for one in blocks("service", **given) if one.get("name") == "plumbline-events"
+        block for block in blocks("service", **options) if block.get("name") == "plumbline-events"
     )
     assert (template["active_checks_enabled"], template["freshness_threshold"]) == ("0", "60")
 
 
-def test_a_path_with_a_space_is_one_word_and_a_dollar_sign_no_macro() -> None:
-    found = {
-        one["command_name"]: one["command_line"] for one in blocks("command", library="/opt/a $b")
+def test_a_path_is_quoted_and_its_dollar_signs_are_escaped() -> None:
+    commands = {
+        block["command_name"]: block["command_line"]
+        for block in blocks("command", library="/opt/a $b")
     }
-    assert "'/opt/a $$b/checks/check_path'" in found["plumbline_path"]
+    assert "'/opt/a $$b/checks/check_path'" in commands["plumbline_path"]
 
 
-def test_names_that_nagios_would_misread_are_escaped() -> None:
+def test_special_characters_of_nagios_are_escaped() -> None:
     odd = OST._replace(description="OST a;b", command="x!$USER1$;")
-    found = blocks("service", SITE._replace(services=(odd, NODE)))
-    one = next(one for one in found if one.get("service_description") == r"OST a\;b")
-    assert one["check_command"] == r"plumbline_nrpe!fe80::2%eth0!x\!$$USER1$$\;"
+    services = blocks("service", SITE._replace(services=(odd, NODE)))
+    block = next(row for row in services if row.get("service_description") == r"OST a\;b")
+    assert block["check_command"] == r"plumbline_nrpe!fe80::2%eth0!x\!$$USER1$$\;"
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\tb", "a\x1bb", "a\\"])
-def test_what_is_not_one_line_is_refused(text: str) -> None:
+def test_names_of_several_lines_are_refused(text: str) -> None:
     with pytest.raises(DocumentError, match="cannot be written for Nagios"):
         nagios_objects(SITE._replace(services=(OST._replace(description=text), NODE)), options())

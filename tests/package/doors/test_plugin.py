@@ -1,4 +1,4 @@
-"""What a check prints is what Nagios and its graphers can read."""
+"""The output of a check is valid for Nagios and its graphers."""
 
 from __future__ import annotations
 
@@ -54,13 +54,13 @@ def test_a_figure_has_no_exponent_and_a_legal_label(figure: Figure, text: str) -
         (9, EVIDENCE),
     ],
 )
-def test_evidence_comes_as_deep_as_it_was_asked_for(verbosity: int, lines: tuple[str, ...]) -> None:
+def test_verbosity_sets_the_depth_of_the_evidence(verbosity: int, lines: tuple[str, ...]) -> None:
     output = plugin_output("OST", verdict(), verbosity).splitlines()
     assert output[0] == "OST WARNING - a read 1 MB/s | 'read_Bps'=1000000;2:;1:;0;3000000"
     assert tuple(output[1:]) == lines
 
 
-def test_a_sentence_can_neither_end_the_line_nor_begin_performance_data() -> None:
+def test_a_sentence_cannot_end_the_line_or_start_performance_data() -> None:
     hostile = verdict(sentence="a | 'x'=1\nOST OK\r\x1b[31m\u2028b", figures=())
     assert plugin_output("OST", hostile) == "OST WARNING - a / 'x'=1 OST OK ?[31m b\n"
 
@@ -71,9 +71,9 @@ def test_a_long_message_leaves_room_for_performance_data() -> None:
     assert re.search(r" \.\.\. \| 'read_Bps'=1000000;", first)
 
 
-def test_long_output_is_cut_after_a_whole_line() -> None:
-    many = verdict(evidence=tuple(f"line {number} \u00e9" for number in range(2000)))
-    output = plugin_output("OST", many, 1)
+def test_long_output_is_cut_at_a_line_end() -> None:
+    long = verdict(evidence=tuple(f"line {number} \u00e9" for number in range(2000)))
+    output = plugin_output("OST", long, 1)
     assert len(output.encode()) <= MAX_BYTES
     assert re.fullmatch(r"line \d+ \u00e9", output.splitlines()[-1])
     assert output.endswith("\n")

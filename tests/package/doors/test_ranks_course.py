@@ -10,11 +10,11 @@ from plumbline.parallel.profile import shape
 from tests.package.parallel.curves import declining, flat, noisy
 
 
-def record(curve: Sequence[float], late: Sequence[str] = (), **details: Any) -> Record:
+def record(curve: Sequence[float], stragglers: Sequence[str] = (), **details: Any) -> Record:
     shaped = shape(curve)
-    told: dict[str, Any] = {"stragglers": [{"sentence": sentence} for sentence in late]}
+    remarks: dict[str, Any] = {"stragglers": [{"sentence": sentence} for sentence in stragglers]}
     if shaped:
-        told["shape"] = shaped.to_json()
+        remarks["shape"] = shaped.to_json()
     return Record(
         "1",
         "run",
@@ -29,7 +29,7 @@ def record(curve: Sequence[float], late: Sequence[str] = (), **details: Any) -> 
         seconds=1.0,
         rate=1.0,
         profile=tuple(curve),
-        details={**told, **details},
+        details={**remarks, **details},
     )
 
 
@@ -46,19 +46,19 @@ def record(curve: Sequence[float], late: Sequence[str] = (), **details: Any) -> 
         ([9e6] * 30 + [1e6] * 12, ["read of scratch: ends in a tail of 12 s"]),
     ],
 )
-def test_a_course_is_told_where_it_did_not_stay(curve: list[float], lines: list[str]) -> None:
-    found = list(course_lines([record(curve)]))
-    assert len(found) == len(lines)
-    for one, start in zip(found, lines):
-        assert one.startswith(start)
+def test_a_course_is_described_if_it_is_not_steady(curve: list[float], lines: list[str]) -> None:
+    printed = list(course_lines([record(curve)]))
+    assert len(printed) == len(lines)
+    for line, start in zip(printed, lines):
+        assert line.startswith(start)
 
 
-def test_stragglers_are_told_the_worst_first_and_no_flood_of_them() -> None:
-    found = list(course_lines([record([1.0], [f"rank {n} was late" for n in range(7)])]))
-    assert found[0] == "read: rank 0 was late"
-    assert len(found) == 6
-    assert found[-1] == "read: 2 more were late; --json has all of them"
+def test_only_the_worst_stragglers_are_listed() -> None:
+    lines = list(course_lines([record([1.0], [f"rank {n} was late" for n in range(7)])]))
+    assert lines[0] == "read: rank 0 was late"
+    assert len(lines) == 6
+    assert lines[-1] == "read: 2 more were late; --json has all of them"
 
 
-def test_records_of_targets_say_nothing_here() -> None:
+def test_records_of_targets_have_no_course_lines() -> None:
     assert list(course_lines([record(declining(50))._replace(details={"ranks": []})])) == []

@@ -1,4 +1,4 @@
-"""Whatever reading a verdict does, the process ends as a check must."""
+"""A check ends with UNKNOWN if reading its verdict hangs or fails."""
 
 from __future__ import annotations
 
@@ -47,19 +47,19 @@ component_check.run("ost", ["check_ost", *sys.argv[1:]])
         ),
     ],
 )
-def test_a_check_that_does_not_come_to_an_end_is_unknown(
+def test_a_check_that_hangs_or_fails_is_unknown(
     tmp_path: Path, limit_s: str, body: str, text: str
 ) -> None:
     documents = published(tmp_path, [expectation()], snapshot(series()))
     arguments = ["--component", "scratch-OST0003", "-t", limit_s, *documents]
-    begun = time.monotonic()
-    done = subprocess.run(
+    start = time.monotonic()
+    process = subprocess.run(
         [sys.executable, "-c", PROGRAM.format(body=body), *arguments],
         capture_output=True,
         text=True,
         check=False,
         env={"PYTHONPATH": str(ROOT / "src")},
     )
-    assert (done.stdout, done.stderr) == (f"OST UNKNOWN - {text}\n", "")
-    assert done.returncode == 3
-    assert time.monotonic() - begun < 30
+    assert (process.stdout, process.stderr) == (f"OST UNKNOWN - {text}\n", "")
+    assert process.returncode == 3
+    assert time.monotonic() - start < 30
