@@ -14,7 +14,7 @@ from plumbline.store.facts import suspicions_of
 from tests.package.cli.driver import Printed, Run
 from tests.package.locate.scenes import Scene, lab
 from tests.package.prometheus import PROGRAM, holding
-from tests.package.site.test_latency import answering, said
+from tests.package.site.test_latency import answering, matrix
 
 WINDOW_S = 900
 WINDOWS = 48
@@ -160,7 +160,7 @@ def test_metrics_missing_in_prometheus_are_named(
 
 
 def test_warnings_of_prometheus_are_shown_if_no_data_remains(ask: Run) -> None:
-    with answering(said(warnings=["store oss2 is away"])) as server:
+    with answering(matrix(warnings=["store oss2 is away"])) as server:
         warning, error = ask(server.url, code=69).err.splitlines()
         assert warning == f"plumbline: {server.url} warns: store oss2 is away"
         assert "has no node_disk_reads_completed_total" in error

@@ -19,7 +19,7 @@ from tests.package.locate.scenes import lab
 from tests.package.prometheus import PROGRAM, holding
 from tests.package.report.sites import SICK
 from tests.package.report.years import DAY_S, document, plan_of, records, write
-from tests.package.site.test_latency import answering, said
+from tests.package.site.test_latency import answering, matrix
 
 AT = (time.time() - 4 * DAY_S - 7200) // 60 * 60
 SCRAPE_S = 30
@@ -159,7 +159,7 @@ def test_the_hour_around_a_moment_is_drawn_with_the_probes(tmp_path: Path, draw:
 
 @pytest.mark.slow
 def test_verdicts_are_from_the_moment(draw: Draw) -> None:
-    with answering(said()) as server:
+    with answering(matrix()) as server:
         page = draw(server.url)
     runs = page.rows["moment-probes"]
     assert {run["component"] for run in runs} >= {"oss2-disk1", "oss1-disk1", "scratch-OST0000"}
@@ -175,7 +175,7 @@ def test_verdicts_are_from_the_moment(draw: Draw) -> None:
     [
         (b"<html>log in</html>", "did not answer as Prometheus does"),
         (b'{"status": "error", "error": "query timed out"}', "did not answer as Prometheus does"),
-        (said({"metric": {}, "values": [[AT, "1"]]}), "in this hour of: OST read, OST write"),
+        (matrix({"metric": {}, "values": [[AT, "1"]]}), "in this hour of: OST read, OST write"),
     ],
     # test ids without the moment, which differs between pytest workers
     ids=["a page", "an error", "no counters"],
@@ -203,19 +203,19 @@ def test_counters_of_another_exporter_are_reported(tmp_path: Path, draw: Draw) -
 
 def test_hostile_names_of_targets_are_text(draw: Draw) -> None:
     labels = {"target": "<script>\x1b[31m\n", "instance": '"}) or up({"', "status": "<b>"}
-    with answering(said({"metric": labels, "values": [[AT, "1"], [AT + 60, "2"]]})) as server:
+    with answering(matrix({"metric": labels, "values": [[AT, "1"], [AT + 60, "2"]]})) as server:
         page = draw(server.url)
     assert "Not counted at this moment, though in this hour: <script>" in page.err
     assert "\x1b" not in page.err
     assert "<script>\\" not in page.text
-    queries = "".join(request.body for request in server.told)
+    queries = "".join(request.body for request in server.queries)
     # names are escaped in matchers
     assert "%5C%22%5C%5C%7D%5C%5C%29%5C%5C+or" in queries
 
 
 def test_warnings_of_prometheus_are_shown(draw: Draw) -> None:
     curve = {"metric": {"target": "scratch-OST0000"}, "values": [[AT, "1"], [AT + 60, "2"]]}
-    with answering(said(curve, warnings=["store oss2 is\x1b[31m away"])) as server:
+    with answering(matrix(curve, warnings=["store oss2 is\x1b[31m away"])) as server:
         page = draw(server.url)
     assert page.err.count(f"plumbline: {server.url} warns: store oss2 is") == 1
     assert "\x1b" not in page.err
@@ -224,9 +224,9 @@ def test_warnings_of_prometheus_are_shown(draw: Draw) -> None:
 
 def test_a_slow_prometheus_is_queried_for_two_minutes_at_most() -> None:
     seconds = iter(range(0, 10_000, 50))
-    with answering(said()) as server:
+    with answering(matrix()) as server:
         past = look_back(Prometheus(server.url), AT, AT + 9e5, lambda: next(seconds))
-    assert len(server.told) == 2
+    assert len(server.queries) == 2
     assert past.remarks == (
         f"{server.url} took more than 120 s to answer; what is missing here is not drawn",
     )

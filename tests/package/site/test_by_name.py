@@ -1,4 +1,4 @@
-"""Runs of one target by name, minutes apart, raise an alarm and end one."""
+"""Runs of one target by name, minutes apart, raise and end an alarm."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ RATE = 200e6
 FIRM = Reference(CEILING, BASELINE._replace(median=RATE))
 NO_BASELINE = Reference(CEILING, None)
 LAB, EDISON = 55.3, 21_662.0
-"""The odds that an alarm takes where 24 false alarms a month are allowed, and at 336 targets."""
+"""Odds for an alarm: with 24 allowed false alarms a month, and at 336 targets."""
 ENDS = {LAB: 20.0, EDISON: 64.0}
-"""The odds that end an alarm of a nightly measurement there."""
+"""Odds that end an alarm of a nightly measurement."""
 DIFFER = (0.01, -0.02, 0.015, -0.005, 0.02, -0.015, 0.0)
 MINUTE_S = 60.0
 
 
 @pytest.fixture
 def history(tmp_path: Path) -> Iterator[History]:
-    with History(tmp_path / "history.db") as found:
-        yield found
+    with History(tmp_path / "history.db") as opened:
+        yield opened
 
 
 class Node:
-    """A node that measures six targets, and by name one of them."""
+    """A node that measures six targets, or one of them by name."""
 
     def __init__(self, history: History, reference: Reference, odds: float) -> None:
         self.history = history
         self.runs = 0
         limits = Limits(alarm_odds=odds, end_odds=ENDS[odds])
         references = {"write/single": reference, "read/single": reference}
-        self.chosen = [
+        self.entries = [
             expectation(component=name, references=references, limits=limits) for name in TARGETS
         ]
 
     def all_of(self, nights: int) -> Node:
-        """Measure all targets in each of some nights, the last one a day ago."""
+        """Save nightly runs of all targets, the last one a day ago."""
         for night in range(nights, 0, -1):
             for number, name in enumerate(TARGETS):
                 rate = RATE * exp(DIFFER[(night + number) % len(DIFFER)])
@@ -58,7 +58,7 @@ class Node:
         return self
 
     def by_name(self, *shares: float, target: str = SLOW) -> Node:
-        """Measure one target alone, a minute apart."""
+        """Save runs of one target by name, a minute apart."""
         for share in shares:
             self.runs += 1
             rate = share * RATE * exp(DIFFER[self.runs % len(DIFFER)])
@@ -67,14 +67,14 @@ class Node:
 
     def _save(self, run_id: str, name: str, rate: float, at: float) -> None:
         for number, operation in enumerate((Operation.WRITE, Operation.READ)):
-            begun = at + 20 * number
+            start = at + 20 * number
             self.history.save(
                 record(
                     run_id=run_id,
                     component=name,
                     operation=operation,
-                    started_at=begun,
-                    finished_at=begun + 10,
+                    started_at=start,
+                    finished_at=start + 10,
                     rate=rate,
                     repeats=(rate,),
                     spec_hash=BASELINE.spec_hash,
@@ -82,18 +82,19 @@ class Node:
             )
 
     def verdict(self, *, last_run: bool = False) -> Verdict:
-        """Return the verdict of the service of the target, or that of the playbook."""
-        raw = tuple(one.to_json() for one in self.chosen)
+        """Return the verdict on the target in its service, or the one for the playbook."""
+        raw = tuple(entry.to_json() for entry in self.entries)
         node = Expectations("client1", "lab", raw)
         now = NOW + (self.runs + 1) * MINUTE_S
         judged = SiteJudgement(plan_of_node(node), self.history, now)
         basis = Basis.LAST_RUN if last_run else Basis.RUNS
         judging = judged.judging("client1", evidence=True, basis=basis)
-        (found,) = judging.components(one for one in node.every() if one.component == SLOW)
-        return found
+        entries = (entry for entry in node.every() if entry.component == SLOW)
+        (verdict,) = judging.components(entries)
+        return verdict
 
     def runs_until(self, share: float, *, alarm: bool) -> int:
-        """Return how many runs by name at a share of the rate begin or end an alarm."""
+        """Return the number of runs by name at a share of the rate that raise or end an alarm."""
         for count in range(1, 13):
             if self.by_name(share).verdict().state.alarm is alarm:
                 return count
@@ -101,7 +102,7 @@ class Node:
 
 
 class Case(NamedTuple):
-    """What was measured before, and the runs by name that begin an alarm, at 34 and at 50 %."""
+    """Earlier measurements, and the runs by name that raise an alarm, at 34 and at 50 %."""
 
     reference: Reference
     nights: int
@@ -115,7 +116,7 @@ class Case(NamedTuple):
         pytest.param(Case(FIRM, 7), id="baseline and full runs"),
         pytest.param(Case(NO_BASELINE, 7), id="full runs only"),
         pytest.param(Case(FIRM, 2), id="baseline and two full runs"),
-        # nothing tells a busy file system from a slow target
+        # without full runs a busy file system looks like a slow target
         pytest.param(Case(FIRM, 0, at_lab=(3, 3), at_edison=(7, 6)), id="baseline only"),
     ],
 )
@@ -125,8 +126,8 @@ def test_a_gross_loss_raises_an_alarm_and_a_repair_ends_it(
     history: History, case: Case, odds: float, share: float
 ) -> None:
     node = Node(history, case.reference, odds).all_of(case.nights)
-    wanted = (case.at_lab if odds == LAB else case.at_edison)[share == 0.5]
-    assert node.runs_until(share, alarm=True) == wanted
+    runs = (case.at_lab if odds == LAB else case.at_edison)[share == 0.5]
+    assert node.runs_until(share, alarm=True) == runs
     assert node.runs_until(1.0, alarm=False) == 2
     assert node.verdict().state is State.OK
 
@@ -137,22 +138,22 @@ def test_two_runs_of_a_mild_loss_within_minutes_are_no_alarm(
     history: History, reference: Reference, odds: float, runs: int
 ) -> None:
     node = Node(history, reference, odds).all_of(7)
-    found = node.by_name(0.85, 0.85).verdict()
-    assert found.state is State.OK
-    assert found.reason is Reason.WATCHED
+    verdict = node.by_name(0.85, 0.85).verdict()
+    assert verdict.state is State.OK
+    assert verdict.reason is Reason.WATCHED
     assert 2 + node.runs_until(0.85, alarm=True) == runs
-    assert found.ratio_runs == pytest.approx(0.85, abs=0.02)
+    assert verdict.ratio_runs == pytest.approx(0.85, abs=0.02)
 
 
-def test_without_baseline_and_full_runs_nothing_is_known_and_the_verdict_says_so(
+def test_without_baseline_and_full_runs_the_state_is_unknown_with_the_reason(
     history: History,
 ) -> None:
-    found = Node(history, NO_BASELINE, LAB).by_name(0.34, 0.34, 0.34).verdict()
-    assert (found.state, found.reason) == (State.UNKNOWN, Reason.NO_REFERENCE)
-    assert "no baseline yet" in found.sentence
+    verdict = Node(history, NO_BASELINE, LAB).by_name(0.34, 0.34, 0.34).verdict()
+    assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.NO_REFERENCE)
+    assert "no baseline yet" in verdict.sentence
 
 
-def test_service_and_last_run_tell_one_story(history: History) -> None:
+def test_service_and_last_run_agree(history: History) -> None:
     node = Node(history, FIRM, LAB).all_of(7).by_name(0.34)
     playbook, service = node.verdict(last_run=True), node.verdict()
     assert (playbook.state, service.state) == (State.CRITICAL, State.OK)
@@ -163,11 +164,13 @@ def test_service_and_last_run_tell_one_story(history: History) -> None:
     )
     node.by_name(0.34)
     both = node.verdict(last_run=True), node.verdict()
-    assert [one.state for one in both] == [State.CRITICAL, State.CRITICAL]
-    assert not any("its service" in one.sentence or "like this" in one.sentence for one in both)
+    assert [verdict.state for verdict in both] == [State.CRITICAL, State.CRITICAL]
+    sentences = " ".join(verdict.sentence for verdict in both)
+    assert "its service" not in sentences
+    assert "like this" not in sentences
 
 
-def test_a_good_run_says_that_the_service_still_has_the_alarm(history: History) -> None:
+def test_the_verdict_on_a_good_run_mentions_the_alarm_of_the_service(history: History) -> None:
     node = Node(history, FIRM, EDISON).all_of(7).by_name(0.34, 0.34, 0.34, 1.0)
     playbook, service = node.verdict(last_run=True), node.verdict()
     assert playbook.state is State.OK
@@ -178,10 +181,10 @@ def test_a_good_run_says_that_the_service_still_has_the_alarm(history: History) 
     )
 
 
-def test_runs_by_name_of_several_slow_targets_do_not_excuse_one_another(
+def test_slow_targets_measured_by_name_are_no_reference_for_one_another(
     history: History,
 ) -> None:
-    """Each is held against the last run of all, not against the others that are slow."""
+    """The reference of each is the last full run, not the other slow targets."""
     node = Node(history, FIRM, LAB).all_of(7)
     for name in TARGETS[:3]:
         node.by_name(0.34, target=name)

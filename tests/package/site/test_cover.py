@@ -1,4 +1,4 @@
-"""What ``plumbline collect`` learns of others: the records of a client and those of its server.
+"""Coverage of measurements by the counters of their servers, combined by ``plumbline collect``.
 
 Client and server are folders of this machine, as in the tests of ``collect``; the console judges.
 """
@@ -39,7 +39,7 @@ VERSIONS = {"client": "2.15.5", "server": "2.15.5"}
 
 
 class Lustre(Site):
-    """A client that measures an OST for ten seconds, and the server of that OST."""
+    """A client that measures an OST for ten seconds, and the server of the OST."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -48,11 +48,11 @@ class Lustre(Site):
         self.entry = expectation(
             component=OST, target=target, host="oss1", references={"read/single": reference}
         ).to_json()
-        self.planned("client1", [self.entry])
+        self.set_entries("client1", [self.entry])
         self.begin = time.time() - 600
 
-    def probed(self, **changes: Any) -> Record:
-        """Measure 80 MB/s for ten seconds."""
+    def probe(self, **changes: Any) -> Record:
+        """Save a measurement of 80 MB/s over ten seconds."""
         values = {
             "component": OST,
             "started_at": self.begin + 20,
@@ -63,11 +63,11 @@ class Lustre(Site):
             "versions": VERSIONS,
             "spec_hash": BASELINE.spec_hash,
         }
-        (one,) = self.measure("client1", **{**values, **changes})
-        return one
+        (measurement,) = self.measure("client1", **{**values, **changes})
+        return measurement
 
-    def sampled(self, others_Bps: float, seconds: int = 60, **details: Any) -> None:
-        """Count the probe and what others write all the time."""
+    def save_counters(self, others_Bps: float, seconds: int = 60, **details: Any) -> None:
+        """Save server counters of the probe and of constant writes by others."""
         read = [80 * MB if 20 <= second < 30 else 0.0 for second in range(seconds)]
         written = [others_Bps] * seconds
         save(
@@ -75,15 +75,15 @@ class Lustre(Site):
             counted(read, written, start=self.begin, **details),
         )
 
-    def known(self) -> Record:
-        """Return the latest record of the OST as the console has it."""
+    def latest(self) -> Record:
+        """Return the latest record of the OST on the console."""
         with History(self.history) as history:
             *_, latest = history.records(Selection(layer="ost"))
         return latest
 
     def covered(self) -> dict[str, Any]:
-        found = cover(self.history, load_plan(str(self.plan)).nodes, time.time())
-        return found._asdict()
+        result = cover(self.history, load_plan(str(self.plan)).nodes, time.time())
+        return result._asdict()
 
 
 @pytest.fixture
@@ -91,109 +91,122 @@ def lustre(tmp_path: Path) -> Lustre:
     return Lustre(tmp_path)
 
 
-def collected(lustre: Lustre, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def collect_coverage(lustre: Lustre, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     assert lustre.collect("--json") == 0
     document = json.loads(capsys.readouterr().out)
-    found: dict[str, Any] = document["coverage"]
-    return found
+    coverage: dict[str, Any] = document["coverage"]
+    return coverage
 
 
-def others(record: Record) -> Others:
-    found = others_of(record)
-    assert found is not None
-    return found
+def others_in(record: Record) -> Others:
+    traffic = others_of(record)
+    assert traffic is not None
+    return traffic
 
 
-def test_a_measurement_gets_the_coverage_that_its_server_has_counted(
+def test_a_measurement_gets_its_coverage_from_the_counters_of_its_server(
     lustre: Lustre, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = lustre.probed()
+    sent = lustre.probe()
     jobs = [[lustre.begin + 15, lustre.begin + 35, "4711", 0, 3_600_000_000]]
-    lustre.sampled(180 * MB, jobs=jobs)
-    assert collected(lustre, capsys) == {"known": 1, "contended": 1, "waiting": 0, "doubts": []}
-    kept = lustre.known()
-    assert kept.coverage == pytest.approx(80 / 260, abs=0.02)
-    assert others(kept).job == Job("4711", 3_600_000_000, 20.0)
-    # nothing else of it has changed
-    assert kept._replace(coverage=None, details=made.details) == made
+    lustre.save_counters(180 * MB, jobs=jobs)
+    assert collect_coverage(lustre, capsys) == {
+        "known": 1,
+        "contended": 1,
+        "waiting": 0,
+        "doubts": [],
+    }
+    record = lustre.latest()
+    assert record.coverage == pytest.approx(80 / 260, abs=0.02)
+    assert others_in(record).job == Job("4711", 3_600_000_000, 20.0)
+    # all other values are unchanged
+    assert record._replace(coverage=None, details=sent.details) == sent
 
 
-def test_who_asks_the_index_gets_the_same(lustre: Lustre) -> None:
-    lustre.probed()
-    lustre.sampled(180 * MB)
+def test_the_index_has_the_same_coverage(lustre: Lustre) -> None:
+    lustre.probe()
+    lustre.save_counters(180 * MB)
     lustre.collect()
     with History(lustre.history) as history:
         (key,) = history.series("ost", OST)
         (point,) = history.points(key, 5)
-    assert point.coverage == lustre.known().coverage
+    assert point.coverage == lustre.latest().coverage
 
 
-def test_a_quiet_measurement_is_known_to_be_quiet(
+def test_an_uncontended_measurement_has_full_coverage(
     lustre: Lustre, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lustre.probed()
-    lustre.sampled(0.0)
-    assert collected(lustre, capsys) == {"known": 1, "contended": 0, "waiting": 0, "doubts": []}
-    assert lustre.known().coverage == 1.0
+    lustre.probe()
+    lustre.save_counters(0.0)
+    assert collect_coverage(lustre, capsys) == {
+        "known": 1,
+        "contended": 0,
+        "waiting": 0,
+        "doubts": [],
+    }
+    assert lustre.latest().coverage == 1.0
 
 
-def test_counters_that_come_later_are_waited_for(
+def test_a_measurement_waits_for_later_counters(
     lustre: Lustre, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lustre.probed()
-    assert collected(lustre, capsys)["waiting"] == 1
-    lustre.sampled(180 * MB, seconds=25)
-    assert collected(lustre, capsys)["waiting"] == 1
-    assert lustre.known().coverage is None
-    lustre.sampled(180 * MB)
-    assert collected(lustre, capsys)["contended"] == 1
+    lustre.probe()
+    assert collect_coverage(lustre, capsys)["waiting"] == 1
+    lustre.save_counters(180 * MB, seconds=25)
+    assert collect_coverage(lustre, capsys)["waiting"] == 1
+    assert lustre.latest().coverage is None
+    lustre.save_counters(180 * MB)
+    assert collect_coverage(lustre, capsys)["contended"] == 1
 
 
 @pytest.mark.slow
-def test_a_doubt_is_kept_once_no_more_can_come(
+def test_a_doubt_is_saved_once_no_more_counters_can_arrive(
     lustre: Lustre, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lustre.probed()
-    lustre.sampled(8 * MB)
-    assert collected(lustre, capsys)["waiting"] == 1
+    lustre.probe()
+    lustre.save_counters(8 * MB)
+    assert collect_coverage(lustre, capsys)["waiting"] == 1
     lustre.begin -= 7200
-    lustre.probed()
-    lustre.sampled(8 * MB)
-    (doubt,) = collected(lustre, capsys)["doubts"]
+    lustre.probe()
+    lustre.save_counters(8 * MB)
+    (doubt,) = collect_coverage(lustre, capsys)["doubts"]
     assert doubt.startswith(f"{OST} read: coverage between 0.")
-    assert lustre.known().coverage is None
-    assert others(lustre.known()).server == "oss1"
-    assert collected(lustre, capsys) == {"known": 0, "contended": 0, "waiting": 1, "doubts": []}
+    assert lustre.latest().coverage is None
+    assert others_in(lustre.latest()).server == "oss1"
+    assert collect_coverage(lustre, capsys) == {
+        "known": 0,
+        "contended": 0,
+        "waiting": 1,
+        "doubts": [],
+    }
 
 
-def test_a_coverage_of_its_own_is_left_alone(lustre: Lustre) -> None:
-    lustre.probed(coverage=0.97)
-    lustre.sampled(180 * MB)
+def test_a_coverage_from_the_probe_is_not_replaced(lustre: Lustre) -> None:
+    lustre.probe(coverage=0.97)
+    lustre.save_counters(180 * MB)
     assert lustre.collect() == 0
-    assert lustre.known().coverage == 0.97
+    assert lustre.latest().coverage == 0.97
     with ConsoleHistory(lustre.history) as history:
-        history.cover([CoveredRecord(lustre.known(), 0.3, Others("oss1"))])
-    assert lustre.known().coverage == 0.97
+        history.cover([CoveredRecord(lustre.latest(), 0.3, Others("oss1"))])
+    assert lustre.latest().coverage == 0.97
 
 
-def test_what_a_server_counted_and_nobody_understands_is_said(
-    lustre: Lustre, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_damaged_counters_are_reported(lustre: Lustre, capsys: pytest.CaptureFixture[str]) -> None:
     lustre.begin -= 7200
-    lustre.probed()
-    lustre.sampled(180 * MB, watched=["a", "b"])
-    (doubt,) = collected(lustre, capsys)["doubts"]
+    lustre.probe()
+    lustre.save_counters(180 * MB, watched=["a", "b"])
+    (doubt,) = collect_coverage(lustre, capsys)["doubts"]
     assert "what oss1 counted is damaged" in doubt
 
 
 @pytest.mark.slow
-def test_a_damaged_record_keeps_no_other_from_its_coverage(
+def test_a_damaged_record_does_not_stop_the_coverage_of_others(
     lustre: Lustre, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lustre.probed(run_id="run-0")
-    lustre.probed()
-    lustre.sampled(180 * MB)
-    assert collected(lustre, capsys)["contended"] == 2
+    lustre.probe(run_id="run-0")
+    lustre.probe()
+    lustre.save_counters(180 * MB)
+    assert collect_coverage(lustre, capsys)["contended"] == 2
     with closing(sqlite3.connect(lustre.history)) as database, database:
         database.create_function("inflated", 1, inflate)
         spoil = "UPDATE records SET coverage = NULL, body = {} WHERE run_id = ?"
@@ -201,12 +214,19 @@ def test_a_damaged_record_keeps_no_other_from_its_coverage(
         database.execute(
             spoil.format("json_remove(inflated(body), '$.details', '$.coverage')"), ("run-1",)
         )
-    assert collected(lustre, capsys) == {"known": 1, "contended": 1, "waiting": 0, "doubts": []}
+    assert collect_coverage(lustre, capsys) == {
+        "known": 1,
+        "contended": 1,
+        "waiting": 0,
+        "doubts": [],
+    }
 
 
-def test_a_person_reads_it_in_one_line(lustre: Lustre, capsys: pytest.CaptureFixture[str]) -> None:
-    lustre.probed()
-    lustre.sampled(180 * MB)
+def test_coverage_is_summarized_in_one_line(
+    lustre: Lustre, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lustre.probe()
+    lustre.save_counters(180 * MB)
     lustre.collect()
     assert (
         "contention: known for 1 measurements of Lustre targets by their servers' counters, "
@@ -219,62 +239,62 @@ def test_a_person_reads_it_in_one_line(lustre: Lustre, capsys: pytest.CaptureFix
     [{"kind": "directory", "directory": "/mnt/a"}, None],
     ids=["a directory", "not in the plan"],
 )
-def test_what_is_no_target_of_lustre_is_not_asked_about(
+def test_other_targets_than_lustre_get_no_coverage(
     target: Optional[dict[str, str]], lustre: Lustre
 ) -> None:
-    lustre.planned("client1", [{**lustre.entry, "target": target}] if target else [])
-    lustre.probed()
-    lustre.sampled(180 * MB)
+    lustre.set_entries("client1", [{**lustre.entry, "target": target}] if target else [])
+    lustre.probe()
+    lustre.save_counters(180 * MB)
     lustre.collect()
     assert lustre.covered() == {"known": 0, "contended": 0, "waiting": 0, "doubts": ()}
-    assert lustre.known().coverage is None
+    assert lustre.latest().coverage is None
 
 
-def test_a_file_over_several_targets_asks_for_all_of_them(lustre: Lustre) -> None:
+def test_a_file_over_several_targets_needs_counters_of_all(lustre: Lustre) -> None:
     target = {
         "kind": "lustre-striped",
         "mount": "/scratch",
         "osts": f"{OST},scratch-OST0004",
         "stripe_bytes": 1 << 20,
     }
-    lustre.planned("client1", [{**lustre.entry, "layer": "fs", "target": target}])
+    lustre.set_entries("client1", [{**lustre.entry, "layer": "fs", "target": target}])
     lustre.measure("client1", component=OST, layer="fs", started_at=lustre.begin + 20)
-    lustre.sampled(180 * MB)
+    lustre.save_counters(180 * MB)
     lustre.collect()
     assert lustre.covered()["waiting"] == 1
 
 
 @pytest.mark.slow
-def test_the_console_excuses_what_was_contended_and_names_the_job(
+def test_a_contended_run_is_excluded_and_its_job_named(
     lustre: Lustre, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    lustre.probed()
+    lustre.probe()
     words = ["--plan", str(lustre.plan), "--history", str(lustre.history)]
     lustre.collect()
     capsys.readouterr()
     main(["judge", *words, "-v"])
     assert ", contention unknown: no counters of its server" in capsys.readouterr().out
     jobs = [[lustre.begin + 15, lustre.begin + 35, "4711", 0, 3_600_000_000]]
-    lustre.sampled(180 * MB, jobs=jobs)
+    lustre.save_counters(180 * MB, jobs=jobs)
     lustre.collect()
     capsys.readouterr()
     main(["judge", *words, "-v"])
-    said = capsys.readouterr().out
-    assert "contended: coverage 0.3" in said
-    assert "job 4711 moved 3600.0 MB in the 20 s around it" in said
+    output = capsys.readouterr().out
+    assert "contended: coverage 0.3" in output
+    assert "job 4711 moved 3600.0 MB in the 20 s around it" in output
 
 
-def test_half_a_year_of_a_large_site_is_not_read_again(lustre: Lustre) -> None:
+def test_old_records_without_coverage_are_not_read_again(lustre: Lustre) -> None:
     with History(lustre.history) as history:
         for day in range(10):
             at = time.time() - day * 86400.0 - 60
             history.save(record(component=OST, started_at=at, finished_at=at + 10))
     with ConsoleHistory(lustre.history) as history:
-        found = list(history.uncovered("ost", {OST}, time.time() - 3 * 86400.0))
-    assert len(found) == 3
+        uncovered = list(history.uncovered("ost", {OST}, time.time() - 3 * 86400.0))
+    assert len(uncovered) == 3
 
 
-# --- from the files of a server
+# --- Counters from the files of a server.
 
 
 STATS = (ROOT / "tests/data/lustre/lctl_obdfilter_n_stats.txt").read_text(encoding="utf-8")
@@ -283,7 +303,7 @@ READ_BEFORE, WRITTEN_BEFORE, JOB_BEFORE = 478150656, 747634688, 67108864
 
 
 class Server:
-    """The files in which a real Lustre counts, and a clock that moves them on."""
+    """Counter files of a real Lustre server, updated by a clock."""
 
     def __init__(self, root: Path, clock: FakeClock, others_Bps: float) -> None:
         self._folder = root / "proc/fs/lustre/obdfilter" / OST
@@ -295,7 +315,7 @@ class Server:
         self._write()
 
     def wait(self, seconds: float) -> bool:
-        """Let the time go by in which the probe reads and a job writes."""
+        """Pass time while the probe reads and a job writes."""
         self._clock.sleep(seconds)
         second = self._clock.wall() - self._begin
         self._read += round(80 * MB) if 20 < second <= 30 else 0
@@ -311,7 +331,7 @@ class Server:
         (self._folder / "job_stats").write_text(JOBS.replace(str(JOB_BEFORE), str(moved)))
 
 
-def test_what_lustre_counts_on_the_server_is_known_on_the_console(lustre: Lustre) -> None:
+def test_counters_of_a_lustre_server_reach_the_console(lustre: Lustre) -> None:
     clock = FakeClock()
     clock.now = lustre.begin
     server = Server(lustre.folder / "root", clock, 180 * MB)
@@ -329,8 +349,8 @@ def test_what_lustre_counts_on_the_server_is_known_on_the_console(lustre: Lustre
         lustre.folder / "oss1" / "history.sqlite",
         records_of(part, Origin("oss1", "sampling"), {}, jobs.drain()),
     )
-    lustre.probed()
+    lustre.probe()
     lustre.collect()
-    kept = lustre.known()
-    assert kept.coverage == pytest.approx(80 / 260, abs=0.02)
-    assert others(kept).job == Job("alpha.0", 20 * 180_000_000, 20.0)
+    record = lustre.latest()
+    assert record.coverage == pytest.approx(80 / 260, abs=0.02)
+    assert others_in(record).job == Job("alpha.0", 20 * 180_000_000, 20.0)

@@ -1,4 +1,4 @@
-"""Work is dealt out to copies of a process, and what becomes of one is never waited for in vain."""
+"""Work is distributed to forked processes; errors, kills and interrupts end all of them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ ITEMS = range(7)
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_results_come_in_the_order_of_the_items(count: int) -> None:
-    held = object()
-    assert list(forked(lambda item: (item * item, held is not None), ITEMS, count)) == [
+    inherited = object()
+    assert list(forked(lambda item: (item * item, inherited is not None), ITEMS, count)) == [
         (item * item, True) for item in ITEMS
     ]
 
@@ -28,7 +28,7 @@ def test_several_processes_do_the_work() -> None:
     assert os.getpid() not in set(forked(lambda _: os.getpid(), ITEMS, 2))
 
 
-def test_trouble_of_one_is_that_of_all() -> None:
+def test_an_error_in_one_process_is_raised() -> None:
     def refuse(item: int) -> int:
         raise ToolError(f"no {item}")
 
@@ -36,18 +36,18 @@ def test_trouble_of_one_is_that_of_all() -> None:
         list(forked(refuse, ITEMS, 2))
 
 
-def test_a_process_that_is_killed_is_a_sentence() -> None:
+def test_a_killed_process_is_an_error_message() -> None:
     with pytest.raises(ToolError, match="ended from outside"):
         list(forked(lambda _: os.kill(os.getpid(), signal.SIGKILL), ITEMS, 2))
 
 
-def test_an_interrupt_ends_the_processes_at_once_and_quietly(tmp_path: Path) -> None:
+def test_an_interrupt_ends_all_processes_quietly(tmp_path: Path) -> None:
     script = tmp_path / "work.py"
     script.write_text(
         "import os, time\n"
         "from plumbline.site.forked import forked\n"
         "def work(item):\n"
-        # one write, so that two processes do not mix their lines
+        # one write, so lines of two processes do not mix
         "    os.write(1, b'%d\\n' % item)\n"
         "    time.sleep(600)\n"
         "try:\n"
@@ -60,9 +60,9 @@ def test_an_interrupt_ends_the_processes_at_once_and_quietly(tmp_path: Path) -> 
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
     ) as process:
         assert process.stdout
-        begun = {process.stdout.readline(), process.stdout.readline()}
-        # as a terminal does, to the parent and its children
+        started = {process.stdout.readline(), process.stdout.readline()}
+        # a terminal also signals the parent and its children
         os.killpg(process.pid, signal.SIGINT)
-        output, trouble = process.communicate(timeout=60)
-    assert begun == {"0\n", "1\n"}
-    assert (output, trouble) == ("interrupted\n", "")
+        out, err = process.communicate(timeout=60)
+    assert started == {"0\n", "1\n"}
+    assert (out, err) == ("interrupted\n", "")

@@ -1,7 +1,7 @@
-"""``plumbline collect`` brings each record of each node over once, whatever happens meanwhile.
+"""``plumbline collect`` copies each record of each node exactly once.
 
-The nodes are folders of this machine; ``--remote`` starts ``plumbline export`` for them, where a
-site has ssh.
+The nodes are folders of this machine; ``--remote`` starts ``plumbline export`` for them in place of
+ssh.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ PYTHONPATH=SRC exec PYTHON -m plumbline.cli export --state STATE/{node}
 
 
 class Site:
-    """Nodes in folders, and a console."""
+    """Nodes as folders, and a console."""
 
     def __init__(self, folder: Path, nodes: tuple[str, ...] = NODES) -> None:
         self.folder, self.nodes = folder, nodes
@@ -59,10 +59,10 @@ class Site:
         }
         for node in nodes:
             (folder / node).mkdir()
-            self.planned(node, [])
+            self.set_entries(node, [])
 
-    def planned(self, node: str, entries: Sequence[Mapping[str, Any]]) -> None:
-        """Plan what a node measures."""
+    def set_entries(self, node: str, entries: Sequence[Mapping[str, Any]]) -> None:
+        """Write the plan with these entries of a node."""
         self._documents[node]["entries"] = entries
         plan = {"schema": 1, "site": "lab", "nodes": self._documents, "services": []}
         self.plan.write_text(json.dumps(plan), encoding="utf-8")
@@ -72,23 +72,23 @@ class Site:
         script = EXPORT.replace("STATE", str(self.folder)).replace("SRC", SRC)
         return ["sh", "-c", script.replace("PYTHON ", f"{sys.executable} ")]
 
-    def argv(self, *more: str) -> list[str]:
+    def argv(self, *options: str) -> list[str]:
         words = ["--plan", str(self.plan), "--history", str(self.history)]
-        return ["collect", *words, "--remote", shlex.join(self.remote), *more]
+        return ["collect", *words, "--remote", shlex.join(self.remote), *options]
 
-    def collect(self, *more: str) -> int:
-        return main(self.argv("--quiet", *more))
+    def collect(self, *options: str) -> int:
+        return main(self.argv("--quiet", *options))
 
     def measure(self, node: str, count: int = 1, **changes: Any) -> list[Record]:
-        """Add records to a node's history as runs do."""
+        """Add records to the history of a node."""
         values = {"started_at": time.time(), **changes}
-        made = [record(id=uuid4().hex, host=node, **values) for _ in range(count)]
-        save(self.folder / node / "history.sqlite", made)
-        return made
+        records = [record(id=uuid4().hex, host=node, **values) for _ in range(count)]
+        save(self.folder / node / "history.sqlite", records)
+        return records
 
-    def kept(self) -> list[str]:
+    def record_ids(self) -> list[str]:
         with History(self.history) as history:
-            return [one.id for one in history.records(Selection())]
+            return [record.id for record in history.records(Selection())]
 
 
 @pytest.fixture
@@ -97,51 +97,51 @@ def site(tmp_path: Path) -> Site:
 
 
 def result(site: Site, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
-    """Collect and return what came of each node."""
+    """Collect and return the result of each node."""
     capsys.readouterr()
     site.collect("--json")
-    said = json.loads(capsys.readouterr().out)
-    return {one["node"]: one for one in said["nodes"]}
+    document = json.loads(capsys.readouterr().out)
+    return {node["node"]: node for node in document["nodes"]}
 
 
-def test_records_of_all_nodes_come_together_whole(site: Site) -> None:
-    made = site.measure("client1", 3) + site.measure("oss1", 2, layer="raw", component="disk")
+def test_records_of_all_nodes_are_collected_unchanged(site: Site) -> None:
+    records = site.measure("client1", 3) + site.measure("oss1", 2, layer="raw", component="disk")
     assert site.collect() == 0
     with History(site.history) as history:
-        found = {one.id: one for one in history.records(Selection())}
-    assert found == {one.id: one for one in made}
-    assert {one.host for one in found.values()} == {"client1", "oss1"}
+        collected = {record.id: record for record in history.records(Selection())}
+    assert collected == {record.id: record for record in records}
+    assert {record.host for record in collected.values()} == {"client1", "oss1"}
 
 
-def test_how_the_clock_of_each_node_stands_is_kept(site: Site) -> None:
+def test_the_clock_offset_of_each_node_is_saved(site: Site) -> None:
     site.measure("client1")
     site.collect()
     with Store(site.history) as store:
         clocks = read_clocks(store)
-    assert {one.node for one in clocks} == {*NODES}
-    # all nodes are this machine: what is in doubt is the way to them alone
-    assert all(abs(one.ahead_s) <= one.within_s < 10 for one in clocks)
+    assert {clock.node for clock in clocks} == {*NODES}
+    # all nodes are this machine, so the offset is within the uncertainty of the connection
+    assert all(abs(clock.ahead_s) <= clock.within_s < 10 for clock in clocks)
 
 
 @pytest.mark.slow
-def test_only_what_is_new_is_asked_for(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_only_new_records_are_requested(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     site.measure("client1", 5)
     assert result(site, capsys)["client1"]["new"] == 5
     (new,) = site.measure("client1")
-    found = result(site, capsys)["client1"]
-    assert (found["new"], found["cursor"]) == (1, {"seq": 6, "id": new.id})
+    second = result(site, capsys)["client1"]
+    assert (second["new"], second["cursor"]) == (1, {"seq": 6, "id": new.id})
     assert result(site, capsys)["client1"]["new"] == 0
-    assert len(site.kept()) == 6
+    assert len(site.record_ids()) == 6
 
 
 @pytest.mark.slow
 def test_records_of_a_node_keep_their_order(site: Site) -> None:
-    ids = [one.id for one in site.measure("client1", 1203)]
+    ids = [record.id for record in site.measure("client1", 1203)]
     assert site.collect() == 0
-    assert site.kept() == ids
+    assert site.record_ids() == ids
 
 
-def test_a_node_that_cannot_be_reached_does_not_stop_the_others(
+def test_an_unreachable_node_does_not_stop_the_others(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site.measure("client1", 2)
@@ -154,30 +154,30 @@ def test_a_node_that_cannot_be_reached_does_not_stop_the_others(
     (site.folder / "away").rename(site.folder / "oss1")
     site.measure("oss1", 3)
     assert site.collect() == 0
-    assert len(site.kept()) == 5
+    assert len(site.record_ids()) == 5
 
 
-def test_a_node_that_has_measured_nothing_is_no_trouble(site: Site) -> None:
+def test_a_node_without_measurements_is_no_error(site: Site) -> None:
     assert site.collect() == 0
-    assert site.kept() == []
+    assert site.record_ids() == []
 
 
 @pytest.mark.slow
-def test_a_history_that_was_begun_anew_is_asked_for_whole(
+def test_a_new_history_is_collected_from_its_start(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site.measure("client1", 4)
     site.collect()
     (site.folder / "client1" / "history.sqlite").unlink()
-    # the new history soon has a record at the place where the old one was read up to
+    # the new history has more records than were read from the old one
     site.measure("client1", 6)
-    found = result(site, capsys)["client1"]
-    assert (found["new"], found["again"], found["cursor"]["seq"]) == (6, True, 6)
-    assert len(site.kept()) == 10
+    node = result(site, capsys)["client1"]
+    assert (node["new"], node["again"], node["cursor"]["seq"]) == (6, True, 6)
+    assert len(site.record_ids()) == 10
     assert result(site, capsys)["client1"]["again"] is False
 
 
-def test_a_history_restored_from_a_copy_brings_no_doubles(
+def test_a_restored_history_gives_no_duplicates(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = site.folder / "client1" / "history.sqlite"
@@ -187,15 +187,13 @@ def test_a_history_restored_from_a_copy_brings_no_doubles(
     site.collect()
     path.write_bytes(copy)
     site.measure("client1", 5)
-    found = result(site, capsys)["client1"]
-    assert (found["new"], found["again"]) == (5, True)
-    assert len(site.kept()) == len(set(site.kept())) == 13
+    node = result(site, capsys)["client1"]
+    assert (node["new"], node["again"]) == (5, True)
+    assert len(site.record_ids()) == len(set(site.record_ids())) == 13
 
 
 @pytest.mark.slow
-def test_a_history_that_is_gone_and_not_yet_begun_is_no_trouble(
-    site: Site, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_deleted_history_is_no_error(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     site.measure("client1", 4)
     site.collect()
     (site.folder / "client1" / "history.sqlite").unlink()
@@ -204,7 +202,7 @@ def test_a_history_that_is_gone_and_not_yet_begun_is_no_trouble(
     assert result(site, capsys)["client1"]["new"] == 1
 
 
-def test_the_clock_of_a_node_neither_loses_a_record_nor_stays_unsaid(
+def test_a_wrong_clock_loses_no_records_and_is_reported(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site.measure("client1", started_at=time.time() + 9e6)
@@ -215,10 +213,10 @@ def test_the_clock_of_a_node_neither_loses_a_record_nor_stays_unsaid(
     words = ["env", f"PYTHONPATH={SRC}", sys.executable, "-c", code.replace("{}", str(site.folder))]
     assert site.collect("--node", "client1", "--remote", shlex.join(words)) == 0
     assert "its clock is 2 h ahead" in capsys.readouterr().out
-    assert len(site.kept()) == 3
+    assert len(site.record_ids()) == 3
 
 
-def test_what_a_node_measures_now_is_known_until_it_falls_silent(site: Site) -> None:
+def test_running_probes_of_a_node_are_known_until_it_is_unreachable(site: Site) -> None:
     site.measure("client1")
     running = Running("ost", "OST0", 1795241041.0)
     with History(site.folder / "client1" / "history.sqlite") as history:
@@ -232,59 +230,61 @@ def test_what_a_node_measures_now_is_known_until_it_falls_silent(site: Site) -> 
         assert history.running() == ()
 
 
-def test_symptoms_travel_with_the_records(site: Site) -> None:
+def test_symptoms_are_collected_with_the_records(site: Site) -> None:
     site.measure("client1")
     (site.folder / "client1" / "symptoms.json").write_text('{"schema": 1, "md": []}')
     (site.folder / "oss1" / "symptoms.json").write_text("{cut")
     assert site.collect() == 0
-    kept = site.history.parent / "symptoms"
-    assert json.loads((kept / "client1.json").read_text()) == {"schema": 1, "md": []}
-    assert "cannot be read" in json.loads((kept / "oss1.json").read_text())["trouble"]
+    folder = site.history.parent / "symptoms"
+    assert json.loads((folder / "client1.json").read_text()) == {"schema": 1, "md": []}
+    assert "cannot be read" in json.loads((folder / "oss1.json").read_text())["trouble"]
     (site.folder / "oss1" / "symptoms.json").unlink()
     site.collect()
-    assert not (kept / "oss1.json").exists()
+    assert not (folder / "oss1.json").exists()
 
 
-def changed(site: Site, node: str, *bills: Bill) -> None:
-    for one in bills:
-        keep_bill(site.folder / node, one._replace(node=node))
+def save_bills(site: Site, node: str, *bills: Bill) -> None:
+    for entry in bills:
+        keep_bill(site.folder / node, entry._replace(node=node))
 
 
-def kept_changes(site: Site) -> dict[str, list[str]]:
+def collected_changes(site: Site) -> dict[str, list[str]]:
     return {
-        one.node: [f"{change.then} -> {change.now}" for change in one.changes]
-        for one in collected_ledgers(site.history, site.nodes)[0]
+        ledger.node: [f"{change.then} -> {change.now}" for change in ledger.changes]
+        for ledger in collected_ledgers(site.history, site.nodes)[0]
     }
 
 
-def test_changes_of_conditions_travel_with_the_records(site: Site) -> None:
-    changed(site, "client1", bill(condition("kernel", "4")), bill(condition("kernel", "5"), day=1))
+def test_changes_of_conditions_are_collected_with_the_records(site: Site) -> None:
+    save_bills(
+        site, "client1", bill(condition("kernel", "4")), bill(condition("kernel", "5"), day=1)
+    )
     assert site.collect() == 0
-    assert kept_changes(site) == {"client1": ["4 -> 5"]}
-    changed(site, "client1", bill(condition("kernel", "6"), day=1.5))
+    assert collected_changes(site) == {"client1": ["4 -> 5"]}
+    save_bills(site, "client1", bill(condition("kernel", "6"), day=1.5))
     assert site.collect() == 0
-    assert kept_changes(site) == {"client1": ["4 -> 5", "5 -> 6"]}
-    # a node without its ledger takes none away
+    assert collected_changes(site) == {"client1": ["4 -> 5", "5 -> 6"]}
+    # a node without a ledger removes no changes
     (site.folder / "client1" / "conditions.json").unlink()
     assert site.collect() == 0
-    assert kept_changes(site) == {"client1": ["4 -> 5", "5 -> 6"]}
+    assert collected_changes(site) == {"client1": ["4 -> 5", "5 -> 6"]}
 
 
-def test_a_ledger_without_news_is_not_sent_again(site: Site) -> None:
-    changed(site, "oss1", bill(condition("kernel", "4")))
+def test_an_unchanged_ledger_is_not_sent_again(site: Site) -> None:
+    save_bills(site, "oss1", bill(condition("kernel", "4")))
     site.collect()
     copy = site.history.parent / "conditions" / "oss1.json"
-    before = copy.stat().st_ino
-    changed(site, "oss1", bill(condition("kernel", "4"), day=0.5))
+    inode = copy.stat().st_ino
+    save_bills(site, "oss1", bill(condition("kernel", "4"), day=0.5))
     site.collect()
-    assert copy.stat().st_ino == before
-    changed(site, "oss1", bill(condition("kernel", "4"), day=1))
+    assert copy.stat().st_ino == inode
+    save_bills(site, "oss1", bill(condition("kernel", "4"), day=1))
     site.collect()
-    assert copy.stat().st_ino != before
+    assert copy.stat().st_ino != inode
 
 
 @pytest.mark.slow
-def test_a_damaged_ledger_is_told_and_replaces_nothing(
+def test_a_damaged_ledger_is_reported_and_replaces_nothing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     ledgers = {
@@ -296,19 +296,21 @@ def test_a_damaged_ledger_is_told_and_replaces_nothing(
     }
     site = Site(tmp_path, tuple(ledgers))
     for node in ledgers:
-        changed(site, node, bill(condition("kernel", "4")), bill(condition("kernel", "5"), day=1))
+        save_bills(
+            site, node, bill(condition("kernel", "4")), bill(condition("kernel", "5"), day=1)
+        )
     site.collect()
-    new = [one.id for node in ledgers for one in site.measure(node)]
-    for node, sent in ledgers.items():
-        (site.folder / node / "conditions.json").write_text(sent)
+    new = [record.id for node in ledgers for record in site.measure(node)]
+    for node, text in ledgers.items():
+        (site.folder / node / "conditions.json").write_text(text)
     capsys.readouterr()
     assert site.collect() == 0
     assert capsys.readouterr().out.count("without its changes: ") == len(ledgers)
-    assert kept_changes(site) == {node: ["4 -> 5"] for node in ledgers}
-    assert sorted(site.kept()) == sorted(new)
+    assert collected_changes(site) == {node: ["4 -> 5"] for node in ledgers}
+    assert sorted(site.record_ids()) == sorted(new)
 
 
-def test_symptoms_that_do_not_come_are_told(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_missing_symptoms_are_reported(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     (site.folder / "oss1" / "symptoms.json").write_text(" " * (1 << 20) + "{}")
     assert site.collect() == 0
     assert "without its symptoms: " in (out := capsys.readouterr().out)
@@ -322,50 +324,50 @@ def spoil(site: Site, body: str, place: int = 2) -> None:
 
 
 HALF = "\ud800"
-"""What JSON may hold, and no file, database or terminal."""
+"""A character that JSON can encode, but no file, database or terminal."""
 
 
 DAMAGES: tuple[Union[str, dict[str, Any]], ...] = (
     *("{cut", "{}", 'a\nb"]', '{"schema": 1, "id": "x"}'),
-    # no database takes these
+    # values that no database can store
     *({"run_id": None}, {"id": ["a"]}, {"id": HALF}),
     *({"partner": {"a": "b"}}, {"partner": HALF}, {"component": HALF}),
 )
 
 
 @pytest.mark.slow
-def test_damaged_records_are_named_and_hold_up_no_other(
+def test_damaged_records_are_named_and_do_not_stop_others(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = site.measure("client1", len(DAMAGES) + 2)
+    records = site.measure("client1", len(DAMAGES) + 2)
     site.measure("oss1")
     for place, damage in enumerate(DAMAGES, 2):
-        whole = made[place - 1].to_json()
-        spoil(site, damage if isinstance(damage, str) else json.dumps({**whole, **damage}), place)
+        raw = records[place - 1].to_json()
+        spoil(site, damage if isinstance(damage, str) else json.dumps({**raw, **damage}), place)
     assert site.collect() == 65
     assert f"{len(DAMAGES)} records left out, first: record" in capsys.readouterr().out
-    assert len(site.kept()) == 3
+    assert len(site.record_ids()) == 3
     site.measure("client1")
     assert site.collect() == 0
-    assert len(site.kept()) == 4
+    assert len(site.record_ids()) == 4
 
 
 @pytest.mark.slow
-def test_a_damaged_record_at_the_end_of_a_part_does_not_begin_it_anew(
+def test_a_damaged_record_at_the_end_of_a_batch_does_not_restart_it(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site.measure("client1", MOST_RECORDS + 1)
     spoil(site, "{cut", MOST_RECORDS)
-    found = result(site, capsys)["client1"]
-    assert (found["new"], found["again"], len(found["damaged"])) == (MOST_RECORDS, False, 1)
+    node = result(site, capsys)["client1"]
+    assert (node["new"], node["again"], len(node["damaged"])) == (MOST_RECORDS, False, 1)
 
 
 def answering(site: Site, *lines: object) -> str:
-    """Return a remote on which client1 says these lines, and the other nodes answer as they do."""
-    said = " ".join(shlex.quote(json.dumps(line)) for line in lines)
+    """Return a remote command that prints these lines for client1 and exports other nodes."""
+    text = " ".join(shlex.quote(json.dumps(line)) for line in lines)
     (script,) = site.remote[2:]
-    own = f"read -r request; printf '%s\\n' {said}; exit"
-    return shlex.join(["sh", "-c", f"test {{node}} = oss1 || {{ {own}; }}; {script}"])
+    stub = f"read -r request; printf '%s\\n' {text}; exit"
+    return shlex.join(["sh", "-c", f"test {{node}} = oss1 || {{ {stub}; }}; {script}"])
 
 
 def head(**changes: Any) -> dict[str, Any]:
@@ -373,7 +375,7 @@ def head(**changes: Any) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("lines", "said"),
+    ("lines", "text"),
     [
         (
             (head(), [2**63, record().to_json()], {"end": 1, "more": False}),
@@ -384,38 +386,38 @@ def head(**changes: Any) -> dict[str, Any]:
     ],
     ids=["a place that no database takes", "half a character", "half a character as error"],
 )
-def test_what_cannot_be_kept_is_trouble_of_its_node_alone(
-    site: Site, lines: tuple[object, ...], said: str, capsys: pytest.CaptureFixture[str]
+def test_an_answer_that_cannot_be_stored_affects_only_its_node(
+    site: Site, lines: tuple[object, ...], text: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     site.measure("oss1")
     assert site.collect("--remote", answering(site, *lines)) == 69
-    assert said in capsys.readouterr().out
-    assert len(site.kept()) == 1
+    assert text in capsys.readouterr().out
+    assert len(site.record_ids()) == 1
 
 
-def test_what_nobody_has_thought_of_is_trouble_of_its_node_alone(
+def test_an_unexpected_error_affects_only_its_node(
     site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     site.measure("oss1")
-    kept = Collection.replace_running
+    original = Collection.replace_running
 
-    def replace_running(self: Collection, node: str, said: Sequence[Running]) -> None:
+    def replace_running(self: Collection, node: str, running: Sequence[Running]) -> None:
         if node == "client1":
             raise OverflowError("too large")
-        kept(self, node, said)
+        original(self, node, running)
 
     monkeypatch.setattr(Collection, "replace_running", replace_running)
     assert site.collect() == 69
     out = capsys.readouterr().out
     assert "its answer cannot be kept: OverflowError('too large')" in out
-    assert len(site.kept()) == 1
+    assert len(site.record_ids()) == 1
 
 
 def no_thread(self: threading.Thread) -> None:
     raise RuntimeError("can't start new thread")
 
 
-def test_a_node_that_nothing_can_watch_over_is_told(
+def test_a_missing_watchdog_thread_is_reported(
     site: Site, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threading.Timer, "start", no_thread)
@@ -423,7 +425,7 @@ def test_a_node_that_nothing_can_watch_over_is_told(
     assert "no thread can be had to watch sh; ask fewer at once" in capsys.readouterr().out
 
 
-def test_where_no_thread_can_be_had_fewer_are_to_be_asked(
+def test_without_threads_fewer_nodes_at_once_are_suggested(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(threading.Thread, "start", no_thread)
@@ -432,22 +434,22 @@ def test_where_no_thread_can_be_had_fewer_are_to_be_asked(
         list(gather(NODES, options))
 
 
-def test_whoever_stops_early_waits_for_no_node(site: Site) -> None:
+def test_a_stopped_collection_waits_for_no_node(site: Site) -> None:
     site.measure("client1")
     work = _Collection(GatherOptions(site.history, site.remote, 30.0, 1))
     work.stop()
     assert work.node("client1").trouble == ""
-    assert site.kept() == []
+    assert site.record_ids() == []
 
 
 def test_records_of_a_newer_plumbline_wait_until_the_console_is_updated(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    made = site.measure("client1", 3)
-    spoil(site, json.dumps({**made[1].to_json(), "schema": 2}))
+    records = site.measure("client1", 3)
+    spoil(site, json.dumps({**records[1].to_json(), "schema": 2}))
     assert site.collect() == 69
     assert "deploy the role console again" in capsys.readouterr().out
-    assert site.kept() == []
+    assert site.record_ids() == []
 
 
 @pytest.mark.slow
@@ -462,37 +464,37 @@ def test_records_of_a_newer_plumbline_wait_until_the_console_is_updated(
         ("sleep 60", "1 s", "it did not finish within 1 s"),
     ],
 )
-def test_who_does_not_answer_as_a_node_does_is_told_with_the_reason(
+def test_a_wrong_answer_is_reported_with_the_reason(
     site: Site, script: str, limit: str, reason: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     words = shlex.join(["sh", "-c", f"read -r request; {script} # {{node}}"])
     assert site.collect("--remote", words, "--limit", limit) == 69
     assert reason in capsys.readouterr().out
-    assert site.kept() == []
+    assert site.record_ids() == []
 
 
 @pytest.mark.slow
-def test_an_answer_that_was_cut_is_not_kept(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_truncated_answer_is_not_saved(site: Site, capsys: pytest.CaptureFixture[str]) -> None:
     site.measure("client1", 5)
     (script,) = site.remote[2:]
     words = shlex.join(["sh", "-c", script.replace("exec", "") + " | head -n 3"])
     assert site.collect("--remote", words, "--limit", "3 s") == 69
-    assert site.kept() == []
+    assert site.record_ids() == []
     assert site.collect() == 0
-    assert len(site.kept()) == 5
+    assert len(site.record_ids()) == 5
 
 
-def test_what_ssh_gets_is_a_list_of_words_with_the_name_of_the_node(
+def test_the_remote_command_is_a_list_of_words_with_the_node_name(
     tmp_path: Path, site: Site
 ) -> None:
     words = f"{sys.executable} -c 'import sys; print(sys.argv[1:], file=sys.stderr)' a\\ b {{node}}"
     assert site.collect("--remote", words) == 69
     with Pictures(site.history, 0.0) as history:
-        troubles = {one.node: one.trouble for one in history.unanswered()}
+        troubles = {node.node: node.trouble for node in history.unanswered()}
     assert troubles["oss1"] == "['a b', 'oss1']"
 
 
-def test_a_history_that_cannot_be_written_ends_all_with_a_sentence(site: Site) -> None:
+def test_a_history_that_cannot_be_written_ends_the_collection(site: Site) -> None:
     site.measure("client1", 3)
     options = GatherOptions(site.folder / "nowhere" / "x.sqlite", site.remote, 30.0, 2)
     with pytest.raises(StoreError, match="cannot be opened"):
@@ -504,24 +506,24 @@ def test_ten_thousand_records_take_seconds_and_little_memory(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = site.folder / "client1" / "history.sqlite"
-    with Collection(path) as begun:
+    with Collection(path) as history:
         records = [
             record(id=uuid4().hex, host="client1", profile=(2e8,) * 30) for _ in range(10_000)
         ]
-        begun.keep("client1", records, begun.cursor("client1"), 0.0)
+        history.keep("client1", records, history.cursor("client1"), 0.0)
     run = "import sys; from plumbline.cli import main; code = main(sys.argv[1:]); "
     run += "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]); sys.exit(code)"
-    begun_at = time.monotonic()
-    done = subprocess.run(
+    start = time.monotonic()
+    process = subprocess.run(
         [sys.executable, "-c", run, *site.argv("--quiet", "--json")],
         env={**os.environ, "PYTHONPATH": SRC},
         capture_output=True,
         text=True,
         check=True,
     )
-    seconds = time.monotonic() - begun_at
-    said, peak_kib = done.stdout.splitlines()
-    assert json.loads(said)["nodes"][0]["new"] == 10_000
+    seconds = time.monotonic() - start
+    output, peak_kib = process.stdout.splitlines()
+    assert json.loads(output)["nodes"][0]["new"] == 10_000
     # 1.2 s and 36 MiB on two idle cores
     assert seconds < 30
     assert int(peak_kib) < 100 << 10
@@ -537,20 +539,18 @@ def start(site: Site) -> subprocess.Popen[bytes]:
 
 
 def count(path: Path) -> int:
-    """Return how many records are in a history, 0 where there is none yet."""
+    """Return the number of records in a history, 0 without one."""
     try:
         with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
-            found: Optional[tuple[int]] = database.execute(
-                "SELECT count(*) FROM records"
-            ).fetchone()
+            row: Optional[tuple[int]] = database.execute("SELECT count(*) FROM records").fetchone()
     except sqlite3.Error:
         return 0
-    return found[0] if found else 0
+    return row[0] if row else 0
 
 
 @pytest.mark.slow
-def test_kill_at_any_moment_loses_and_doubles_nothing(site: Site) -> None:
-    ids = {one.id for node in NODES for one in site.measure(node, 1200)}
+def test_a_kill_at_any_moment_loses_and_duplicates_no_records(site: Site) -> None:
+    ids = {record.id for node in NODES for record in site.measure(node, 1200)}
     kills = 0
     for reached in (0, 1, 400, 900, 1400, 1900):
         process = start(site)
@@ -558,15 +558,15 @@ def test_kill_at_any_moment_loses_and_doubles_nothing(site: Site) -> None:
             time.sleep(0.002)
         process.kill()
         kills += process.wait() == -signal.SIGKILL
-        ids |= {one.id for one in site.measure("client1", 10)}
+        ids |= {record.id for record in site.measure("client1", 10)}
     assert site.collect() == 0
     assert kills >= 3
-    assert sorted(site.kept()) == sorted(ids)
+    assert sorted(site.record_ids()) == sorted(ids)
 
 
 @pytest.mark.slow
-def test_two_that_collect_at_once_do_not_double(site: Site) -> None:
-    ids = [one.id for node in NODES for one in site.measure(node, 1500)]
-    both = [start(site), start(site)]
-    assert [one.wait() for one in both] == [0, 0]
-    assert sorted(site.kept()) == sorted(ids)
+def test_two_collections_at_once_give_no_duplicates(site: Site) -> None:
+    ids = [record.id for node in NODES for record in site.measure(node, 1500)]
+    processes = [start(site), start(site)]
+    assert [process.wait() for process in processes] == [0, 0]
+    assert sorted(site.record_ids()) == sorted(ids)

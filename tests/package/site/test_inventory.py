@@ -1,4 +1,4 @@
-"""Documents of an inventory: read strictly as PyYAML reads, written one value a line."""
+"""Documents of an inventory: read like PyYAML but stricter, written with one value per line."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.package.recorded import data
 
 FILE = yaml.safe_load(data("inventory.yml"))
 
-# --- The documents of an inventory are read, refused, and replaced as a whole.
+# --- Reading and refusing documents of an inventory.
 
 
 LAUGHS = "a:\n- &a0 x\n" + "".join(
@@ -37,24 +37,24 @@ MERGES = "a:\n- &a0 {k: v}\n" + "".join(
 )
 
 
-def test_folder_and_file_name_the_same_inventory(tmp_path: Path) -> None:
+def test_a_folder_and_its_hosts_file_are_the_same_inventory(tmp_path: Path) -> None:
     folder = inventory(tmp_path)
     assert read_inventory(folder) == read_inventory(f"{folder}/hosts.yml")
     assert read_inventory(folder).topology["site"] == "lab"
 
 
 def test_policy_and_baselines_may_be_missing(tmp_path: Path) -> None:
-    found = read_inventory(inventory(tmp_path))
-    assert (found.policy, found.baselines) == ({}, {})
-    assert plan_of(found).site == "lab"
+    documents = read_inventory(inventory(tmp_path))
+    assert (documents.policy, documents.baselines) == ({}, {})
+    assert plan_of(documents).site == "lab"
 
 
-def test_an_inventory_without_topology_says_where_it_belongs(tmp_path: Path) -> None:
+def test_an_inventory_without_topology_is_refused_with_the_expected_path(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=r"no group_vars/all/topology\.yml; describe"):
         read_inventory(str(tmp_path))
 
 
-def test_no_inventory_at_all_is_said(tmp_path: Path) -> None:
+def test_a_missing_inventory_is_reported(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=r"there is no inventory .*nowhere; give its folder"):
         read_inventory(str(tmp_path / "nowhere"))
 
@@ -76,14 +76,14 @@ def test_a_damaged_file_is_named_with_the_line(tmp_path: Path, text: str, messag
         read_document(path, "a")
 
 
-def test_a_file_that_is_no_text_is_refused(tmp_path: Path) -> None:
+def test_a_binary_file_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "notes.yml"
     path.write_bytes(b"a: \xff\xfe\n")
     with pytest.raises(DocumentError, match="is no UTF-8 text"):
         read_document(path, "a")
 
 
-def test_a_file_that_cannot_be_opened_is_refused(tmp_path: Path) -> None:
+def test_an_unreadable_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=r"cannot be read: Is a directory"):
         read_document(tmp_path, "a")
 
@@ -95,13 +95,13 @@ def test_a_mapping_as_a_key_is_refused(tmp_path: Path) -> None:
         read_document(path, "a")
 
 
-def test_what_the_lab_says_is_understood() -> None:
+def test_the_lab_inventory_is_valid() -> None:
     lab = Path(__file__).parents[3] / "inventories" / "lab"
     assert plan_of(read_inventory(str(lab))).site == "lab"
 
 
 def plan_without_site_packages(folder: Path, *path: Path) -> subprocess.CompletedProcess[str]:
-    """Run ``plumbline plan`` on a Python that has the standard library and ``path`` alone."""
+    """Run ``plumbline plan`` on a Python with only the standard library and ``path``."""
     source = Path(__file__).parents[3] / "src"
     return subprocess.run(
         [sys.executable, "-S", "-m", "plumbline.cli", "plan", "-i", inventory(folder)],
@@ -120,7 +120,7 @@ def test_an_old_pydantic_is_refused(tmp_path: Path) -> None:
     assert "pydantic is too old on this host; plumbline plan needs" in ended.stderr
 
 
-# --- A document is read as PyYAML reads it, or refused.
+# --- A document is read like PyYAML reads it, or refused.
 
 
 LINES = st.sampled_from(FILE["lines"])
@@ -131,7 +131,7 @@ LINES = st.sampled_from(FILE["lines"])
 @example(["a: &b {c: 1}", "d: {<<: [{c: 2, e: 3}, *b], f: 4}"])
 @example(["- i", "- [j, 'k']"])
 @example([""])
-def test_what_is_read_is_what_pyyaml_reads(lines: list[str]) -> None:
+def test_the_reader_agrees_with_pyyaml(lines: list[str]) -> None:
     text = "\n".join(lines)
     try:
         value = read_yaml(text)
@@ -145,14 +145,14 @@ def test_what_is_read_is_what_pyyaml_reads(lines: list[str]) -> None:
     ["a: b", "- i", "", "a: {b: [1, 2.5, yes, ~]}", "a: &b {c: 1}\nd: {<<: *b}", "? a\n: b"],
     ids=repr,
 )
-def test_what_a_person_writes_is_read(text: str) -> None:
+def test_usual_documents_are_read(text: str) -> None:
     assert read_yaml(text) == yaml.safe_load(text)
 
 
-# --- A written document says what was meant, keeps what people wrote, and is there or not there.
+# --- Writing a document keeps comments, and replaces the file completely or not at all.
 
 
-SAYING = "Written here."
+HEADER = "Written here."
 NOTES = {"a": {"z": "1 MB/s", "b": "yes", "none": {}}}
 TEXT = "---\n# Written here.\na:\n  z: 1 MB/s\n  b: 'yes'\n  none: {}\n"
 
@@ -162,25 +162,25 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "new" / "notes.yml"
 
 
-def written(path: Path, before: str, document: dict[str, Any] = NOTES) -> str:
+def rewrite(path: Path, before: str, document: dict[str, Any] = NOTES) -> str:
     path.parent.mkdir(exist_ok=True)
     path.write_text(before, encoding="utf-8")
-    write_document(path, document, SAYING)
+    write_document(path, document, HEADER)
     return path.read_text(encoding="utf-8")
 
 
-def test_a_document_is_written_as_it_is_read(path: Path) -> None:
-    assert write_document(path, NOTES, SAYING)
+def test_a_written_document_is_read_unchanged(path: Path) -> None:
+    assert write_document(path, NOTES, HEADER)
     assert path.read_text(encoding="utf-8") == TEXT
     assert read_document(path, "a") == NOTES["a"]
     assert os.listdir(path.parent) == ["notes.yml"]
     assert path.stat().st_mode & 0o777 == 0o644
 
 
-def test_a_document_that_says_it_already_is_not_touched(path: Path) -> None:
-    write_document(path, NOTES, SAYING)
+def test_an_unchanged_document_is_not_rewritten(path: Path) -> None:
+    write_document(path, NOTES, HEADER)
     before = path.stat()
-    assert not write_document(path, NOTES, SAYING)
+    assert not write_document(path, NOTES, HEADER)
     assert path.stat().st_ino == before.st_ino
 
 
@@ -192,16 +192,16 @@ def test_a_document_that_says_it_already_is_not_touched(path: Path) -> None:
     )
 )
 @example("0- ''#")
-def test_any_text_comes_back_as_it_was(tmp_path_factory: Any, value: Any) -> None:
+def test_any_text_survives_a_round_trip(tmp_path_factory: Any, value: Any) -> None:
     path = tmp_path_factory.mktemp("any") / "notes.yml"
-    write_document(path, {"a": value}, SAYING)
+    write_document(path, {"a": value}, HEADER)
     text = path.read_text(encoding="utf-8")
     assert yaml.safe_load(text) == {"a": value}
-    assert not write_document(path, {"a": value}, SAYING)
+    assert not write_document(path, {"a": value}, HEADER)
 
 
-def test_one_value_takes_one_line_however_long(path: Path) -> None:
-    write_document(path, {"a": {"reason": "because of " * 100, "b": "two\nlines"}}, SAYING)
+def test_each_value_takes_one_line(path: Path) -> None:
+    write_document(path, {"a": {"reason": "because of " * 100, "b": "two\nlines"}}, HEADER)
     assert len(path.read_text(encoding="utf-8").splitlines()) == 5
 
 
@@ -220,14 +220,14 @@ def test_one_value_takes_one_line_however_long(path: Path) -> None:
     ],
 )
 def test_comments_before_the_document_stay(path: Path, before: str, after: str) -> None:
-    assert written(path, before) == after
-    assert written(path, after) == after
+    assert rewrite(path, before) == after
+    assert rewrite(path, after) == after
 
 
 @pytest.mark.parametrize(("before", "line"), FILE["lost"])
 def test_a_comment_that_would_be_lost_is_refused(path: Path, before: str, line: int) -> None:
     with pytest.raises(DocumentError, match=rf"notes\.yml line {line} has a comment that would"):
-        written(path, before)
+        rewrite(path, before)
     assert path.read_text(encoding="utf-8") == before
 
 
@@ -235,15 +235,15 @@ def test_a_document_keeps_its_mode(path: Path) -> None:
     path.parent.mkdir()
     path.write_text("old", encoding="utf-8")
     path.chmod(0o640)
-    write_document(path, NOTES, SAYING)
+    write_document(path, NOTES, HEADER)
     assert path.stat().st_mode & 0o777 == 0o640
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="root alone makes what belongs to others")
-def test_a_document_of_root_belongs_to_the_owner_of_its_folder(path: Path) -> None:
+def test_a_document_written_by_root_belongs_to_the_owner_of_its_folder(path: Path) -> None:
     path.parent.mkdir()
     os.chown(path.parent, 64001, 64002)
-    write_document(path, NOTES, SAYING)
+    write_document(path, NOTES, HEADER)
     assert (path.stat().st_uid, path.stat().st_gid) == (64001, 64002)
 
 
@@ -251,14 +251,14 @@ def test_a_link_stays_a_link(path: Path) -> None:
     path.parent.mkdir()
     elsewhere = path.parent / "elsewhere.yml"
     path.symlink_to(elsewhere.name)
-    write_document(path, NOTES, SAYING)
+    write_document(path, NOTES, HEADER)
     assert path.is_symlink()
     assert elsewhere.read_text(encoding="utf-8") == TEXT
 
 
-def test_a_document_that_cannot_be_replaced_stays(path: Path) -> None:
+def test_a_document_that_cannot_be_replaced_is_unchanged(path: Path) -> None:
     (path / "kept").mkdir(parents=True)
     with pytest.raises(StoreError, match=r"notes\.yml cannot be written: .*; nothing changed"):
-        write_document(path, NOTES, SAYING)
+        write_document(path, NOTES, HEADER)
     assert os.listdir(path.parent) == ["notes.yml"]
     assert (path / "kept").is_dir()

@@ -1,4 +1,4 @@
-"""A site or node is judged; damaged documents are named."""
+"""Judging of sites and nodes; damaged documents are named."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from tests.package.judgements import (
 )
 from tests.package.records import NIGHTS, every_night
 
-# --- A site is judged node by node, beside all of its peers.
+# --- A site is judged node by node, with peers of the whole site.
 
 
 READ = {"read/single": REFERENCE}
 
 
 def site(nodes: int, members: int) -> SitePlan:
-    """Return a plan in which each node measures as many targets of one file system."""
+    """Return a plan in which each node measures the same number of targets of one file system."""
     documents = {}
     for node in range(nodes):
         entries = [
@@ -49,7 +49,7 @@ def site(nodes: int, members: int) -> SitePlan:
 
 
 def fill(path: Path, plan: SitePlan, now: float, nights: int = NIGHTS) -> None:
-    """Save some nights of each node; the first target of each but the first node is slow."""
+    """Save nights of each node; the first target of each node but client0 is slow."""
     with History(path) as history:
         for node, document in plan.nodes.items():
             for number, entry in enumerate(document.entries[:5]):
@@ -61,16 +61,17 @@ def fill(path: Path, plan: SitePlan, now: float, nights: int = NIGHTS) -> None:
                     "rate": rate,
                 }
                 common |= {"component": entry["component"], "host": node}
-                for one in every_night(now - 60, nights, **common):
-                    history.save(one)
+                for record in every_night(now - 60, nights, **common):
+                    history.save(record)
 
 
 def test_one_slow_night_is_watched(tmp_path: Path) -> None:
     now, plan = time.time(), site(2, 5)
     fill(tmp_path / "all.sqlite", plan, now, nights=1)
-    found = [one.verdict for one in judge_site(plan, tmp_path / "all.sqlite", now)]
-    assert {one.state for one in found} == {State.OK}
-    assert [one.component for one in found if one.reason is Reason.WATCHED] == ["OST1-0"]
+    verdicts = [judged.verdict for judged in judge_site(plan, tmp_path / "all.sqlite", now)]
+    assert {verdict.state for verdict in verdicts} == {State.OK}
+    watched = [verdict.component for verdict in verdicts if verdict.reason is Reason.WATCHED]
+    assert watched == ["OST1-0"]
 
 
 @pytest.mark.slow
@@ -78,28 +79,27 @@ def test_every_component_and_group_of_every_node_is_judged(tmp_path: Path) -> No
     nodes, members = 3, 5
     now, plan = time.time(), site(nodes, members)
     fill(tmp_path / "all.sqlite", plan, now)
-    found = judge_site(plan, tmp_path / "all.sqlite", now)
-    assert len(found) == nodes * (members + 1)
-    assert list(dict.fromkeys(one.node for one in found)) == list(plan.nodes)
-    slow = [one.verdict.component for one in found if one.verdict.state is State.CRITICAL]
+    results = judge_site(plan, tmp_path / "all.sqlite", now)
+    assert len(results) == nodes * (members + 1)
+    assert list(dict.fromkeys(result.node for result in results)) == list(plan.nodes)
+    verdicts = [result.verdict for result in results]
+    slow = [verdict.component for verdict in verdicts if verdict.state is State.CRITICAL]
     assert slow == [f"OST{node}-0" for node in range(1, nodes)]
-    groups = [one.verdict for one in found if one.verdict.group]
+    groups = [verdict for verdict in verdicts if verdict.group]
     assert {group.component for group in groups} == {"scratch"}
     assert len(groups) == nodes
 
 
-def test_a_group_is_all_of_the_site_and_needs_more_than_half_of_its_members(tmp_path: Path) -> None:
+def test_a_group_spans_the_site_and_needs_more_than_half_of_its_members(tmp_path: Path) -> None:
     now, plan = time.time(), site(2, 2)
     with History(tmp_path / "all.sqlite") as history:
         common: dict[str, Any] = {"repeats": (80e6,) * 3, "spec_hash": "abc", "rate": 80e6}
-        for one in every_night(now - 60, component="OST0-0", **common):
-            history.save(one)
-        for number in range(2):
-            for one in every_night(now - 60, component=f"OST1-{number}", **common):
-                history.save(one)
-    found = [one.verdict for one in judge_site(plan, tmp_path / "all.sqlite", now)]
-    states = [(one.component, one.group, one.state) for one in found]
-    # three of four have lost as much, whichever node measures them: that is one loss
+        for name in ("OST0-0", "OST1-0", "OST1-1"):
+            for record in every_night(now - 60, component=name, **common):
+                history.save(record)
+    verdicts = [result.verdict for result in judge_site(plan, tmp_path / "all.sqlite", now)]
+    states = [(verdict.component, verdict.group, verdict.state) for verdict in verdicts]
+    # three of four targets on two nodes have the same loss, which is a shared loss
     assert states == [
         ("OST0-0", False, State.OK),
         ("OST0-1", False, State.UNKNOWN),
@@ -110,7 +110,7 @@ def test_a_group_is_all_of_the_site_and_needs_more_than_half_of_its_members(tmp_
     ]
 
 
-def test_a_verdict_of_a_site_is_explained_by_the_runs_of_its_node(
+def test_explain_shows_the_runs_of_the_node_of_a_component(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     plan, history = site(3, 5), tmp_path / "all.sqlite"
@@ -128,39 +128,39 @@ def test_a_verdict_of_a_site_is_explained_by_the_runs_of_its_node(
         call(*words, "--explain", "OST9")
 
 
-def test_a_verdict_rests_on_the_runs_of_its_own_node(tmp_path: Path) -> None:
+def test_peers_are_the_components_in_the_runs_of_the_same_node(tmp_path: Path) -> None:
     now, plan = time.time(), site(2, 5)
     fill(tmp_path / "all.sqlite", plan, now)
-    found = judge_site(plan, tmp_path / "all.sqlite", now, evidence=True)
-    lines = [
-        line.strip() for one in found if not one.verdict.group for line in one.verdict.evidence
-    ]
-    beside = {line.partition(" of ")[2] for line in lines if line.endswith("in the same run")}
-    assert beside == {"its 4 peers' median 200.0 MB/s in the same run"}
-    assert all(one.verdict.evidence == () for one in judge_site(plan, tmp_path / "all.sqlite", now))
+    results = judge_site(plan, tmp_path / "all.sqlite", now, evidence=True)
+    verdicts = [result.verdict for result in results if not result.verdict.group]
+    lines = [line.strip() for verdict in verdicts for line in verdict.evidence]
+    peers = {line.partition(" of ")[2] for line in lines if line.endswith("in the same run")}
+    assert peers == {"its 4 peers' median 200.0 MB/s in the same run"}
+    results = judge_site(plan, tmp_path / "all.sqlite", now)
+    assert all(result.verdict.evidence == () for result in results)
 
 
-def test_a_damaged_record_spoils_its_component_and_group_alone(tmp_path: Path) -> None:
+def test_a_damaged_record_affects_only_its_component_and_group(tmp_path: Path) -> None:
     now, plan = time.time(), site(2, 5)
     fill(tmp_path / "all.sqlite", plan, now)
     with closing(sqlite3.connect(tmp_path / "all.sqlite")) as database, database:
         database.execute("UPDATE records SET body = '{' WHERE component = 'OST0-3'")
-    found = [one.verdict for one in judge_site(plan, tmp_path / "all.sqlite", now)]
-    unknown = [one for one in found if one.state is State.UNKNOWN]
-    assert [one.component for one in unknown] == ["OST0-3", "scratch"]
+    verdicts = [result.verdict for result in judge_site(plan, tmp_path / "all.sqlite", now)]
+    unknown = [verdict for verdict in verdicts if verdict.state is State.UNKNOWN]
+    assert [verdict.component for verdict in unknown] == ["OST0-3", "scratch"]
     assert "cannot be judged: history" in unknown[0].sentence
 
 
-def test_a_run_that_hangs_is_seen_in_the_history(tmp_path: Path) -> None:
+def test_a_hung_run_is_found_in_the_history(tmp_path: Path) -> None:
     now, plan = time.time(), site(1, 2)
     fill(tmp_path / "all.sqlite", plan, now)
     with History(tmp_path / "all.sqlite") as history:
         history.begin("r", Running("ost", "OST0-1", now - 9000))
-    states = [one.verdict.state for one in judge_site(plan, tmp_path / "all.sqlite", now)]
+    states = [result.verdict.state for result in judge_site(plan, tmp_path / "all.sqlite", now)]
     assert states == [State.OK, State.CRITICAL, State.OK]
 
 
-def test_a_history_that_is_missing_is_not_begun(tmp_path: Path) -> None:
+def test_a_missing_history_is_not_created(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"there is no history .*all.sqlite; name with --history"):
         judge_site(site(1, 1), tmp_path / "all.sqlite", 0.0)
     assert list(tmp_path.iterdir()) == []
@@ -180,17 +180,19 @@ def test_damaged_expectations_of_a_node_are_named(tmp_path: Path) -> None:
         ]
 
 
-# --- Documents that are damaged: what is asked for is UNKNOWN or refused, and the file is named.
+# --- Damaged documents: the verdict is UNKNOWN or refused, and the file is named.
 
 
 def damaged(text: str, **changes: Any) -> str:
     return json.dumps({**json.loads(text), **changes})
 
 
-def said_of(expectations: str, taken: str, choice: Choice, now: float) -> str:
-    """Return why there is no verdict, or what it says, which is UNKNOWN."""
+def message(expectations: str, snapshot_path: str, choice: Choice, now: float) -> str:
+    """Return the error, or the sentence of the verdict, which is UNKNOWN."""
     try:
-        judgement = NodeJudgement(load_expectations(expectations), load_snapshot(taken), now)
+        judgement = NodeJudgement(
+            load_expectations(expectations), load_snapshot(snapshot_path), now
+        )
     except DocumentError as error:
         return str(error)
     (judged,) = judgement.verdicts(choice)
@@ -242,13 +244,14 @@ def said_of(expectations: str, taken: str, choice: Choice, now: float) -> str:
 def test_a_damaged_document_is_named(tmp_path: Path, name: str, content: Any, text: str) -> None:
     now = time.time()
     fresh: dict[str, Any] = {"started_at": now - 70, "finished_at": now - 60}
-    every = (series(195e6, operation=Operation.WRITE, **fresh), series(200e6, **fresh))
-    _, expectations, _, taken = write(tmp_path, [expectation()], snapshot(*every, now=now))
+    measured = (series(195e6, operation=Operation.WRITE, **fresh), series(200e6, **fresh))
+    _, expectations, _, snapshot_path = write(
+        tmp_path, [expectation()], snapshot(*measured, now=now)
+    )
     path = tmp_path / f"{name}.json"
     old = path.read_text()
     path.unlink()
     if content:
         path.write_text(content(old))
     choice = Choice("ost", "scratch-OST0003")
-    said = said_of(expectations, taken, choice, now)
-    assert text in said
+    assert text in message(expectations, snapshot_path, choice, now)

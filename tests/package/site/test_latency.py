@@ -1,4 +1,4 @@
-"""Latency under load, and the Prometheus that it is asked of."""
+"""Latency under load, and its queries to Prometheus."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from plumbline.store.plan import SitePlan
 from tests.package.judgements import NOW, REFERENCE, expectation
 from tests.package.serving import serving
 
-# --- Which components of a site are compared with one another by their latency under load.
+# --- Peers of a site in the comparison of latency under load.
 
 
 WINDOW_S = 900.0
@@ -31,7 +31,7 @@ SMALLER = Reference(Ceiling(100e6, ("oss3-disk1",), ("disk",)), None)
 
 
 def ost(name: str, group: str = "scratch", reference: Reference = REFERENCE) -> Expectation:
-    """Return a component that has another name than its OST."""
+    """Return a component whose name differs from its OST."""
     target = {"kind": "lustre", "mount": f"/{group}", "ost": f"{group}-OST{name}"}
     references = {"write/single": reference}
     return expectation(component=name, group=group, target=target, references=references)
@@ -39,7 +39,7 @@ def ost(name: str, group: str = "scratch", reference: Reference = REFERENCE) -> 
 
 def plan(clients: Mapping[str, Sequence[Expectation]]) -> SitePlan:
     nodes = {
-        name: Expectations(name, "lab", tuple(one.to_json() for one in entries))
+        name: Expectations(name, "lab", tuple(entry.to_json() for entry in entries))
         for name, entries in clients.items()
     }
     return SitePlan("plan.json", nodes, ())
@@ -49,36 +49,36 @@ def loads(entries: Sequence[Expectation], slow: Mapping[str, float]) -> list[Loa
     return [
         Load(
             NOW + window * WINDOW_S,
-            one.target["ost"],
+            entry.target["ost"],
             1e8 * (1 + number / 100),
-            0.02 * slow.get(one.component, 1.0),
+            0.02 * slow.get(entry.component, 1.0),
         )
         for window in range(WINDOWS)
-        for number, one in enumerate(entries)
+        for number, entry in enumerate(entries)
     ]
 
 
 def suspects(
     clients: Mapping[str, Sequence[Expectation]], slow: Mapping[str, float]
 ) -> dict[str, list[tuple[str, str]]]:
-    entries = [one for found in clients.values() for one in found]
-    made = loads(entries, slow)
-    done: Loads = {
-        "ost": {Operation.WRITE: made, Operation.READ: made},
+    entries = [entry for expected in clients.values() for entry in expected]
+    of_osts = loads(entries, slow)
+    by_layer: Loads = {
+        "ost": {Operation.WRITE: of_osts, Operation.READ: of_osts},
         "raw": {Operation.READ: []},
     }
-    found = latencies(plan(clients), done, WINDOW_S).suspected()
-    return {node: [one[:2] for one in suspected] for node, suspected in found.items()}
+    suspected = latencies(plan(clients), by_layer, WINDOW_S).suspected()
+    return {node: [entry[:2] for entry in entries] for node, entries in suspected.items()}
 
 
-def test_osts_of_a_file_system_are_peers_whatever_client_measures_them() -> None:
+def test_osts_of_a_file_system_are_peers_across_clients() -> None:
     clients = {"client1": list(map(ost, "abc")), "client2": list(map(ost, "def"))}
     assert suspects(clients, {}) == {}
-    # both operations are slow: one suspicion
+    # two slow operations are one suspicion
     assert suspects(clients, {"e": 2.0}) == {"client2": [("ost", "e")]}
 
 
-def test_osts_of_another_ceiling_or_file_system_are_no_peers() -> None:
+def test_osts_with_another_ceiling_or_file_system_are_no_peers() -> None:
     other = [ost(name, reference=SMALLER) for name in "uvwxyz"]
     home = [ost(name, "home") for name in "ghijkl"]
     clients = {"client1": [*map(ost, "abcdef"), *other, *home]}
@@ -87,31 +87,33 @@ def test_osts_of_another_ceiling_or_file_system_are_no_peers() -> None:
     assert suspects(clients, {**slow, "v": 9.0}) == {"client1": [("ost", "v")]}
 
 
-def test_of_too_few_nothing_is_known() -> None:
+def test_too_few_components_are_unknown() -> None:
     clients = {"client1": [*map(ost, "abcd")]}
     entries = clients["client1"]
-    done: Loads = {
+    by_layer: Loads = {
         "ost": {Operation.WRITE: loads(entries, {"a": 9.0})},
         "raw": {Operation.READ: []},
     }
-    found = latencies(plan(clients), done, WINDOW_S)
-    assert (found.latencies, found.unknown) == ((), ("a", "b", "c", "d"))
+    result = latencies(plan(clients), by_layer, WINDOW_S)
+    assert (result.latencies, result.unknown) == ((), ("a", "b", "c", "d"))
 
 
-# --- A Prometheus that is away, lies or sends elsewhere is one sentence, and none has its token.
+# --- Errors of Prometheus are one sentence, and the token goes only to the given server.
 
 
 SPAN = Span(1000.0, 1900.0, 900.0)
 CURVE = {"metric": {"component": "disk1"}, "values": [[1000, "5"], [1900, "NaN"]]}
 
 
-def said(*curves: object, status: str = "success", kind: str = "matrix", **more: object) -> bytes:
+def matrix(
+    *curves: object, status: str = "success", kind: str = "matrix", **fields: object
+) -> bytes:
     data = {"resultType": kind, "result": list(curves)}
-    return json.dumps({"status": status, "data": data, **more}).encode()
+    return json.dumps({"status": status, "data": data, **fields}).encode()
 
 
-class Told(NamedTuple):
-    """What a server was asked, in turn: path, body and its header of authority."""
+class Query(NamedTuple):
+    """A request to the server: path, body and authorization header."""
 
     path: str
     body: str
@@ -120,18 +122,18 @@ class Told(NamedTuple):
 
 class Server(NamedTuple):
     url: str
-    told: list[Told]
+    queries: list[Query]
 
 
 @contextmanager
 def answering(
     body: bytes, code: int = 200, location: str = "", endless: bool = False
 ) -> Iterator[Server]:
-    """Answer every question alike, on loopback; or begin and go on until nobody listens."""
-    told: list[Told] = []
+    """Serve the same answer to every request on loopback, or an endless one."""
+    queries: list[Query] = []
 
-    def answer(request: BaseHTTPRequestHandler, asked: str) -> None:
-        told.append(Told(request.path, asked, request.headers["Authorization"]))
+    def answer(request: BaseHTTPRequestHandler, body_of_request: str) -> None:
+        queries.append(Query(request.path, body_of_request, request.headers["Authorization"]))
         request.send_response(code)
         if location:
             request.send_header("Location", location)
@@ -143,36 +145,36 @@ def answering(
                 time.sleep(0.01)
 
     with serving(answer) as url:
-        yield Server(url, told)
+        yield Server(url, queries)
 
 
-def test_an_answer_is_curves_of_finite_values() -> None:
-    with answering(said(CURVE)) as server:
-        found = Prometheus(server.url + "/").over("up", SPAN)
-    assert found == [Curve({"component": "disk1"}, ((1000.0, 5.0),))]
-    (told,) = server.told
-    assert told.path == "/api/v1/query_range"
-    assert "query=up&start=1000.000&end=1900.000&step=900" in told.body
-    assert told.authority is None
+def test_an_answer_gives_curves_of_finite_values() -> None:
+    with answering(matrix(CURVE)) as server:
+        curves = Prometheus(server.url + "/").over("up", SPAN)
+    assert curves == [Curve({"component": "disk1"}, ((1000.0, 5.0),))]
+    (query,) = server.queries
+    assert query.path == "/api/v1/query_range"
+    assert "query=up&start=1000.000&end=1900.000&step=900" in query.body
+    assert query.authority is None
 
 
-def test_what_is_dated_beyond_the_question_is_left_out() -> None:
+def test_values_outside_the_requested_time_are_excluded() -> None:
     dated = [[-1000, "1"], [1000, "2"], [1900, "3"], [1e300, "4"]]
-    with answering(said({"metric": {}, "values": dated})) as server:
-        (found,) = Prometheus(server.url).over("up", SPAN)
-    assert found.points == ((1000.0, 2.0), (1900.0, 3.0))
+    with answering(matrix({"metric": {}, "values": dated})) as server:
+        (curve,) = Prometheus(server.url).over("up", SPAN)
+    assert curve.points == ((1000.0, 2.0), (1900.0, 3.0))
 
 
-def test_what_no_machine_moves_is_no_figure_and_half_a_character_no_name() -> None:
+def test_impossible_values_are_excluded_and_invalid_characters_replaced() -> None:
     values = [[1000, "1e308"], [1300, "-Inf"], [1600, "NaN"], [1900, "7"]]
-    with answering(said({"metric": {"target": "a\udc80"}, "values": values})) as server:
-        (found,) = Prometheus(server.url).over("up", SPAN)
-    assert found == Curve({"target": "a?"}, ((1900.0, 7.0),))
+    with answering(matrix({"metric": {"target": "a\udc80"}, "values": values})) as server:
+        (curve,) = Prometheus(server.url).over("up", SPAN)
+    assert curve == Curve({"target": "a?"}, ((1900.0, 7.0),))
 
 
-def test_what_it_warns_of_is_kept_once_in_a_line_each_and_not_without_end() -> None:
-    warned = [f"store {number} is\n away" for number in range(1000)]
-    with answering(said(CURVE, warnings=["no", *warned])) as server:
+def test_warnings_are_saved_once_as_lines_up_to_a_limit() -> None:
+    warnings = [f"store {number} is\n away" for number in range(1000)]
+    with answering(matrix(CURVE, warnings=["no", *warnings])) as server:
         prometheus = Prometheus(server.url)
         assert prometheus.warnings == []
         assert prometheus.over("up", SPAN) == prometheus.over("up", SPAN)
@@ -183,24 +185,24 @@ def test_what_it_warns_of_is_kept_once_in_a_line_each_and_not_without_end() -> N
         ]
 
 
-def test_nothing_is_warned_of_where_all_is_there() -> None:
-    with answering(said(CURVE, warnings=None)) as server:
+def test_an_answer_without_warnings_gives_none() -> None:
+    with answering(matrix(CURVE, warnings=None)) as server:
         prometheus = Prometheus(server.url)
         assert prometheus.over("up", SPAN)
     assert prometheus.warnings == []
 
 
-def test_a_token_is_given_to_the_server_alone(tmp_path: Path) -> None:
+def test_a_token_is_sent_only_to_its_server(tmp_path: Path) -> None:
     token = tmp_path / "token"
     token.write_text("secret-word\n")
     with (
-        answering(said()) as other,
+        answering(matrix()) as other,
         answering(b"", 307, other.url) as server,
         pytest.raises(ToolError, match="refused: 307"),
     ):
         Prometheus(server.url, token).over("up", SPAN)
-    assert [one.authority for one in server.told] == ["Bearer secret-word"]
-    assert other.told == []
+    assert [query.authority for query in server.queries] == ["Bearer secret-word"]
+    assert other.queries == []
 
 
 @pytest.mark.parametrize(
@@ -210,35 +212,39 @@ def test_a_token_is_given_to_the_server_alone(tmp_path: Path) -> None:
         (b'{"error": "a\\u001b[31m\\nb"}', 503, "refused: 503 a\N{REPLACEMENT CHARACTER}[31m b"),
         (b"<html>log in</html>", 401, "refused: 401 Unauthorized"),
         (b"<html>log in</html>", 200, "did not answer as Prometheus does"),
-        (said(status="error"), 200, "did not answer as Prometheus does"),
-        (said(kind="vector"), 200, "did not answer as Prometheus does"),
-        (said({"metric": 5, "values": []}), 200, "did not answer as Prometheus does"),
-        (said({"metric": {}, "values": [[1]]}), 200, "did not answer as Prometheus does"),
-        (said({"metric": {}, "values": [[1, "x"]]}), 200, "did not answer as Prometheus does"),
-        (said({"metric": {}, "values": [[10**400, 1]]}), 200, "did not answer as Prometheus does"),
-        (said(CURVE)[:-9], 200, "did not answer as Prometheus does"),
+        (matrix(status="error"), 200, "did not answer as Prometheus does"),
+        (matrix(kind="vector"), 200, "did not answer as Prometheus does"),
+        (matrix({"metric": 5, "values": []}), 200, "did not answer as Prometheus does"),
+        (matrix({"metric": {}, "values": [[1]]}), 200, "did not answer as Prometheus does"),
+        (matrix({"metric": {}, "values": [[1, "x"]]}), 200, "did not answer as Prometheus does"),
+        (
+            matrix({"metric": {}, "values": [[10**400, 1]]}),
+            200,
+            "did not answer as Prometheus does",
+        ),
+        (matrix(CURVE)[:-9], 200, "did not answer as Prometheus does"),
         (b"[" * 100_000, 200, "did not answer as Prometheus does"),
         (b"", 200, "did not answer as Prometheus does"),
         (b"\xff\xfe", 200, "did not answer as Prometheus does"),
     ],
 )
-def test_what_answers_otherwise_is_one_sentence(body: bytes, code: int, words: str) -> None:
-    with answering(body, code) as server, pytest.raises(ToolError) as raised:
+def test_a_wrong_answer_is_one_error_message(body: bytes, code: int, words: str) -> None:
+    with answering(body, code) as server, pytest.raises(ToolError) as error:
         Prometheus(server.url).over("up", SPAN)
-    text = str(raised.value)
+    text = str(error.value)
     assert text.startswith(server.url)
     assert words in text
     assert "\n" not in text
 
 
 @pytest.mark.parametrize("code", [200, 503])
-def test_an_answer_without_end_is_given_up(code: int) -> None:
-    given_up = pytest.raises(ToolError, match="its answer has no end")
-    with answering(b"", code, endless=True) as server, given_up:
+def test_an_endless_answer_is_aborted(code: int) -> None:
+    expected_error = pytest.raises(ToolError, match="its answer has no end")
+    with answering(b"", code, endless=True) as server, expected_error:
         Prometheus(server.url, patience_s=0.3).over("up", SPAN)
 
 
-def test_nobody_answers() -> None:
+def test_a_server_that_does_not_answer_is_reported() -> None:
     with answering(b"") as server:
         pass
     with pytest.raises(ToolError, match=r"does not answer: .*refused"):
@@ -254,20 +260,20 @@ def test_nobody_answers() -> None:
         *("http://console/?query=up", "http://console/#up"),
     ],
 )
-def test_an_address_is_that_of_a_server(url: str) -> None:
+def test_an_invalid_address_is_refused(url: str) -> None:
     with pytest.raises(UsageError, match="is no address"):
         Prometheus(url)
 
 
 @pytest.mark.parametrize("port", ["9090", "port"])
 def test_a_password_in_the_address_is_refused_and_not_repeated(port: str) -> None:
-    with pytest.raises(UsageError, match="password") as raised:
+    with pytest.raises(UsageError, match="password") as error:
         Prometheus(f"http://me:hunter2@console:{port}")
-    assert "hunter2" not in str(raised.value)
+    assert "hunter2" not in str(error.value)
 
 
 @pytest.mark.parametrize("content", [None, b"", b"two\nlines", b"\xff\xff"])
-def test_a_token_is_one_line(tmp_path: Path, content: Optional[bytes]) -> None:
+def test_an_invalid_token_file_is_refused(tmp_path: Path, content: Optional[bytes]) -> None:
     token = tmp_path / "token"
     if content is not None:
         token.write_bytes(content)
@@ -275,12 +281,12 @@ def test_a_token_is_one_line(tmp_path: Path, content: Optional[bytes]) -> None:
         Prometheus("http://console:9090", token)
 
 
-def test_a_token_file_without_end_is_none() -> None:
+def test_an_endless_token_file_is_refused() -> None:
     with pytest.raises(DocumentError, match="/dev/zero holds no token"):
         Prometheus("http://console:9090", Path("/dev/zero"))
 
 
-def test_an_authority_is_a_certificate(tmp_path: Path) -> None:
+def test_an_invalid_certificate_is_refused(tmp_path: Path) -> None:
     (tmp_path / "ca.pem").write_text("nothing")
     with pytest.raises(PlumblineError, match="is no certificate"):
         Prometheus("https://console:9090", authority=tmp_path / "ca.pem")

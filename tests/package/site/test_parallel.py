@@ -1,4 +1,4 @@
-"""Targets that are taken together because files are striped over them."""
+"""Sets of targets for files striped over several targets."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ def members(kind: str = "lustre") -> Members:
     return Members("client1", "scratch", entries, {}, Limits())
 
 
-def test_files_on_one_target_each_leave_the_targets_as_they_are() -> None:
+def test_unstriped_files_do_not_change_the_targets() -> None:
     assert in_stripes(members(), TERMS) == members()
 
 
-def test_targets_are_taken_in_their_order_and_what_fills_no_set_is_left_out() -> None:
+def test_sets_follow_the_order_of_targets_and_incomplete_sets_are_excluded() -> None:
     sets = in_stripes(members(), TERMS._replace(stripes=2)).entries
-    assert [one.component for one in sets] == ["scratch-OST0000+1", "scratch-OST0002+1"]
+    assert [entry.component for entry in sets] == ["scratch-OST0000+1", "scratch-OST0002+1"]
     assert osts_of(sets[1].target) == ("scratch-OST0002", "scratch-OST0003")
     assert sets[0].path == ("client1", "oss0", "scratch-OST0000", "oss1", "scratch-OST0001")
     assert sets[0].target["stripe_bytes"] == 4 << 20
 
 
-def test_a_stripe_has_a_size_where_a_file_has_one_alone() -> None:
+def test_files_of_a_single_stripe_can_have_a_stripe_size() -> None:
     first = in_stripes(members(), TERMS, sized=True).entries[0]
     assert (first.component, first.target["kind"]) == ("scratch-OST0000", "lustre-striped")
     assert (osts_of(first.target), first.target["stripe_bytes"]) == (("scratch-OST0000",), 4 << 20)
@@ -50,7 +50,7 @@ def test_a_stripe_has_a_size_where_a_file_has_one_alone() -> None:
     assert whole.spec.pattern.endswith(", stripes of 4 MiB")
 
 
-def test_the_specification_says_over_how_many_targets_files_lie() -> None:
+def test_the_specification_contains_the_number_of_targets_per_file() -> None:
     terms = TERMS._replace(stripes=5)
     whole = entries_of(in_stripes(members(), terms), terms)[-1]
     assert "4 ranks on 5 targets" in whole.spec.pattern
@@ -58,7 +58,7 @@ def test_the_specification_says_over_how_many_targets_files_lie() -> None:
     assert whole.spec.hash() != entries_of(members(), TERMS)[-1].spec.hash()
 
 
-def test_other_targets_than_those_of_lustre_take_no_stripes() -> None:
+def test_only_lustre_targets_can_be_striped() -> None:
     with pytest.raises(UsageError, match="is a target of kind directory; files over"):
         in_stripes(members("directory"), TERMS._replace(stripes=2))
 

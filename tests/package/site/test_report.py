@@ -1,4 +1,4 @@
-"""What a report draws is read in parts: its suspects are found in a process that ends before."""
+"""Suspects of a report, located in a separate process."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from tests.package.report.sites import SICK
 from tests.package.report.years import NOW, document, plan_of, records, write
 
 
-def test_suspects_are_those_that_locating_finds(tmp_path: Path) -> None:
+def test_suspects_of_a_report_equal_those_of_locate(tmp_path: Path) -> None:
     plan = plan_of(lab())
     path, history = write(tmp_path, document(plan), records(plan, SICK))
     located = locate_site(load_plan(str(path)), history, NOW)
-    found = find_suspects(str(path), history, NOW)
-    assert found == Suspects(located.located, located.probes, [], [])
-    assert [one.alternatives for one in located.located.sets]
+    suspects = find_suspects(str(path), history, NOW)
+    assert suspects == Suspects(located.located, located.probes, [], [])
+    assert [suspect.alternatives for suspect in located.located.sets]
 
 
 def test_a_plan_without_parts_has_no_suspects(tmp_path: Path) -> None:

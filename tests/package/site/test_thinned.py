@@ -1,4 +1,4 @@
-"""Old runs become daily figures: who judges, locates, captures or draws says the same."""
+"""Thinning old runs to daily figures does not change verdicts, suspects, baselines or reports."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ NIGHTS = 75
 SICK = "oss2"
 HOUR_S = 3600.0
 STEPS_S = (1.0, 59.0, 300.0, HOUR_S, 20 * HOUR_S, 30 * HOUR_S, 200 * HOUR_S, -HOUR_S, -70.0)
-"""By which the clock goes on or back."""
+"""Steps of the clock, forwards and backwards."""
 
 
 class Life:
-    """A lab of which anything may be recorded at any time."""
+    """A lab with random records at random times."""
 
     def __init__(self, folder: Path, seed: int, nights: int = 10) -> None:
         plan = compile_plan(lab(), load({"layers": {"fs": {"clients": ["client1"]}}}), {})
@@ -49,7 +49,7 @@ class Life:
         self.plan = load_plan(str(path))
         self.now = NOW
         self.keep_days = 5
-        self._placed = list(Site(plan.expectations).measurables())
+        self._measurements = list(Site(plan.expectations).measurables())
         self._chance = Random(seed)
         self._count = 0
         with ConsoleHistory(self.history) as history:
@@ -59,48 +59,48 @@ class Life:
 
     def _night(self, ago_s: float) -> list[Record]:
         self._count += 1
-        return [self._record(placed, self.now - ago_s) for placed in self._placed]
+        return [self._record(planned, self.now - ago_s) for planned in self._measurements]
 
-    def _record(self, placed: PlannedMeasurement, at: float, **changes: object) -> Record:
-        left = {SICK: {"read": 60e6, "write": 60e6}}
-        measured = 0.9 * rate(placed.of, left) * self._chance.gauss(1, 0.01)
+    def _record(self, planned: PlannedMeasurement, at: float, **changes: object) -> Record:
+        faults = {SICK: {"read": 60e6, "write": 60e6}}
+        measured = 0.9 * rate(planned.of, faults) * self._chance.gauss(1, 0.01)
         values = {
-            "run_id": f"{placed.of.node} {placed.of.layer} {self._count}",
-            "layer": placed.of.layer,
-            "component": placed.of.component,
-            "operation": placed.operation,
-            "scenario": placed.scenario,
+            "run_id": f"{planned.of.node} {planned.of.layer} {self._count}",
+            "layer": planned.of.layer,
+            "component": planned.of.component,
+            "operation": planned.operation,
+            "scenario": planned.scenario,
             "rate": measured,
             "repeats": (measured,),
-            "spec_hash": placed.expectation.spec.hash(),
+            "spec_hash": planned.expectation.spec.hash(),
             "started_at": at,
             "finished_at": at + 10,
         }
-        if placed.partner:
-            values |= {"partner": placed.partner.name, "retransmits": 0}
+        if planned.partner:
+            values |= {"partner": planned.partner.name, "retransmits": 0}
         return record(**{**values, **changes})
 
-    def _failed(self, placed: PlannedMeasurement) -> Record:
+    def _failed(self, planned: PlannedMeasurement) -> Record:
         outcomes = (Outcome.FAILED, Outcome.BROKEN, Outcome.UNREACHABLE, Outcome.SKIPPED)
         changes = {"outcome": self._chance.choice(outcomes), "reason": "it said no"}
-        without = {"rate": None, "repeats": (), "profile": ()}
-        return self._record(placed, self.now, **changes, **without)
+        no_rate = {"rate": None, "repeats": (), "profile": ()}
+        return self._record(planned, self.now, **changes, **no_rate)
 
     def happen(self) -> None:
-        """Let something happen, or nothing but time pass."""
+        """Record a random event, or only pass time."""
         chance = self._chance
         self._count += 1
-        placed = chance.choice(self._placed)
-        place = placed.of.layer, placed.of.component
+        planned = chance.choice(self._measurements)
+        place = planned.of.layer, planned.of.component
         with History(self.history) as history:
             what = chance.randrange(9)
             if what == 0:
-                for one in self._night(0.0):
-                    history.save(one)
+                for record in self._night(0.0):
+                    history.save(record)
             elif what == 1:
-                history.save(self._record(placed, self.now + chance.choice((-90, 0, 30, 9000))))
+                history.save(self._record(planned, self.now + chance.choice((-90, 0, 30, 9000))))
             elif what == 2:
-                history.save(self._failed(placed))
+                history.save(self._failed(planned))
             elif what == 3:
                 interrupted = chance.random() < 0.3
                 history.begin("run", Running(*place, self.now, None, interrupted))
@@ -131,41 +131,41 @@ def records(life: Life) -> list[Record]:
 
 
 def answers(life: Life) -> Iterator[Any]:
-    """Yield what the consumers of a history say."""
+    """Yield the results of all users of a history."""
     yield judge_site(life.plan, life.history, life.now, evidence=True, members=True)
     located = locate_site(life.plan, life.history, life.now)
     yield located.to_json(life.plan), sentences(life.plan, located)
-    yield captured(life)
-    yield drawn(life)
+    yield candidates(life)
+    yield figures(life)
 
 
-def captured(life: Life) -> Any:
+def candidates(life: Life) -> Any:
     expected = {
-        (each.layer, each.component): each
+        (entry.layer, entry.component): entry
         for node in life.plan.nodes.values()
-        for each in node.every()
+        for entry in node.every()
     }
     return capture(records(life), expected).candidates
 
 
-def drawn(life: Life) -> Any:
-    """Return the days of each member of a report, with pairs, changes of versions and the run.
+def figures(life: Life) -> Any:
+    """Return the days of each member of a report, with pairs, version changes and the run.
 
-    Of a host the days are medians over all its partners, which a daily figure of each cannot give.
+    Hosts are excluded: their days are medians over all partners, unlike the daily figures.
     """
     site = read_site(life.plan, life.history, life.now, 365)
     members = [
-        (str(of), one.name, one.days, one.now_rate, one.now_at)
-        for of, found in find_metrics(site).items()
-        for one in found
-        if not LAYERS[of.layer].paired
+        (str(metric), member.name, member.days, member.now_rate, member.now_at)
+        for metric, group in find_metrics(site).items()
+        for member in group
+        if not LAYERS[metric.layer].paired
     ]
     return members, site.pairs, site.changes, site.run
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", [0, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 2, 3))])
-def test_answers_are_the_same_with_a_thinned_history(tmp_path: Path, seed: int) -> None:
+def test_thinning_a_history_does_not_change_results(tmp_path: Path, seed: int) -> None:
     life = Life(tmp_path, seed, NIGHTS)
     life.keep_days = 400
     chance = Random(seed)
@@ -179,7 +179,7 @@ def test_answers_are_the_same_with_a_thinned_history(tmp_path: Path, seed: int) 
 
 
 @pytest.mark.slow
-def test_thinning_leaves_what_was_kept_of_verdicts(tmp_path: Path) -> None:
+def test_thinning_keeps_saved_verdicts(tmp_path: Path) -> None:
     life = Life(tmp_path, 0, NIGHTS)
     with History(life.history) as history:
         before = history.table("SELECT * FROM revisions")

@@ -1,4 +1,4 @@
-"""What a node publishes is what judging it says, at every moment until the next run."""
+"""Published verdicts of a node equal its judgement at every time until the next run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ SLOW = {("ost", "scratch-OST0003", False): evidence(ratio=0.4)}
 
 def targets(count: int, every_s: float = 0.0) -> list[Series]:
     """Return writes and reads of targets, measured one after another."""
-    found = []
+    measured = []
     for number in range(count):
         end = NOW - HOUR_S + number * every_s
         for operation, rate in ((Operation.WRITE, 195e6), (Operation.READ, 80e6)):
@@ -55,49 +55,49 @@ def targets(count: int, every_s: float = 0.0) -> list[Series]:
                 "finished_at": end + 60 * (rate < 100e6),
             }
             name = f"scratch-OST{number + 3:04}"
-            found.append(series(rate, operation=operation, component=name, **when))
-    return found
+            measured.append(series(rate, operation=operation, component=name, **when))
+    return measured
 
 
 def entries(count: int = 2) -> list[Expectation]:
-    """Return what is expected of so many targets."""
+    """Return expectations of a number of targets."""
     return [expectation(component=f"scratch-OST{number + 3:04}") for number in range(count)]
 
 
 class Node:
     """A node in a folder."""
 
-    def __init__(self, folder: Path, chosen: list[Expectation], taken: Snapshot) -> None:
-        self.folder, self.chosen, self.taken = folder, chosen, taken
-        self.expectations = write(folder, chosen, taken)[1]
+    def __init__(self, folder: Path, expected: list[Expectation], measured: Snapshot) -> None:
+        self.folder, self.all_entries, self.measurements = folder, expected, measured
+        self.expectations = write(folder, expected, measured)[1]
         self.verdicts = folder / "verdicts"
-        self.changed = Verdicts(self.expectations, self.verdicts)(taken)
+        self.changed = Verdicts(self.expectations, self.verdicts)(measured)
 
-    def said(self, subject: Subject, now: float) -> Verdict:
-        """Return what a check says at a moment."""
-        found = load_published(str(self.verdicts), subject, self.expectations)
-        return with_runs(found.at(now), found, now)
+    def checked(self, subject: Subject, now: float) -> Verdict:
+        """Return the verdict of a check at a time."""
+        published = load_published(str(self.verdicts), subject, self.expectations)
+        return with_runs(published.at(now), published, now)
 
     def judged(self, subject: Subject, now: float) -> Verdict:
-        """Return what judging says at a moment."""
-        judging = Judging(self.taken, self.taken, now)
-        chosen = [one for one in self.chosen if one.layer == subject[0]]
+        """Return the verdict of judging at a time."""
+        judging = Judging(self.measurements, self.measurements, now)
+        layer = [entry for entry in self.all_entries if entry.layer == subject[0]]
         if subject[2]:
-            (verdict,) = judging.groups(chosen)
+            (verdict,) = judging.groups(layer)
         else:
-            (entry,) = (one for one in chosen if one.component == subject[1])
+            (entry,) = (entry for entry in layer if entry.component == subject[1])
             (verdict,) = judging.components([entry])
         return verdict
 
 
-def same(said: Verdict, judged: Verdict) -> None:
-    """Compare all that a check prints."""
+def assert_same(checked: Verdict, judged: Verdict) -> None:
+    """Compare everything that a check prints."""
     for name in ("state", "reason", "sentence", "evidence", "figures", "group"):
-        assert getattr(said, name) == getattr(judged, name)
+        assert getattr(checked, name) == getattr(judged, name)
 
 
 MOMENTS = [0, 0.01, 0.02, 0.5, 34.9, 35.0001, 35.01, 35.02, 36, 40, 1000]
-"""Hours since a snapshot, one hour after writes ended; reads, which ended later, age later."""
+"""Hours since the snapshot, one hour after the writes; reads ended later and become stale later."""
 
 
 @pytest.mark.slow
@@ -108,16 +108,21 @@ MOMENTS = [0, 0.01, 0.02, 0.5, 34.9, 35.0001, 35.01, 35.02, 36, 40, 1000]
     + [("fs", "scratch", True), ("fs", "OST2", False)],
     ids=str,
 )
-def test_a_check_says_at_every_moment_what_judging_says(
+def test_a_check_and_judging_agree_at_every_time(
     tmp_path: Path, subject: Subject, hours: float
 ) -> None:
-    every = [*targets(2), sent("oss1", 116e6), sent("oss2", 24e6), *ran([200e6, 201e6, 80e6, 2e8])]
-    chosen = [*entries(), host_expectation("oss1", "oss2"), *expected()]
-    node = Node(tmp_path, chosen, snapshot(*every, known=SLOW))
+    series_of_node = [
+        *targets(2),
+        sent("oss1", 116e6),
+        sent("oss2", 24e6),
+        *ran([200e6, 201e6, 80e6, 2e8]),
+    ]
+    all_entries = [*entries(), host_expectation("oss1", "oss2"), *expected()]
+    node = Node(tmp_path, all_entries, snapshot(*series_of_node, known=SLOW))
     now = NOW + hours * HOUR_S
-    same(node.said(subject, now), node.judged(subject, now))
+    assert_same(node.checked(subject, now), node.judged(subject, now))
     if hours == 1000:
-        assert node.said(subject, now).state is State.UNKNOWN
+        assert node.checked(subject, now).state is State.UNKNOWN
 
 
 @pytest.mark.parametrize(
@@ -129,22 +134,22 @@ def test_a_check_says_at_every_moment_what_judging_says(
     ],
     ids=str,
 )
-def test_a_check_shows_the_age_of_a_figure_that_is_older_than_ten_minutes(
+def test_a_check_shows_the_age_of_figures_older_than_ten_minutes(
     tmp_path: Path, subject: Subject, ended_at: float
 ) -> None:
-    every = [*nightly_targets(NOW), sent("oss1", 116e6), *ran([200e6, 201e6, 200e6, 2e8])]
-    chosen = [*entries(1), host_expectation("oss1"), *expected()]
-    node = Node(tmp_path, chosen, snapshot(*every))
-    assert "measured" not in node.said(subject, ended_at + 600).sentence
-    assert "; measured 11 min ago" in node.said(subject, ended_at + 660).sentence
+    series_of_node = [*nightly_targets(NOW), sent("oss1", 116e6), *ran([200e6, 201e6, 200e6, 2e8])]
+    all_entries = [*entries(1), host_expectation("oss1"), *expected()]
+    node = Node(tmp_path, all_entries, snapshot(*series_of_node))
+    assert "measured" not in node.checked(subject, ended_at + 600).sentence
+    assert "; measured 11 min ago" in node.checked(subject, ended_at + 660).sentence
     for hours in (3, 9):
-        said = node.said(subject, ended_at + hours * HOUR_S)
-        assert said.state is State.OK
-        assert f"; measured {hours} h ago" in said.sentence
+        checked = node.checked(subject, ended_at + hours * HOUR_S)
+        assert checked.state is State.OK
+        assert f"; measured {hours} h ago" in checked.sentence
 
 
 def nightly_targets(end: float) -> list[Series]:
-    """Return a healthy write and a healthy read of a target that ended at a moment."""
+    """Return a healthy write and read of a target that ended at this time."""
     when: dict[str, Any] = {"started_at": end - 10, "finished_at": end}
     return [
         series(rate, operation=operation, **when)
@@ -154,29 +159,29 @@ def nightly_targets(end: float) -> list[Series]:
 
 @pytest.mark.parametrize("since", [NOW - 60, NOW - HOUR_S])
 @pytest.mark.parametrize("interrupted", [True, False])
-def test_a_run_that_has_not_ended_is_said_as_judging_says_it(
+def test_a_check_and_judging_agree_on_an_unfinished_run(
     tmp_path: Path, since: float, interrupted: bool
 ) -> None:
     running = Running("ost", "scratch-OST0003", since, None, interrupted)
     node = Node(tmp_path, entries(), snapshot(*targets(2), running=[running]))
     for name in ("scratch-OST0003", "scratch-OST0004"):
         subject = "ost", name, False
-        same(node.said(subject, NOW), node.judged(subject, NOW))
+        assert_same(node.checked(subject, NOW), node.judged(subject, NOW))
 
 
-def test_a_node_that_has_measured_nothing_says_so(tmp_path: Path) -> None:
+def test_a_node_without_measurements_is_unknown(tmp_path: Path) -> None:
     path = write(tmp_path, entries(), snapshot())[1]
     os.unlink(tmp_path / "snapshot.json")
     assert publish(path, tmp_path) == 3
-    found = load_published(str(tmp_path / "verdicts"), ("ost", "scratch-OST0003", False), path)
-    said = found.at(NOW)
-    assert said.state is State.UNKNOWN
-    assert "was never recorded on this node; run systemctl start" in said.sentence
-    # nothing but verdicts: that there is no snapshot says that the node waits for its first run
+    published = load_published(str(tmp_path / "verdicts"), ("ost", "scratch-OST0003", False), path)
+    verdict = published.at(NOW)
+    assert verdict.state is State.UNKNOWN
+    assert "was never recorded on this node; run systemctl start" in verdict.sentence
+    # no snapshot is written: its absence shows that the node waits for its first run
     assert sorted(os.listdir(tmp_path)) == ["expectations.json", "verdicts"]
 
 
-def test_other_limits_hold_as_soon_as_they_are_deployed(tmp_path: Path) -> None:
+def test_new_limits_apply_once_they_are_deployed(tmp_path: Path) -> None:
     with History(tmp_path / "history.sqlite") as history:
         for operation in (Operation.WRITE, Operation.READ):
             history.save(fresh(600, operation=operation, id=operation.value, rate=195e6))
@@ -187,44 +192,44 @@ def test_other_limits_hold_as_soon_as_they_are_deployed(tmp_path: Path) -> None:
     limits = Limits(warning=Range.parse("99:"))
     write(tmp_path, [expectation(limits=limits)], snapshot())
     assert publish(path, tmp_path) == 2
-    found = load_published(str(tmp_path / "verdicts"), ("ost", "scratch-OST0003", False), path)
-    assert "watching: write 195.0 MB/s, 96 % of baseline" in found.at(time.time()).sentence
+    published = load_published(str(tmp_path / "verdicts"), ("ost", "scratch-OST0003", False), path)
+    assert "watching: write 195.0 MB/s, 96 % of baseline" in published.at(time.time()).sentence
 
 
-def test_a_group_whose_members_age_one_by_one_is_stale_in_the_end(tmp_path: Path) -> None:
+def test_a_group_becomes_stale_with_its_last_member(tmp_path: Path) -> None:
     node = Node(tmp_path, entries(60), snapshot(*targets(60, every_s=50)))
-    found = load_published(str(node.verdicts), ("ost", "scratch", True), node.expectations)
-    assert len(found.stages) == 2
-    # all are stale in the end, and none is before its time
+    published = load_published(str(node.verdicts), ("ost", "scratch", True), node.expectations)
+    assert len(published.stages) == 2
+    # all become stale, and none too early
     subject = "ost", "scratch", True
     end = NOW + 37 * HOUR_S
-    same(node.said(subject, end), node.judged(subject, end))
+    assert_same(node.checked(subject, end), node.judged(subject, end))
     fresh = NOW + 34.9 * HOUR_S
-    same(node.said(subject, fresh), node.judged(subject, fresh))
+    assert_same(node.checked(subject, fresh), node.judged(subject, fresh))
 
 
-def test_only_what_has_changed_is_written(tmp_path: Path) -> None:
+def test_only_changed_verdicts_are_written(tmp_path: Path) -> None:
     node = Node(tmp_path, entries(), snapshot(*targets(2)))
     assert node.changed == 3
     before = {path.name: path.stat().st_ino for path in node.verdicts.iterdir()}
     running = [Running("ost", "scratch-OST0003", NOW)]
-    taken = snapshot(*targets(2), running=running, now=NOW + 5)
+    started = snapshot(*targets(2), running=running, now=NOW + 5)
     for changed in (1, 0):
-        assert Verdicts(node.expectations, node.verdicts)(taken) == changed
+        assert Verdicts(node.expectations, node.verdicts)(started) == changed
     after = {path.name: path.stat().st_ino for path in node.verdicts.iterdir()}
     assert {name for name in before if before[name] != after[name]} == {"ost-scratch-OST0003.json"}
-    # another process may have written meanwhile
-    again = Verdicts(node.expectations, node.verdicts)
-    assert again(taken) == 0
-    Verdicts(node.expectations, node.verdicts)(node.taken)
-    assert again(taken) == 1
+    # another process may have written in between
+    second = Verdicts(node.expectations, node.verdicts)
+    assert second(started) == 0
+    Verdicts(node.expectations, node.verdicts)(node.measurements)
+    assert second(started) == 1
 
 
-def test_the_verdict_of_a_service_that_is_gone_goes(tmp_path: Path) -> None:
+def test_the_verdict_of_a_removed_service_is_deleted(tmp_path: Path) -> None:
     node = Node(tmp_path, entries(), snapshot(*targets(2)))
-    write(tmp_path, entries(1), node.taken)
+    write(tmp_path, entries(1), node.measurements)
     (node.verdicts / "notes.txt").write_text("somebody's")
-    Verdicts(node.expectations, node.verdicts)(node.taken)
+    Verdicts(node.expectations, node.verdicts)(node.measurements)
     assert sorted(path.name for path in node.verdicts.iterdir()) == [
         "notes.txt",
         "ost-group@scratch.json",
@@ -233,7 +238,7 @@ def test_the_verdict_of_a_service_that_is_gone_goes(tmp_path: Path) -> None:
 
 
 def fresh(ago_s: float, **changes: Any) -> Record:
-    """Return a write of 200 MB/s that ended some seconds ago."""
+    """Return a write of 200 MB/s that ended ``ago_s`` seconds ago."""
     end = time.time() - ago_s
     values: dict[str, Any] = {
         "component": "scratch-OST0003",
@@ -271,13 +276,13 @@ verdicts.publish(path, state)
         "r.os.replace = lambda a, b: die() if 'fd' in str(b) else n(a, b)",
     ],
 )
-def test_a_kill_leaves_the_old_verdict_and_the_next_run_mends_it(
+def test_a_kill_leaves_the_old_verdict_and_the_next_run_replaces_it(
     tmp_path: Path, where: str
 ) -> None:
     with History(tmp_path / "history.sqlite") as history:
         history.save(fresh(600, id="first"))
-    one = expectation(references={"write/single": REFERENCE})
-    path = write(tmp_path, [one], snapshot())[1]
+    entry = expectation(references={"write/single": REFERENCE})
+    path = write(tmp_path, [entry], snapshot())[1]
     publish(path, tmp_path)
     subject = "ost", "scratch-OST0003", False
     old = (tmp_path / "verdicts" / file_name(subject)).read_bytes()
@@ -286,12 +291,12 @@ def test_a_kill_leaves_the_old_verdict_and_the_next_run_mends_it(
     assert load_snapshot(str(tmp_path / "snapshot.json")).of("ost", "scratch-OST0003")
     assert (tmp_path / "verdicts" / file_name(subject)).read_bytes() == old
     assert publish(path, tmp_path) > 0
-    found = load_published(str(tmp_path / "verdicts"), subject, path).at(time.time())
-    assert "90.0 MB/s" in found.sentence
+    verdict = load_published(str(tmp_path / "verdicts"), subject, path).at(time.time())
+    assert "90.0 MB/s" in verdict.sentence
     assert not [name for name in os.listdir(tmp_path / "verdicts") if name.startswith(".")]
 
 
-def test_a_link_in_the_place_of_the_folder_is_not_followed(tmp_path: Path) -> None:
+def test_a_link_instead_of_the_folder_is_not_followed(tmp_path: Path) -> None:
     path = write(tmp_path, entries(), snapshot())[1]
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "verdicts").symlink_to("elsewhere")
@@ -300,43 +305,43 @@ def test_a_link_in_the_place_of_the_folder_is_not_followed(tmp_path: Path) -> No
     assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
-def test_a_link_in_the_place_of_a_verdict_is_replaced_and_not_followed(tmp_path: Path) -> None:
+def test_a_link_instead_of_a_verdict_is_replaced(tmp_path: Path) -> None:
     node = Node(tmp_path, entries(), snapshot(*targets(2)))
     other = tmp_path / "other"
     other.write_text("precious")
     verdict = node.verdicts / "ost-scratch-OST0003.json"
     verdict.unlink()
     verdict.symlink_to(other)
-    assert Verdicts(node.expectations, node.verdicts)(node.taken) == 1
+    assert Verdicts(node.expectations, node.verdicts)(node.measurements) == 1
     assert (other.read_text(), verdict.is_symlink()) == ("precious", False)
 
 
-def test_a_folder_that_others_may_write_to_is_refused(tmp_path: Path) -> None:
+def test_a_world_writable_folder_is_refused(tmp_path: Path) -> None:
     node = Node(tmp_path, entries(), snapshot(*targets(2)))
     node.verdicts.chmod(0o777)
     with pytest.raises(StoreError, match="others may write to it: run chmod go-w"):
-        Verdicts(node.expectations, node.verdicts)(node.taken)
+        Verdicts(node.expectations, node.verdicts)(node.measurements)
 
 
-def test_verdicts_are_for_who_runs_checks_whatever_the_mask(tmp_path: Path) -> None:
-    before = os.umask(0o077)
+def test_verdicts_are_readable_by_their_group_under_any_umask(tmp_path: Path) -> None:
+    umask = os.umask(0o077)
     try:
         node = Node(tmp_path, entries(), snapshot(*targets(2)))
     finally:
-        os.umask(before)
+        os.umask(umask)
     assert node.verdicts.stat().st_mode & 0o777 == 0o751
     modes = {path.stat().st_mode & 0o777 for path in node.verdicts.iterdir()}
     assert modes == {0o640}
 
 
 def names() -> Iterator[str]:
-    """Yield names that a topology allows, and more."""
+    """Yield names allowed in a topology, and others."""
     yield from ("a", "a/b", "../a", ".", "", "group@a", "group-a", "a b|c\n", "ä", "x" * 300)
     yield from ("x" * 299 + "/", "\x00", "%2F", "\ud800")
 
 
-def test_no_two_services_have_one_file_and_each_name_is_one() -> None:
-    found: dict[str, Optional[Subject]] = {}
+def test_services_have_different_valid_file_names() -> None:
+    subjects: dict[str, Optional[Subject]] = {}
     for layer in ("ost", "raw"):
         for name in names():
             for is_group in (True, False):
@@ -344,10 +349,10 @@ def test_no_two_services_have_one_file_and_each_name_is_one() -> None:
                 assert "/" not in file
                 assert len(file.encode()) < 255
                 assert not file.startswith(".")
-                assert found.setdefault(file, (layer, name, is_group)) == (layer, name, is_group)
+                assert subjects.setdefault(file, (layer, name, is_group)) == (layer, name, is_group)
 
 
-def test_a_document_that_is_published_is_json_of_its_schema(tmp_path: Path) -> None:
+def test_a_published_document_follows_its_schema(tmp_path: Path) -> None:
     node = Node(tmp_path, entries(), snapshot(*targets(2)))
     raw: dict[str, Any] = json.loads((node.verdicts / "ost-scratch-OST0003.json").read_text())
     assert list(raw)[:2] == ["crc32", "schema"]
