@@ -14,7 +14,7 @@ from plumbline.parallel.profile import pack
 from plumbline.store.collection import ConsoleHistory as Collection
 from tests.package.cli.driver import Run, call
 from tests.package.locate.scenes import lab
-from tests.package.report.sites import SICK, look, say
+from tests.package.report.sites import SICK, look, save_report
 from tests.package.report.test_calls import profile
 from tests.package.report.test_drawn_figures import IDS
 from tests.package.report.years import DAY_S, document, plan_of, records, write
@@ -26,7 +26,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     plan = plan_of(lab())
     folder = tmp_path_factory.mktemp("site")
     paths = write(folder, document(plan), records(plan, SICK, time.time()))
-    say(folder, "oss1", time.time(), look("md"))
+    save_report(folder, "oss1", time.time(), look("md"))
     return "--plan", str(paths[0]), "--history", str(paths[1])
 
 

@@ -1,8 +1,7 @@
-"""Chromium without a window, spoken to through its own protocol over a pair of pipes.
+"""Headless Chromium, driven by the DevTools protocol over a pair of pipes.
 
-Debian's package is all that is needed: no driver, no download, no port.  Messages are JSON that
-end with a zero byte (--remote-debugging-pipe); chromedevtools.github.io/devtools-protocol lists
-them.
+Debian's package is enough: no driver, no download, no port.  Messages are JSON with a final zero
+byte (--remote-debugging-pipe); see chromedevtools.github.io/devtools-protocol.
 """
 
 from __future__ import annotations
@@ -21,24 +20,24 @@ _IN, _OUT = 3, 4
 _LIMIT_S = 60.0
 _CHUNK = 1 << 16
 _SERVER_ERROR = -32000
-"""The protocol's code for what it could not do; of an expression: its page went away meanwhile."""
+"""Error code of the protocol; for an expression, its page was left in the meantime."""
 
 
 class PageLeftError(RuntimeError):
-    """The page was left for another one before it could answer."""
+    """The page was left before it could answer."""
 
 
 class Browser:
-    """One browser with one page; use it in a ``with``."""
+    """A browser with one page; use it in a ``with``."""
 
     def __init__(self, program: str, profile: Path) -> None:
-        """Start it; its files lie in ``profile``."""
+        """Start the browser with its files in ``profile``."""
         to_browser, self._writer = os.pipe()
         self._reader, from_browser = os.pipe()
         argv = [program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage"]
         argv += ["--no-first-run", "--remote-debugging-pipe", f"--user-data-dir={profile}"]
         argv += ["--disable-background-networking", "--disable-component-update", "--mute-audio"]
-        # the shell puts the pipes where Chromium looks for them, whatever their numbers are here
+        # the shell connects the pipes to the descriptors that Chromium uses
         shell = f'exec "$@" {_IN}<&{to_browser} {_OUT}>&{from_browser}'
         self._process = subprocess.Popen(
             ["/bin/bash", "-c", shell, "bash", *argv],
@@ -53,7 +52,7 @@ class Browser:
         self._number = 0
         self._session: Optional[str] = None
         self.complaints: list[str] = []
-        """What the page has written to the console as warning or error, and what it has thrown."""
+        """Warnings and errors on the console of the page, and uncaught exceptions."""
         self._attach()
 
     def __enter__(self) -> Browser:
@@ -70,7 +69,7 @@ class Browser:
         os.close(self._reader)
 
     def open(self, address: str) -> None:
-        """Load a page and wait until it has drawn everything."""
+        """Load a page and wait until it is drawn."""
         self.complaints.clear()
         self.address = address
         self.call("Page.navigate", url="about:blank")
@@ -78,39 +77,39 @@ class Browser:
         self.wait("document.documentElement?.dataset.drawn === 'all'")
 
     def wait(self, condition: str) -> None:
-        """Wait until an expression is true; raise TimeoutError when it never is.
+        """Wait until an expression is true; raise TimeoutError after a minute.
 
-        A page that is being left for the next one has no answer yet.
+        A page that is being left gives no answer.
         """
-        end = time.monotonic() + _LIMIT_S
+        deadline = time.monotonic() + _LIMIT_S
         while True:
             with suppress(PageLeftError):
                 if self.ask(condition):
                     return
-            if time.monotonic() > end:
+            if time.monotonic() > deadline:
                 raise TimeoutError(f"never true in the page: {condition}; {self.complaints}")
             time.sleep(0.02)
 
     def ask(self, expression: str) -> Any:
-        """Return the value of an expression in the page, as JSON can hold it."""
-        found = self.call(
+        """Return the value of an expression in the page, as far as JSON can encode it."""
+        answer = self.call(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
-        if "exceptionDetails" in found:
-            raise RuntimeError(f"{expression}: {found['exceptionDetails']}")
-        return found["result"].get("value")
+        if "exceptionDetails" in answer:
+            raise RuntimeError(f"{expression}: {answer['exceptionDetails']}")
+        return answer["result"].get("value")
 
     def point_at(self, x: float, y: float) -> None:
         """Move the mouse."""
         self.call("Input.dispatchMouseEvent", type="mouseMoved", x=x, y=y)
 
     def press(self, key: str) -> None:
-        """Press a key and let it go."""
+        """Press and release a key."""
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
 
     def look(self, path: Path, clip: Optional[dict[str, float]] = None) -> None:
-        """Keep a picture of the page, or of a rectangle in it."""
+        """Save a picture of the page, or of a rectangle in it."""
         extra: dict[str, Any] = {"captureBeyondViewport": True, "optimizeForSpeed": True}
         if clip:
             extra["clip"] = {**clip, "scale": 1}
@@ -118,7 +117,7 @@ class Browser:
         path.write_bytes(base64.b64decode(data))
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
-        """Give a command and return its result."""
+        """Call a method and return its result."""
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": parameters}
         if self._session:
@@ -130,8 +129,8 @@ class Browser:
             if answer.get("id") == self._number:
                 error = answer.get("error")
                 if error:
-                    left = method == "Runtime.evaluate" and error["code"] == _SERVER_ERROR
-                    raise (PageLeftError if left else RuntimeError)(f"{method}: {error}")
+                    page_left = method == "Runtime.evaluate" and error["code"] == _SERVER_ERROR
+                    raise (PageLeftError if page_left else RuntimeError)(f"{method}: {error}")
                 result: dict[str, Any] = answer["result"]
                 return result
 
@@ -144,7 +143,7 @@ class Browser:
         self.resize(1280, 900)
 
     def resize(self, width: int, height: int) -> None:
-        """Give the page a size in pixels."""
+        """Set the size of the page in pixels."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,
@@ -154,18 +153,20 @@ class Browser:
         )
 
     def _note(self, message: dict[str, Any]) -> None:
-        said = message.get("params", {})
+        parameters = message.get("params", {})
         if message.get("method") == "Runtime.exceptionThrown":
-            self.complaints.append(json.dumps(said["exceptionDetails"]))
-        elif said.get("entry", {}).get("level") in ("warning", "error"):
-            self.complaints.append(said["entry"]["text"])
-        elif said.get("type") in ("warning", "error", "assert") and "args" in said:
-            self.complaints.append(json.dumps(said["args"]))
+            self.complaints.append(json.dumps(parameters["exceptionDetails"]))
+        elif parameters.get("entry", {}).get("level") in ("warning", "error"):
+            self.complaints.append(parameters["entry"]["text"])
+        elif parameters.get("type") in ("warning", "error", "assert") and "args" in parameters:
+            self.complaints.append(json.dumps(parameters["args"]))
 
     def _read(self) -> dict[str, Any]:
-        end = time.monotonic() + _LIMIT_S
+        deadline = time.monotonic() + _LIMIT_S
         while b"\0" not in self._buffer:
-            ready, _, _ = select.select([self._reader], [], [], max(0.0, end - time.monotonic()))
+            ready, _, _ = select.select(
+                [self._reader], [], [], max(0.0, deadline - time.monotonic())
+            )
             chunk = os.read(self._reader, _CHUNK) if ready else b""
             if not chunk:
                 raise TimeoutError("the browser has ended or says nothing")

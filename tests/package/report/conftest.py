@@ -1,4 +1,4 @@
-"""The lab with a slow disk and a bad cable, made once."""
+"""The lab with a slow disk and a bad cable, for the whole session."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Small sites to draw: the lab with a slow disk and a bad cable, one of hostile names, none."""
+"""Small sites for reports: the lab with a slow disk and a bad cable, and one of hostile names."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HOSTILE = (
     "</script><b>%{x}$x$&amp;{{ 7 * 7 }}",
     "=cmd()" + "x" * 300,
 )
-"""What names may hold, for a page to show as text."""
+"""Names that a page must show as text."""
 
 SICK = Year(
     40, {"oss2-disk1": both(80e6)}, since=5, retransmitted=frozenset(["oss3-nic"]), noise=0.005
@@ -36,34 +36,36 @@ SICK = Year(
 
 
 def read(plan: Path, history: Path) -> Site:
-    """Return what is drawn, judged at the moment of the records."""
+    """Return the site of a report at the time of the records."""
     return read_site(load_plan(str(plan)), history, NOW, 365)
 
 
 def draw(site: Site, extras: Extras) -> list[Figure]:
-    """Return every figure of a site."""
+    """Return all figures of a site."""
     return figures(site, find_metrics(site, extras.against), extras)
 
 
 def sick(year: Year = SICK) -> Site:
-    """Return the lab with a slow disk since five days, and a bad cable; each year is made once."""
+    """Return the lab with a disk slow for five days and a bad cable; each year is cached."""
     text = repr(year)
     if text not in _SITES:
         with TemporaryDirectory() as folder:
-            _SITES[text] = _made(Path(folder), year)
+            _SITES[text] = _site_of(Path(folder), year)
     return _SITES[text]
 
 
 _SITES: dict[str, Site] = {}
 
 
-def _made(folder: Path, year: Year) -> Site:
+def _site_of(folder: Path, year: Year) -> Site:
     plan = plan_of(lab())
-    found = list(records(plan, year))
-    paths = write(folder, document(plan), [*found, *counted(found)])
-    say(folder, "oss1", NOW - 240, look("md", examined=2), look("smart", unavailable="no smartctl"))
-    say(folder, "oss2", NOW - 180, look("md", DEGRADED, REBUILD), look("kernel", MEDIUM))
-    say(folder, "oss3", NOW - 180, look("md"), look("ethernet", ERRORS))
+    measured = list(records(plan, year))
+    paths = write(folder, document(plan), [*measured, *counted(measured)])
+    save_report(
+        folder, "oss1", NOW - 240, look("md", examined=2), look("smart", unavailable="no smartctl")
+    )
+    save_report(folder, "oss2", NOW - 180, look("md", DEGRADED, REBUILD), look("kernel", MEDIUM))
+    save_report(folder, "oss3", NOW - 180, look("md"), look("ethernet", ERRORS))
     return read(*paths)
 
 
@@ -85,50 +87,52 @@ ERRORS = Symptom(
 )
 
 
-def look(collector: str, *found: Symptom, examined: int = 4, unavailable: str = "") -> Look:
-    """Return what a collector saw."""
-    return Look(collector, examined, found, (), unavailable, KIND_OF[collector])
+def look(collector: str, *symptoms: Symptom, examined: int = 4, unavailable: str = "") -> Look:
+    """Return the look of a collector with these symptoms."""
+    return Look(collector, examined, symptoms, (), unavailable, KIND_OF[collector])
 
 
-def say(folder: Path, node: str, at: float, *looks: Look) -> None:
-    """Keep what a node says of itself where the console collects it."""
+def save_report(folder: Path, node: str, at: float, *looks: Look) -> None:
+    """Save the symptoms report of a node as the console does."""
     path = folder / COLLECTED / f"{node}.json"
     path.parent.mkdir(exist_ok=True)
     path.write_text(json.dumps(Report(node, at, looks).to_json()), encoding="utf-8")
 
 
-def counted(found: Sequence[Record]) -> Iterator[Record]:
-    """Yield what the servers counted in the last night: what was written, in bursts of caches."""
-    last = max(one.started_at for one in found) - DAY_S / 2
-    for one in found:
-        if one.layer == "ost" and one.started_at > last and one.rate:
-            second = one.rate
+def counted(measured: Sequence[Record]) -> Iterator[Record]:
+    """Yield counters of the servers in the last night, with bursts of their caches."""
+    last = max(run.started_at for run in measured) - DAY_S / 2
+    for run in measured:
+        if run.layer == "ost" and run.started_at > last and run.rate:
+            rate = run.rate
             yield record(
                 layer="server",
-                component=f"{one.component} device",
+                component=f"{run.component} device",
                 host="oss",
-                operation=one.operation,
+                operation=run.operation,
                 scenario=Scenario.TOGETHER,
-                started_at=one.started_at + 0.4,
-                finished_at=one.finished_at + 0.4,
-                rate=second,
-                profile=tuple(second * (0.7 + 0.2 * (step % 4)) for step in range(12)),
+                started_at=run.started_at + 0.4,
+                finished_at=run.finished_at + 0.4,
+                rate=rate,
+                profile=tuple(rate * (0.7 + 0.2 * (step % 4)) for step in range(12)),
                 details={"source": "diskstats", "watched_s": 600},
             )
 
 
 def hostile(folder: Path) -> tuple[Path, Path]:
-    """Write plan and history of a site whose targets have hostile names."""
+    """Write plan and history of a site with hostile names of targets."""
     plan = plan_of(build(site()))
     raw = document(plan)
-    text = records(plan, SICK)
     names = {f"scratch-OST{number}": name for number, name in enumerate(HOSTILE)}
     for node in raw["nodes"].values():
         for entry in node["entries"]:
             entry["component"] = names.get(entry["component"], entry["component"])
             entry["group"] = HOSTILE[0] if entry["layer"] == "ost" else entry["group"]
-            entry["path"] = [names.get(one, one) for one in entry["path"]]
+            entry["path"] = [names.get(name, name) for name in entry["path"]]
     raw["parts"] = {names.get(name, name): part for name, part in raw["parts"].items()}
     raw["services"], raw["paths"] = [], []
-    renamed = (one._replace(component=names.get(one.component, one.component)) for one in text)
+    renamed = (
+        run._replace(component=names.get(run.component, run.component))
+        for run in records(plan, SICK)
+    )
     return write(folder, raw, renamed)

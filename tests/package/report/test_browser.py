@@ -1,6 +1,6 @@
-"""The page in Chromium: everything is drawn, hover and keyboard name components, both themes.
+"""The page in Chromium: drawing, hover, keyboard and both themes.
 
-One browser serves all tests.  Pictures of every figure are kept in .cache/report.
+All tests share one browser.  Pictures of all figures are saved in .cache/report.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.long
 
-KEPT = ROOT / ".cache" / "report"
+PICTURES = ROOT / ".cache" / "report"
 PLOTS = """[...document.querySelectorAll('.plot')].map((place) => [
     place.id,
     [...place.querySelectorAll('.trace path, .bars path, .points path, .point path, .hm image')]
@@ -32,7 +32,7 @@ HOVERED = "[...document.querySelectorAll('.hoverlayer text')].map((one) => one.t
 LIVE_AT = "document.getElementById('live')"
 LIVE = f"{LIVE_AT}.textContent"
 LABELS = 2
-"""Texts beside one point: a label, and the name of its trace where the label has not got it."""
+"""Texts of one point: a label, and the name of its trace unless the label contains it."""
 
 WIDTH = 1280
 
@@ -41,45 +41,45 @@ WIDTH = 1280
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     program = shutil.which("chromium")
     assert program, "requirements/tests.txt names chromium"
-    with Browser(program, tmp_path_factory.mktemp("profile")) as opened:
-        yield opened
+    with Browser(program, tmp_path_factory.mktemp("profile")) as browser:
+        yield browser
 
 
-def written(folder: Path, site: Site, more: Extras) -> str:
-    """Write a report and return the page's address."""
+def write_page(folder: Path, site: Site, extras_of_site: Extras) -> str:
+    """Write a report and return the address of its page."""
     import plotly
 
     library = Path(plotly.__file__).parent / "package_data" / LIBRARY
     (folder / LIBRARY).symlink_to(library)
-    entries = overview(site, find_metrics(site), more.suspects)
-    for name, text in pages(site, draw(site, more), entries).items():
+    entries = overview(site, find_metrics(site), extras_of_site.suspects)
+    for name, text in pages(site, draw(site, extras_of_site), entries).items():
         (folder / name).write_text(text, encoding="utf-8")
     return (folder / "index.html").as_uri()
 
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return written(tmp_path_factory.mktemp("report"), sick(), extras())
+    return write_page(tmp_path_factory.mktemp("report"), sick(), extras())
 
 
 @pytest.fixture
 def opened(browser: Browser, page: str) -> Browser:
-    """Return the browser with the page of the lab, opened once for all who only look."""
+    """Return the browser with the page of the lab, opened once for all read-only tests."""
     if browser.address != page:
         browser.open(page)
     return browser
 
 
-def keep(browser: Browser, theme: str) -> None:
-    """Keep a picture of each figure."""
-    KEPT.mkdir(parents=True, exist_ok=True)
+def save_pictures(browser: Browser, theme: str) -> None:
+    """Save a picture of each figure."""
+    PICTURES.mkdir(parents=True, exist_ok=True)
     for name in IDS:
         top, height = browser.ask(
             f"(() => {{ const one = document.getElementById('{name}');"
             "return [one.offsetTop, one.offsetHeight]; })()"
         )
         clip = {"x": 0, "y": top, "width": WIDTH, "height": height}
-        browser.look(KEPT / f"{name}-{theme}.png", clip)
+        browser.look(PICTURES / f"{name}-{theme}.png", clip)
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -95,7 +95,7 @@ def test_every_figure_is_drawn_in_both_themes(browser: Browser, page: str, theme
     assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}[theme]
     assert browser.ask("document.querySelector('.plot .bg').style.fill") in ("", paper)
     assert browser.ask("document.querySelector('.main-svg').style.background") == paper
-    keep(browser, theme)
+    save_pictures(browser, theme)
     assert browser.complaints == []
 
 
@@ -120,7 +120,7 @@ def test_hover_shows_the_components_name(opened: Browser) -> None:
     assert "CRITICAL" in " ".join(opened.ask(HOVERED))
 
 
-def test_the_keyboard_goes_from_point_to_point(opened: Browser) -> None:
+def test_the_keyboard_moves_from_point_to_point(opened: Browser) -> None:
     opened.ask("document.getElementById('network-0').focus()")
     opened.press("ArrowRight")
     opened.press("ArrowRight")
@@ -128,22 +128,22 @@ def test_the_keyboard_goes_from_point_to_point(opened: Browser) -> None:
     opened.wait(f"{LIVE}.startsWith('oss2, send ')")
 
 
-def test_every_picture_says_what_a_point_of_it_is(opened: Browser) -> None:
+def test_every_picture_announces_its_points(opened: Browser) -> None:
     for place, _ in opened.ask(PLOTS):
         opened.ask(f"{LIVE_AT}.textContent = ''")
         opened.ask(f"document.getElementById('{place}').focus()")
         opened.press("ArrowRight")
         shown = f"document.querySelector('#{place} .hoverlayer').textContent"
-        # the picture before may have its last word meanwhile
+        # the previous picture may still write its text
         opened.wait(f"{LIVE} && {LIVE}.replaceAll(', ', '') === {shown}.replaceAll(', ', '')")
-        # what is left names nothing any more
+        # a figure without focus shows no label
         assert opened.ask(f"{HOVERED}.length") <= LABELS, place
     opened.press("Escape")
     opened.wait(f"{HOVERED}.length === 0")
     assert opened.complaints == []
 
 
-def test_the_keyboard_goes_from_pair_to_pair(opened: Browser) -> None:
+def test_the_keyboard_moves_from_pair_to_pair(opened: Browser) -> None:
     opened.ask("document.getElementById('network-2').focus()")
     opened.press("ArrowRight")
     opened.wait(f"{HOVERED}.join().includes('oss1 send oss')")
@@ -159,7 +159,7 @@ def test_a_link_from_nagios_lands_on_the_component(opened: Browser) -> None:
     )
 
 
-def test_a_print_is_light_and_as_wide_as_paper(opened: Browser) -> None:
+def test_printing_uses_the_light_theme_and_the_width_of_paper(opened: Browser) -> None:
     opened.ask("document.documentElement.dataset.theme = 'dark'")
     opened.ask(
         "addEventListener('beforeprint', () => { window.seen ="
@@ -175,7 +175,7 @@ def test_a_print_is_light_and_as_wide_as_paper(opened: Browser) -> None:
 
 def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
     site = read(*hostile(tmp_path))
-    browser.open(written(tmp_path, site._replace(name=HOSTILE[0]), Extras()))
+    browser.open(write_page(tmp_path, site._replace(name=HOSTILE[0]), Extras()))
     assert browser.ask("document.querySelector('h1').textContent") == HOSTILE[0]
     assert browser.ask("document.querySelectorAll('main img, figure b').length") == 0
     cells = browser.ask("[...document.querySelectorAll('td')].map((one) => one.textContent)")
@@ -188,14 +188,14 @@ def test_hostile_names_are_text(browser: Browser, tmp_path: Path) -> None:
     assert browser.complaints == []
 
 
-def test_a_site_with_nothing_is_shown(browser: Browser, tmp_path: Path) -> None:
-    browser.open(written(tmp_path, EMPTY, Extras()))
+def test_an_empty_site_is_shown(browser: Browser, tmp_path: Path) -> None:
+    browser.open(write_page(tmp_path, EMPTY, Extras()))
     assert browser.ask("document.querySelectorAll('.figure .absent').length") == len(IDS)
     assert browser.complaints == []
 
 
-def test_a_page_that_leads_to_another_is_waited_for(browser: Browser, tmp_path: Path) -> None:
-    """The question is under way when the page is left, as after a click on a link."""
+def test_the_browser_waits_for_the_next_page(browser: Browser, tmp_path: Path) -> None:
+    """The page is left during a call, as after a click on a link."""
     for name in ("first", "second"):
         page = f'<!doctype html><html data-drawn="all"><title>{name}</title></html>'
         (tmp_path / f"{name}.html").write_text(page)

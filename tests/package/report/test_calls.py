@@ -1,4 +1,4 @@
-"""A call profile: ranks by bytes and time, and who straggles."""
+"""A call profile: ranks by bytes and time, and stragglers."""
 
 from __future__ import annotations
 
@@ -27,50 +27,50 @@ def block(rank: int, seconds: float, count: int = 200, operation: str = "write")
 
 
 def profile(*seconds: float) -> Profile:
-    return Profile({}, tuple(block(rank, taken) for rank, taken in enumerate(seconds)))
+    return Profile({}, tuple(block(rank, duration) for rank, duration in enumerate(seconds)))
 
 
-def ranks(of: Profile) -> Sequence[Rank]:
-    (only,) = of_profile(of)
-    return only.ranks
+def ranks(calls: Profile) -> Sequence[Rank]:
+    (operation,) = of_profile(calls)
+    return operation.ranks
 
 
-def test_who_ends_far_later_straggles() -> None:
-    found = ranks(profile(10, 10.1, 9.9, 10.2, 25))
-    assert [one.straggles for one in found] == [False] * 4 + [True]
+def test_a_rank_that_ends_far_later_is_a_straggler() -> None:
+    drawn = ranks(profile(10, 10.1, 9.9, 10.2, 25))
+    assert [rank.straggles for rank in drawn] == [False] * 4 + [True]
     assert calls_figure(profile(10, 10.1, 9.9, 10.2, 25)).finding == (
         "5 ranks, 1 of them straggles: rank 4 on nid4."
     )
 
 
-def test_a_rank_counts_once_however_many_operations_it_had() -> None:
+def test_a_rank_with_several_operations_counts_once() -> None:
     writes = profile(10, 10.1, 9.9, 10.2, 25).blocks
-    reads = tuple(one._replace(operation="read") for one in writes)
+    reads = tuple(block._replace(operation="read") for block in writes)
     finding = calls_figure(Profile({}, writes + reads)).finding
     assert finding == "5 ranks, 1 of them straggles: rank 4 on nid4."
 
 
-def test_ranks_that_are_alike_do_not_straggle() -> None:
+def test_similar_ranks_are_no_stragglers() -> None:
     assert calls_figure(profile(10, 10.2, 10.9, 10.4)).finding == "4 ranks, none straggles."
 
 
-def test_a_rank_is_drawn_by_few_points_that_end_where_it_ended() -> None:
+def test_a_rank_is_drawn_with_few_points_up_to_its_end() -> None:
     (rank,) = ranks(profile(10))
-    drawn = rank.points
-    assert len(drawn) < 80
-    assert drawn[0] == (0, 0.0)
-    assert drawn[-1][0] == 200 * MIB
-    assert drawn[-1][1] == pytest.approx(10)
+    points = rank.points
+    assert len(points) < 80
+    assert points[0] == (0, 0.0)
+    assert points[-1][0] == 200 * MIB
+    assert points[-1][1] == pytest.approx(10)
 
 
-def test_a_straggler_is_a_trace_of_its_own() -> None:
+def test_a_straggler_has_its_own_trace() -> None:
     bundle, durations = calls_figure(profile(10, 10, 10, 25)).plots
     assert [trace["name"] for trace in bundle.data] == ["ranks", "rank 3 on nid3"]
     assert bundle.data[0]["x"].count(None) == 3
     assert durations.title.startswith("write: how long calls took")
 
 
-def test_durations_are_counted_by_tenths_of_a_decade() -> None:
+def test_durations_are_counted_in_ten_bins_per_decade() -> None:
     calls = Calls(4)
     for duration in (0.1, 0.1, 1.0, 10.0):
         calls.add(0.0, duration, MIB)
@@ -85,12 +85,12 @@ def test_the_numbers_have_every_rank_once() -> None:
     ]
 
 
-def test_without_a_profile_it_is_said_how_to_get_one() -> None:
+def test_without_a_profile_the_report_names_the_option_for_one() -> None:
     assert "plumbline probe fs --profile" in calls_figure(None).absent
     assert calls_figure(Profile({}, ())).absent == "the call profile holds no calls"
 
 
-# --- The ranks of a recorded run, by what its records keep of each second.
+# --- The ranks of a recorded run, from its rates by second.
 
 
 QUICK = result(0, "a", bytes=600, begin_s=0.5, end_s=6.0, curve=(100.0,) * 6)
@@ -98,29 +98,31 @@ SLOW = result(1, "b", bytes=600, begin_s=0.0, end_s=12.0, curve=(50.0,) * 12)
 
 
 def run(*results: Result, **changes: Any) -> Run:
-    """Return a run of reads with its targets and the whole, as the probe records them."""
+    """Return a run of reads with records of targets and file system, as from the probe."""
     whole = tally(*results)
-    kept = [
-        of(one.target, details([one], whole.of_target(one.target, 1)), **changes) for one in results
+    targets = [
+        record_of(rank.target, details([rank], whole.of_target(rank.target, 1)), **changes)
+        for rank in results
     ]
-    return Run("fs", "run-1", (*kept, of("scratch", details_of_all(whole, whole.of_all()))))
+    total = record_of("scratch", details_of_all(whole, whole.of_all()))
+    return Run("fs", "run-1", (*targets, total))
 
 
-def of(component: str, kept: dict[str, Any], **changes: Any) -> Record:
-    values = {"latency": Latency(0.05, 0.04, 0.1, 0.2), "details": kept, **changes}
+def record_of(component: str, ranks: dict[str, Any], **changes: Any) -> Record:
+    values = {"latency": Latency(0.05, 0.04, 0.1, 0.2), "details": ranks, **changes}
     return record(layer="fs", component=component, operation=Operation.READ, **values)
 
 
-def test_each_rank_goes_from_its_begin_to_its_end() -> None:
-    (found,) = of_run(run(QUICK, SLOW))
-    quick, slow = found.ranks
+def test_each_rank_is_drawn_from_start_to_end() -> None:
+    (operation_ranks,) = of_run(run(QUICK, SLOW))
+    quick, slow = operation_ranks.ranks
     assert (quick.points[0], quick.points[-1]) == ((0.0, 0.5), (600, 6.0))
     assert slow.points[6] == (300.0, 6.0)
-    assert [one.straggles for one in found.ranks] == [False, True]
-    assert (found.half_s, found.longest_s) == (0.04, 0.2)
+    assert [rank.straggles for rank in operation_ranks.ranks] == [False, True]
+    assert (operation_ranks.half_s, operation_ranks.longest_s) == (0.04, 0.2)
 
 
-def test_the_figure_is_drawn_from_the_store() -> None:
+def test_the_figure_can_be_drawn_from_the_history() -> None:
     figure = calls_figure(None, run(QUICK, SLOW))
     assert figure.finding == (
         "2 ranks, 1 of them straggles: rank 1 on c1. Drawn by seconds, as the latest run has kept "
@@ -130,7 +132,7 @@ def test_the_figure_is_drawn_from_the_store() -> None:
         "read: ranks by bytes and time",
         "read: how long calls took, half of them up to 0.04 s, the longest 0.2 s",
     ]
-    # three calls of each rank
+    # three calls per rank
     assert sum(figure.plots[1].data[0]["y"]) == 6
     assert [row[:4] for row in list(figure.numbers)[1:]] == [
         ("read", 0, "c1", "a"),
@@ -141,23 +143,25 @@ def test_the_figure_is_drawn_from_the_store() -> None:
 def test_a_rank_of_an_hour_has_few_points() -> None:
     curve = (100.0,) * 3600
     hour = result(0, "a", bytes=360_000, begin_s=0.0, end_s=3600.0, curve=curve)
-    (found,) = of_run(run(hour))
-    assert len(found.ranks[0].points) < 70
+    (operation_ranks,) = of_run(run(hour))
+    assert len(operation_ranks.ranks[0].points) < 70
 
 
-def test_a_record_of_before_has_no_durations_and_is_drawn() -> None:
+def test_an_old_record_without_durations_is_drawn() -> None:
     old = run(QUICK, SLOW)
     records = [
-        one._replace(details={k: v for k, v in (one.details or {}).items() if k != "durations"})
-        for one in old.records
+        old_record._replace(
+            details={k: v for k, v in (old_record.details or {}).items() if k != "durations"}
+        )
+        for old_record in old.records
     ]
     figure = calls_figure(None, old._replace(records=tuple(records)))
     assert [plot.title for plot in figure.plots] == ["read: ranks by bytes and time"]
 
 
-def test_a_run_of_targets_alone_has_no_ranks() -> None:
+def test_a_run_of_single_targets_has_no_ranks() -> None:
     assert "layer fs" in calls_figure(None, Run("ost", "run-1", ())).absent
-    empty = Run("fs", "run-1", (of("scratch", {}),))
+    empty = Run("fs", "run-1", (record_of("scratch", {}),))
     assert calls_figure(None, empty).absent == "the latest run has kept no ranks"
 
 
@@ -165,7 +169,7 @@ RANK = {"rank": 0, "client": "c1", "target": "a", "bytes": 5, "begin_s": 0, "end
 
 
 @pytest.mark.parametrize(
-    "kept",
+    "stored",
     [
         {"ranks": 5},
         {"ranks": [5]},
@@ -181,13 +185,13 @@ RANK = {"rank": 0, "client": "c1", "target": "a", "bytes": 5, "begin_s": 0, "end
     ],
     ids=json.dumps,
 )
-def test_damaged_details_are_said_and_the_report_goes_on(kept: dict[str, Any]) -> None:
-    figure = calls_figure(None, Run("fs", "run-1", (of("a", kept),)))
+def test_damaged_details_are_reported_and_the_report_continues(stored: dict[str, Any]) -> None:
+    figure = calls_figure(None, Run("fs", "run-1", (record_of("a", stored),)))
     assert figure.absent.startswith("what run run-1 tells of its ranks is damaged: ")
     assert figure.plots == ()
 
 
-def test_calls_that_nobody_counted_make_no_bar() -> None:
-    kept = {"ranks": [{**RANK, "curve": [5]}], "durations": {"-10": 0, "-9": 3}}
-    (found,) = of_run(Run("fs", "run-1", (of("a", kept),)))
-    assert found.tenths == {-9: 3}
+def test_empty_bins_have_no_bar() -> None:
+    stored = {"ranks": [{**RANK, "curve": [5]}], "durations": {"-10": 0, "-9": 3}}
+    (operation_ranks,) = of_run(Run("fs", "run-1", (record_of("a", stored),)))
+    assert operation_ranks.tenths == {-9: 3}

@@ -1,4 +1,4 @@
-"""Change in percent against a moment, for each test, with notes and changes of versions."""
+"""Change of each test in percent since a day, with notes and version changes."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ TODAY = int(NOW // DAY_S)
 LINKS = Year(60, {"client1-nic": both(60e6)}, since=10, noise=0.001)
 WRITES = Metric("ost", "write", "single")
 LOST = 60 / 119.6 - 1
-"""Of the writes through a link that has 60 MB/s left."""
+"""Loss of writes through a link with only 60 MB/s."""
 
 
-def drawn(since: int) -> tuple[Site, Metrics]:
-    """Return the lab whose client has a slow link since so many days."""
+def slow_link(since: int) -> tuple[Site, Metrics]:
+    """Return the lab with a slow link of the client for this number of days."""
     site = sick(LINKS._replace(since=since))
     return site, find_metrics(site)
 
 
 @pytest.mark.slow
-def test_a_test_is_held_against_the_fortnight_before_the_day() -> None:
-    _, metrics = drawn(since=10)
+def test_a_test_is_compared_with_the_two_weeks_before_the_day() -> None:
+    _, metrics = slow_link(since=10)
     test = find_change("ost write", BYTES_PER_S, metrics[WRITES], (TODAY - 9) * DAY_S)
     assert test is not None
     assert test.members == 6
@@ -38,8 +38,8 @@ def test_a_test_is_held_against_the_fortnight_before_the_day() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nights", [1, 2, 5, 10])
-def test_a_change_is_whole_from_its_first_night_on(nights: int) -> None:
-    _, metrics = drawn(since=nights)
+def test_a_change_is_complete_from_its_first_night_on(nights: int) -> None:
+    _, metrics = slow_link(since=nights)
     test = find_change("ost write", BYTES_PER_S, metrics[WRITES], (TODAY - nights + 1) * DAY_S)
     assert test is not None
     assert test.change == pytest.approx(LOST, abs=0.01)
@@ -52,27 +52,27 @@ def test_a_change_is_whole_from_its_first_night_on(nights: int) -> None:
 @pytest.mark.parametrize(
     ("day", "change"), [(TODAY - 4, LOST / 2), (TODAY - 3, LOST)], ids=["the day before", "the day"]
 )
-def test_the_day_itself_belongs_to_the_new_time(day: int, change: float) -> None:
-    _, metrics = drawn(since=4)
-    one, end = metrics[WRITES][0], (TODAY - 2) * DAY_S
-    runs = [run for run in zip(one.times, one.rates) if run[0] < end]
-    cut = one._replace(
+def test_the_day_itself_belongs_to_the_later_period(day: int, change: float) -> None:
+    _, metrics = slow_link(since=4)
+    member, end = metrics[WRITES][0], (TODAY - 2) * DAY_S
+    runs = [run for run in zip(member.times, member.rates) if run[0] < end]
+    cut = member._replace(
         times=[at for at, _ in runs],
         rates=[rate for _, rate in runs],
-        days=Days({each: rate for each, rate in one.days.items() if each < TODAY - 2}),
+        days=Days({number: rate for number, rate in member.days.items() if number < TODAY - 2}),
     )
     test = find_change("ost write", BYTES_PER_S, [cut], day * DAY_S)
     assert test is not None
     assert test.change == pytest.approx(change, abs=0.01)
 
 
-def test_a_change_in_the_middle_of_a_day_parts_its_runs() -> None:
-    _, metrics = drawn(since=0)
-    one = metrics[WRITES][0]
+def test_a_change_in_the_middle_of_a_day_splits_its_runs() -> None:
+    _, metrics = slow_link(since=0)
+    member = metrics[WRITES][0]
     noon = (TODAY - 1) * DAY_S + 43200
     before = [(noon - 3600 - day * DAY_S, 100.0) for day in range(5)]
     times, rates = zip(*before, (noon + 3600, 30.0))
-    runs = one._replace(times=times, rates=rates, days=daily(times, rates, NOW))
+    runs = member._replace(times=times, rates=rates, days=daily(times, rates, NOW))
     test = find_change("ost write", BYTES_PER_S, [runs], noon)
     assert test is not None
     assert (test.before, test.latest) == (100.0, 30.0)
@@ -80,20 +80,20 @@ def test_a_change_in_the_middle_of_a_day_parts_its_runs() -> None:
     assert test.days[TODAY - 1] == pytest.approx(-0.7)
 
 
-def test_what_was_not_measured_before_the_day_has_no_change(site: Site, metrics: Metrics) -> None:
+def test_a_test_not_measured_before_the_day_has_no_change(site: Site, metrics: Metrics) -> None:
     assert find_change("ost", BYTES_PER_S, metrics[WRITES], (TODAY - 300) * DAY_S) is None
     figure = change_figure(site, metrics, (TODAY - 300) * DAY_S)
     assert "choose another day with --against" in figure.absent
 
 
-def test_what_was_not_measured_since_the_day_says_so(site: Site) -> None:
+def test_a_test_not_measured_since_the_day_is_reported(site: Site) -> None:
     figure = change_figure(site, find_metrics(site, NOW), NOW)
     assert figure.finding == "Nothing has been measured since 2026-09-21."
     assert {row.cells[-3:] for row in figure.table.rows} == {("not measured since", "", "")}
 
 
-def test_an_upgrade_that_slows_all_reads_is_told_the_next_day() -> None:
-    site, _ = drawn(since=1)
+def test_a_slower_release_is_reported_the_next_day() -> None:
+    site, _ = slow_link(since=1)
     upgrade = VersionChange(NOW - 7200, "client", "2.3.0", "2.4.0", 6, 6)
     upgraded = site._replace(changes=[upgrade])
     figure = change_figure(upgraded, find_metrics(upgraded))
@@ -106,9 +106,9 @@ def test_an_upgrade_that_slows_all_reads_is_told_the_next_day() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("nights", [1, 6])
-def test_a_fresh_change_that_nobody_has_marked_is_told_the_next_day(nights: int) -> None:
-    """The median of a fortnight, against a month ago, does not know of it for a week."""
-    site, metrics = drawn(since=nights)
+def test_a_recent_change_without_a_mark_is_reported_the_next_day(nights: int) -> None:
+    """The median of two weeks shows the change only after a week."""
+    site, metrics = slow_link(since=nights)
     figure = change_figure(site, metrics)
     assert figure.title == "Change against 2026-08-22"
     (writes,) = [row.cells for row in figure.table.rows if row.cells[0] == "ost write"]
@@ -120,12 +120,12 @@ def test_a_fresh_change_that_nobody_has_marked_is_told_the_next_day(nights: int)
 
 
 @pytest.mark.slow
-def test_an_old_change_is_not_told_twice() -> None:
-    site, metrics = drawn(since=20)
+def test_an_old_change_is_not_reported_twice() -> None:
+    site, metrics = slow_link(since=20)
     assert "On the last day alone" not in change_figure(site, metrics).finding
 
 
-def test_notes_and_changes_of_versions_are_marked_with_their_words(site: Site) -> None:
+def test_notes_and_version_changes_are_marked_with_their_text(site: Site) -> None:
     site = site._replace(
         notes=[Note(NOW - 20 * DAY_S, "Lustre <2.15.8>")],
         changes=[VersionChange(NOW - 30 * DAY_S, "server", "2.15.7", "2.15.8", 2, 6)],
@@ -133,12 +133,12 @@ def test_notes_and_changes_of_versions_are_marked_with_their_words(site: Site) -
     figure = change_figure(site, find_metrics(site))
     (plot,) = figure.plots
     assert figure.title == "Change against 2026-09-01"
-    assert [one["text"] for one in plot.layout["annotations"]] == [
+    assert [note["text"] for note in plot.layout["annotations"]] == [
         "compared with the days before",
         "server 2.15.7 -&gt; 2.15.8 (2 of 6 components)",
         "Lustre &lt;2.15.8&gt;",
     ]
-    assert len({one["line"]["color"] for one in plot.layout["shapes"]}) == 3
+    assert len({shape["line"]["color"] for shape in plot.layout["shapes"]}) == 3
     assert len(plot.data) == 6
 
 

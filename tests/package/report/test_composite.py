@@ -1,4 +1,4 @@
-"""The composite of a run: the clients' seconds, their sum, and the net rate."""
+"""The composite of a run: rates of clients by second, their sum, and the net rate."""
 
 from __future__ import annotations
 
@@ -22,40 +22,40 @@ from tests.package.records import failed, record
 WRITE = {"operation": Operation.WRITE, "layer": "fs"}
 
 
-def of(*records: Record) -> Site:
+def site_of(*records: Record) -> Site:
     return Site("lab", 0.0, (), {}, {}, {}, (), run=Run("fs", "run-1", records))
 
 
-def one(component: str, *rates: float, **changes: Any) -> Record:
+def client(component: str, *rates: float, **changes: Any) -> Record:
     rates_MB = tuple(1e6 * rate for rate in rates)
     return record(component=component, profile=rates_MB, **{**WRITE, **changes})
 
 
 def test_seconds_of_components_add_up() -> None:
-    run = Run("fs", "run-1", (one("a", 100, 100), one("b", 50, 60, 70)))
+    run = Run("fs", "run-1", (client("a", 100, 100), client("b", 50, 60, 70)))
     first, total = added(curves(run, "write"))
     assert (first, list(total)) == (0, [150e6, 160e6, 70e6])
 
 
-def test_who_begins_within_a_second_counts_by_share() -> None:
-    run = Run("fs", "run-1", (one("a", 100, 100), one("b", 80, started_at=1001.5)))
+def test_a_client_that_starts_within_a_second_counts_by_its_share() -> None:
+    run = Run("fs", "run-1", (client("a", 100, 100), client("b", 80, started_at=1001.5)))
     first, total = added(curves(run, "write"))
     assert (first, list(total)) == (0, [100e6, 140e6, 40e6])
 
 
-def test_the_whole_is_not_counted_among_its_parts() -> None:
-    parts = [one(name, 100, 100, details={"ranks": []}) for name in "ab"]
-    whole = one("scratch", 200, 200, rate=180e6, details={"stragglers": []})
-    figure = composite_figure(of(*parts, whole))
+def test_the_total_of_the_file_system_is_not_added_to_its_targets() -> None:
+    parts = [client(name, 100, 100, details={"ranks": []}) for name in "ab"]
+    file_system = client("scratch", 200, 200, rate=180e6, details={"stragglers": []})
+    figure = composite_figure(site_of(*parts, file_system))
     (plot,) = figure.plots
     assert [trace["name"] for trace in plot.data] == ["sum of clients", "a", "b"]
     assert (plot.data[0]["x"], plot.data[0]["y"]) == ([0, 1, 2], [200.0] * 3)
-    assert [one["text"] for one in plot.layout["annotations"]] == ["net 180.0 MB/s"]
+    assert [note["text"] for note in plot.layout["annotations"]] == ["net 180.0 MB/s"]
     assert plot.layout["shapes"][0]["y0"] == 180.0
 
 
-def test_each_operation_has_its_picture() -> None:
-    figure = composite_figure(of(one("a", 100), one("a", 120, operation=Operation.READ)))
+def test_each_operation_has_its_own_picture() -> None:
+    figure = composite_figure(site_of(client("a", 100), client("a", 120, operation=Operation.READ)))
     assert [plot.title for plot in figure.plots] == ["write", "read"]
     assert list(figure.numbers)[1:] == [
         ("write", "a", "client1", 0.0, 100e6, "B/s"),
@@ -63,13 +63,13 @@ def test_each_operation_has_its_picture() -> None:
     ]
 
 
-def test_what_the_servers_counted_is_said_to_be_missing() -> None:
-    assert "were not recorded" in composite_figure(of(one("a", 100))).finding
+def test_missing_counters_of_servers_are_reported() -> None:
+    assert "were not recorded" in composite_figure(site_of(client("a", 100))).finding
 
 
-def test_what_the_servers_counted_is_drawn_beside_what_the_clients_saw() -> None:
-    counter = one("disk1", 90, 110, layer="server", host="oss1", details={"source": "diskstats"})
-    site = of(one("a", 100, 100), one("a", 70, operation=Operation.READ))
+def test_counters_of_servers_are_drawn_with_the_clients() -> None:
+    counter = client("disk1", 90, 110, layer="server", host="oss1", details={"source": "diskstats"})
+    site = site_of(client("a", 100, 100), client("a", 70, operation=Operation.READ))
     assert site.run
     figure = composite_figure(site._replace(run=site.run._replace(servers=(counter,))))
     write, read = figure.plots
@@ -84,31 +84,34 @@ def test_what_the_servers_counted_is_drawn_beside_what_the_clients_saw() -> None
     assert [row.cells[2] for row in figure.table.rows] == ["client1", "client1", "oss1 devices"]
 
 
-def test_a_run_without_seconds_is_said() -> None:
-    assert "recorded no rates of single seconds" in composite_figure(of(failed())).absent
-    assert composite_figure(of()._replace(run=None)).absent
-    whole = one("scratch", 200, details={"stragglers": []})
-    parts = [one(name, details={"ranks": []}) for name in "ab"]
-    assert "recorded no rates of single seconds" in composite_figure(of(*parts, whole)).absent
+def test_a_run_without_rates_by_second_is_reported() -> None:
+    assert "recorded no rates of single seconds" in composite_figure(site_of(failed())).absent
+    assert composite_figure(site_of()._replace(run=None)).absent
+    file_system = client("scratch", 200, details={"stragglers": []})
+    parts = [client(name, details={"ranks": []}) for name in "ab"]
+    assert (
+        "recorded no rates of single seconds"
+        in composite_figure(site_of(*parts, file_system)).absent
+    )
 
 
-def test_a_clock_that_was_set_during_a_run_does_not_make_it_years_long() -> None:
-    late = one("b", 100, started_at=1.7e9, finished_at=1.7e9 + 1)
-    absent = composite_figure(of(one("a", 100), late)).absent
+def test_a_run_during_which_a_clock_was_set_is_not_drawn() -> None:
+    late = client("b", 100, started_at=1.7e9, finished_at=1.7e9 + 1)
+    absent = composite_figure(site_of(client("a", 100), late)).absent
     assert absent == (
         "the latest run of layer fs, run-1, seems longer than a day: a clock was set meanwhile"
     )
 
 
-def test_of_many_components_the_slowest_are_named() -> None:
-    many = [one(f"t{number}", 100, rate=1e8 + number) for number in range(20)]
-    slow = [one("slow", 40, rate=4e7)]
-    (plot,) = composite_figure(of(*many, *slow)).plots
+def test_only_the_slowest_of_many_components_are_named() -> None:
+    many = [client(f"t{number}", 100, rate=1e8 + number) for number in range(20)]
+    slow = [client("slow", 40, rate=4e7)]
+    (plot,) = composite_figure(site_of(*many, *slow)).plots
     named = [trace["name"] for trace in plot.data if trace.get("showlegend")]
     assert sorted(named) == ["slow", "t0", "t1", "t2", "t3"]
 
 
-# --- Counters of servers: put on the clock of the clients, cut to the run, summed, said in words.
+# --- Counters of servers: on the clock of the clients, cut to the run, summed.
 
 
 WINDOW = (1000.0, 1004.0)
@@ -123,13 +126,13 @@ def run_of(*servers: Record, **changes: Any) -> Run:
     return Run("ost", "run-1", (record(component="a", **changes),), servers)
 
 
-def test_seconds_before_and_long_after_a_run_are_not_its_own() -> None:
-    (one,) = served(run_of(counter("d", *range(40), started_at=990.0)), "read", WINDOW)
-    assert one.begin_s == -1
-    assert one.rates == tuple(1e6 * second for second in range(9, 19))
+def test_counters_before_and_long_after_a_run_are_excluded() -> None:
+    (curve,) = served(run_of(counter("d", *range(40), started_at=990.0)), "read", WINDOW)
+    assert curve.begin_s == -1
+    assert curve.rates == tuple(1e6 * second for second in range(9, 19))
 
 
-def test_other_operations_and_other_times_are_left_out() -> None:
+def test_other_operations_and_times_are_excluded() -> None:
     run = run_of(
         counter("d", 1, 2, operation=Operation.WRITE), counter("e", 1, 2, started_at=500.0)
     )
@@ -137,17 +140,17 @@ def test_other_operations_and_other_times_are_left_out() -> None:
     assert "none of them moved during this run" in server_sentence(run, [])
 
 
-def test_what_is_read_again_a_server_counts_as_read() -> None:
+def test_servers_count_rereads_as_reads() -> None:
     assert len(served(run_of(counter("d", 1, 2)), "reread", WINDOW)) == 1
 
 
-def test_where_the_run_names_its_parts_others_are_left_out() -> None:
+def test_counters_of_parts_outside_the_path_of_a_run_are_excluded() -> None:
     run = run_of(counter("d", 1), counter("e", 1), path=("oss1", "d"))
-    assert [one.record.component for one in served(run, "read", WINDOW)] == ["d"]
+    assert [curve.record.component for curve in served(run, "read", WINDOW)] == ["d"]
     assert len(served(run_of(counter("d", 1), counter("e", 1)), "read", WINDOW)) == 2
 
 
-def test_a_target_is_shown_while_it_was_measured_and_not_while_others_were() -> None:
+def test_counters_of_a_target_are_shown_only_during_its_own_measurement() -> None:
     targets = [
         record(component=name, started_at=1000.0 + begin, finished_at=1010.0 + begin)
         for name, begin in (("OST0", 0), ("OST1", 100))
@@ -159,28 +162,28 @@ def test_a_target_is_shown_while_it_was_measured_and_not_while_others_were() -> 
     assert (second.begin_s, len(second.rates)) == (99, 1 + 10 + 5)
 
 
-def test_a_clock_that_is_known_is_put_right_and_said() -> None:
+def test_a_known_clock_offset_is_corrected_and_reported() -> None:
     clocks = (NodeClock("oss1", 0.0, 3.5, 0.1), NodeClock("client1", 0.0, 0.5, 0.2))
     run = run_of(counter("d", 1, started_at=1004.0))._replace(clocks=clocks)
-    found = served(run, "read", WINDOW)
-    assert found[0].begin_s == pytest.approx(1.0)
-    said = server_sentence(run, found)
-    assert "oss1, the farthest, was +3.00 s off, known to within 0.30 s" in said
-    assert "(compared 1970-01-01 00:00 UTC)" in said
+    counted = served(run, "read", WINDOW)
+    assert counted[0].begin_s == pytest.approx(1.0)
+    sentence = server_sentence(run, counted)
+    assert "oss1, the farthest, was +3.00 s off, known to within 0.30 s" in sentence
+    assert "(compared 1970-01-01 00:00 UTC)" in sentence
 
 
-@pytest.mark.parametrize("known", ["oss1", "client1"])
-def test_a_clock_that_is_not_known_is_left_and_said(known: str) -> None:
-    clocks = (NodeClock(known, 0.0, 3.5, 0.1),)
+@pytest.mark.parametrize("node", ["oss1", "client1"])
+def test_an_unknown_clock_offset_is_reported(node: str) -> None:
+    clocks = (NodeClock(node, 0.0, 3.5, 0.1),)
     run = run_of(counter("d", 1, started_at=1001.0))._replace(clocks=clocks)
-    found = served(run, "read", WINDOW)
-    assert found[0].begin_s == 1.0
-    said = server_sentence(run, found)
-    assert "the clocks of 1 server (oss1) differ from the clients' is not known" in said
-    assert "farthest" not in said
+    counted = served(run, "read", WINDOW)
+    assert counted[0].begin_s == 1.0
+    sentence = server_sentence(run, counted)
+    assert "the clocks of 1 server (oss1) differ from the clients' is not known" in sentence
+    assert "farthest" not in sentence
 
 
-def test_what_a_server_may_not_read_of_the_runs_parts_is_said() -> None:
+def test_counters_that_a_server_cannot_read_are_reported() -> None:
     closed = {"outcome": Outcome.FAILED, "reason": "root alone may read it", "rate": None}
     failed = [
         counter(name, operation=operation, **closed)
@@ -194,11 +197,11 @@ def test_what_a_server_may_not_read_of_the_runs_parts_is_said() -> None:
     assert server_sentence(nothing, []).endswith(words.replace(" and 1 more", ""))
 
 
-def test_without_samples_it_is_said() -> None:
+def test_missing_samples_are_reported() -> None:
     assert "were not recorded" in server_sentence(run_of(), [])
 
 
-def test_counters_that_begin_within_a_second_count_by_share() -> None:
+def test_counters_that_start_within_a_second_count_by_share() -> None:
     run = run_of(counter("d", 100, 100), counter("e", 80, started_at=1000.5))
     first, total = added(served(run, "read", WINDOW))
     assert first == 0
@@ -215,7 +218,7 @@ def test_devices_and_targets_are_never_added_up() -> None:
     }
 
 
-def test_of_many_counters_only_the_sum_is_drawn() -> None:
+def test_only_the_sum_of_many_counters_is_drawn() -> None:
     run = run_of(*(counter(f"d{number}", 10) for number in range(336)))
     (only,) = server_traces(served(run, "read", WINDOW))
     assert only["y"] == [3360.0, 3360.0]

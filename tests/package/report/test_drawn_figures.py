@@ -1,4 +1,4 @@
-"""All figures of a site, whatever it has and lacks, are what Plotly takes."""
+"""All figures are valid for Plotly, with any data present or missing."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def extras() -> Extras:
     return Extras(None, profile(10, 10, 25), Suspects(located, [None for _ in located.sets]))
 
 
-def valid(figures: list[Figure]) -> None:
+def assert_valid(figures: list[Figure]) -> None:
     for figure in figures:
         assert bool(figure.absent) is not bool(figure.plots)
         for plot in figure.plots:
@@ -39,48 +39,48 @@ def valid(figures: list[Figure]) -> None:
 
 
 @pytest.mark.slow
-def test_a_site_with_everything_has_every_figure(site: Site) -> None:
+def test_a_complete_site_has_every_figure(site: Site) -> None:
     figures = draw(site, extras())
-    assert [one.id for one in figures] == IDS
-    assert [one.id for one in figures if one.absent] == []
-    valid(figures)
+    assert [figure.id for figure in figures] == IDS
+    assert [figure.id for figure in figures if figure.absent] == []
+    assert_valid(figures)
 
 
-def test_a_site_with_nothing_says_why_of_each() -> None:
+def test_an_empty_site_gives_a_reason_for_each_figure() -> None:
     figures = draw(EMPTY, Extras())
-    assert [one.id for one in figures if one.absent] == IDS
-    valid(figures)
+    assert [figure.id for figure in figures if figure.absent] == IDS
+    assert_valid(figures)
 
 
 @pytest.mark.parametrize("layer", ["ost", "raw", "net"])
 def test_a_site_with_one_layer_is_drawn(layer: str, site: Site) -> None:
-    alone = [one for one in site.expectations if one.layer == layer]
-    figures = draw(site._replace(expectations=alone), Extras())
-    valid(figures)
+    entries = [entry for entry in site.expectations if entry.layer == layer]
+    figures = draw(site._replace(expectations=entries), Extras())
+    assert_valid(figures)
     assert not figures[2].absent
 
 
 def test_a_site_with_one_target_and_one_run_is_drawn() -> None:
     site = sick(Year(1))
-    alone = [one for one in site.expectations if one.component == "scratch-OST0000"]
-    figures = draw(site._replace(expectations=alone, pairs=()), Extras())
-    valid(figures)
+    entries = [entry for entry in site.expectations if entry.component == "scratch-OST0000"]
+    figures = draw(site._replace(expectations=entries, pairs=()), Extras())
+    assert_valid(figures)
     assert not figures[1].absent
 
 
-def test_a_site_that_measured_nothing_yet_is_drawn(site: Site) -> None:
+def test_a_site_without_measurements_is_drawn(site: Site) -> None:
     site = site._replace(courses=(), pairs=(), run=None, verdicts={}, groups={})
     figures = draw(site, Extras())
-    valid(figures)
-    assert [one.id for one in figures if not one.absent] == ["path", "symptoms"]
+    assert_valid(figures)
+    assert [figure.id for figure in figures if not figure.absent] == ["path", "symptoms"]
     absent = "no value is known for raw read, raw read together, ost write, ost read"
     assert figures[1].absent == absent
 
 
 def test_hostile_names_are_drawn(tmp_path: Path) -> None:
     figures = draw(read(*hostile(tmp_path)), Extras())
-    valid(figures)
-    drawn = json.dumps([plot.data for figure in figures for plot in figure.plots])
-    assert "&lt;script&gt;alert(1)" in drawn
-    assert "<script" not in drawn
-    assert "<img" not in drawn
+    assert_valid(figures)
+    text = json.dumps([plot.data for figure in figures for plot in figure.plots])
+    assert "&lt;script&gt;alert(1)" in text
+    assert "<script" not in text
+    assert "<img" not in text

@@ -1,4 +1,4 @@
-"""Names reach a picture short and harmless, and numbers in words that can be read."""
+"""Labels of figures are short, escaped and do not overlap; CSV files contain no formulas."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.package.report.sites import draw, hostile, read
         ("two\nlines", "two\N{REPLACEMENT CHARACTER}lines"),
     ],
 )
-def test_a_name_is_shown_as_text(name: str, text: str) -> None:
+def test_markup_in_a_name_is_escaped(name: str, text: str) -> None:
     assert shown(name) == text
 
 
@@ -45,18 +45,18 @@ def test_a_long_name_keeps_both_ends() -> None:
     assert (text[0], text[-1]) == ("a", "z")
 
 
-def test_names_that_would_read_the_same_are_numbered() -> None:
+def test_names_equal_after_shortening_are_numbered() -> None:
     long = "x" * 100
     assert len(set(unique([long + "y" + long, long + "z" + long, "a"]))) == 3
 
 
-def test_what_is_no_rate_is_not_drawn() -> None:
+def test_missing_rates_are_not_drawn() -> None:
     assert megabytes(None) is None
     assert megabytes(nan) is None
     assert megabytes(80.3456e6) == 80.346
 
 
-def test_numbers_are_said_in_words() -> None:
+def test_percentages_are_rounded() -> None:
     assert (percent(0.402), percent(None)) == ("40 %", "")
 
 
@@ -72,7 +72,9 @@ def test_numbers_are_said_in_words() -> None:
         ({"z": [[None], [None]], "y": ["a", "b"]}, True),
     ],
 )
-def test_a_picture_without_a_value_is_a_sentence(trace: dict[str, Any], empty: bool) -> None:
+def test_a_picture_without_values_is_replaced_by_a_sentence(
+    trace: dict[str, Any], empty: bool
+) -> None:
     plots = [Plot("links", [trace], {}), Plot("disks", [{"x": [1], "y": [1.0]}], {})]
     figure = Figure("some", "Some", "About", plots=plots).without_empty_plots()
     assert [plot.title for plot in figure.plots] == (["disks"] if empty else ["links", "disks"])
@@ -83,33 +85,33 @@ def test_a_picture_without_a_trace_is_empty() -> None:
     assert Plot("links", [], {}).empty
 
 
-def test_an_axis_of_days_spans_one_at_least() -> None:
+def test_an_axis_of_days_spans_at_least_one_day() -> None:
     assert day_axis(0.0, 0.0)["range"] == ["1970-01-01 00:00:00", "1970-01-02 00:00:00"]
 
 
-# --- Names in a picture: the first come first, and none lies over another.
+# --- Names in a picture: the first have priority, and none overlap.
 
 
 def named(*places: int, height: float = 10.0, name: str = "scratch-OST0000") -> list[NamedPoint]:
     return [NamedPoint(place, height, name) for place in places]
 
 
-def test_the_first_of_near_neighbours_has_its_name() -> None:
+def test_only_the_first_of_close_neighbours_is_named() -> None:
     assert [label["x"] for label in labels(named(4, 3, 5), 336, 100.0)] == [4]
 
 
-def test_names_that_would_touch_stand_at_different_heights() -> None:
-    # 15 letters are 112 pixels, of which 40 places have 15 each
-    drawn = list(labels(named(20, 25), 40, 100.0))
-    assert [label["x"] for label in drawn] == [20, 25]
-    assert abs(drawn[0]["ay"]) < abs(drawn[1]["ay"])
+def test_close_names_have_different_heights() -> None:
+    # 15 letters are 112 pixels wide, each of the 40 places 15 pixels
+    placed = list(labels(named(20, 25), 40, 100.0))
+    assert [label["x"] for label in placed] == [20, 25]
+    assert abs(placed[0]["ay"]) < abs(placed[1]["ay"])
 
 
-def test_no_name_lies_over_another_or_over_its_line() -> None:
-    drawn = list(labels(named(*range(5, 35)), 40, 100.0))
-    assert len(drawn) >= 5
-    for label in drawn:
-        for other in drawn:
+def test_names_overlap_neither_names_nor_lines() -> None:
+    placed = list(labels(named(*range(5, 35)), 40, 100.0))
+    assert len(placed) >= 5
+    for label in placed:
+        for other in placed:
             apart = 15 * abs(label["x"] - other["x"])
             if other["ay"] == label["ay"]:
                 assert apart == 0 or apart > 55
@@ -117,28 +119,28 @@ def test_no_name_lies_over_another_or_over_its_line() -> None:
                 assert apart > 55
 
 
-def test_what_is_far_apart_is_named_however_many_there_are_between() -> None:
+def test_distant_points_are_all_named() -> None:
     assert [label["x"] for label in labels(named(5, 160, 330), 336, 100.0)] == [5, 160, 330]
 
 
-def test_at_the_edges_a_name_stays_within_the_picture() -> None:
-    drawn = labels(named(0, 160, 335), 336, 100.0)
-    assert [label["xanchor"] for label in drawn] == ["left", "center", "right"]
+def test_names_at_the_edges_stay_within_the_picture() -> None:
+    placed = labels(named(0, 160, 335), 336, 100.0)
+    assert [label["xanchor"] for label in placed] == ["left", "center", "right"]
 
 
-def test_below_a_point_near_the_top_above_one_near_the_bottom() -> None:
+def test_a_name_is_below_a_high_point_and_above_a_low_one() -> None:
     (high,) = labels(named(1, height=95.0), 6, 100.0)
     (low,) = labels(named(1, height=5.0), 6, 100.0)
     assert high["ay"] > 0 > low["ay"]
 
 
-def test_a_long_name_is_short_and_no_markup() -> None:
+def test_a_long_name_is_shortened_and_escaped() -> None:
     (label,) = labels(named(1, name="<b>" + 100 * "x"), 6, 0.0)
     assert label["text"].startswith("&lt;b&gt;xxx")
     assert len(label["text"]) < 60
 
 
-# --- The numbers of figures as CSV: made as they are written, and no cell is a formula.
+# --- The numbers of figures as CSV, without formulas.
 
 
 def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
@@ -154,11 +156,11 @@ def test_no_cell_of_a_csv_is_a_formula(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1"])
-def test_what_a_spreadsheet_would_calculate_is_text(name: str) -> None:
+def test_formulas_are_quoted_as_text(name: str) -> None:
     rows: list[tuple[Cell, Cell]] = [("component", "rate"), (name, -1.0)]
     ((file, lines),) = numbers([Figure("targets", "All targets", "", numbers=rows)])
     assert file == "data/targets.csv"
-    # a number stays a number
+    # numbers are not quoted
     assert list(csv.reader(lines))[1] == [f"'{name}", "-1.0"]
 
 

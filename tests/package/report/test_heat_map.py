@@ -1,4 +1,4 @@
-"""The heat map has a cell for each component and day, and how much each varies."""
+"""The heat map has a cell for each component and day, and the variation of each component."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.package.report.years import Year
 from tests.project.repository import ROOT
 
 
-def test_a_cell_is_the_days_rate_in_percent_of_the_baseline(metrics: Metrics) -> None:
+def test_a_cell_is_the_rate_of_the_day_in_percent_of_the_baseline(metrics: Metrics) -> None:
     plot = heat_map_figure(metrics).plots[0]
     cells = plot.data[0]["z"][2]
     assert plot.data[0]["y"][2] == "oss2-disk1"
@@ -26,8 +26,8 @@ def test_a_cell_is_the_days_rate_in_percent_of_the_baseline(metrics: Metrics) ->
     assert cells[35:] == pytest.approx([40] * 5, abs=2)
 
 
-def test_without_a_baseline_its_own_median_is_the_whole(site: Site) -> None:
-    bare = [one._replace(references={}) for one in site.expectations]
+def test_without_a_baseline_a_cell_is_in_percent_of_the_median(site: Site) -> None:
+    bare = [entry._replace(references={}) for entry in site.expectations]
     plot = heat_map_figure(find_metrics(site._replace(expectations=bare))).plots[0]
     assert plot.data[0]["z"][2][0] == pytest.approx(100, abs=3)
 
@@ -35,12 +35,12 @@ def test_without_a_baseline_its_own_median_is_the_whole(site: Site) -> None:
 def test_the_variation_is_the_deviation_over_the_mean(metrics: Metrics) -> None:
     figure = heat_map_figure(metrics)
     rates = list(metrics[Metric("raw", "read", "single")][2].days.values())
-    wanted = 100 * pstdev(rates) / mean(rates)
-    assert figure.plots[0].data[1]["x"][2] == pytest.approx(wanted, abs=0.01)
+    expected = 100 * pstdev(rates) / mean(rates)
+    assert figure.plots[0].data[1]["x"][2] == pytest.approx(expected, abs=0.01)
     assert "the most unsteady, oss2-disk1" in figure.finding
 
 
-def test_what_is_steady_has_short_bars() -> None:
+def test_steady_components_have_short_bars() -> None:
     sick_raw, *_, steady = heat_map_figure(find_metrics(sick(Year(5)))).plots
     for plot in (sick_raw, steady):
         bars, end = plot.data[1]["x"], plot.layout["xaxis2"]["range"][1]
@@ -53,7 +53,7 @@ def test_days_without_a_rate_are_empty() -> None:
     assert [cell is None for cell in plot.data[0]["z"][0]] == [day % 5 != 0 for day in range(11)]
 
 
-def test_one_day_does_not_vary() -> None:
+def test_one_day_has_no_variation() -> None:
     figure = heat_map_figure(find_metrics(sick(Year(1))))
     assert figure.finding == "One day alone: nothing varies yet."
     (cells,) = figure.plots[0].data
@@ -62,7 +62,7 @@ def test_one_day_does_not_vary() -> None:
 
 
 @pytest.mark.parametrize("days", [1, 5, 20])
-def test_the_axis_has_each_day_in_full_and_its_date(
+def test_the_axis_has_complete_days_with_dates(
     days: int,
 ) -> None:
     plot = heat_map_figure(find_metrics(sick(Year(days)))).plots[0]
@@ -79,11 +79,11 @@ def test_the_csv_has_the_days_as_columns(metrics: Metrics) -> None:
     head, first, *_ = figure.numbers
     assert len(head) == len(first) == 6 + 40
     assert head[-1] == "2026-09-21"
-    # as often as somebody asks
+    # repeatable
     assert list(figure.numbers) == list(figure.numbers)
 
 
-def test_of_more_than_can_be_seen_the_most_telling_are_drawn(metrics: Metrics) -> None:
+def test_only_the_most_important_of_too_many_rows_are_drawn(metrics: Metrics) -> None:
     raw = Metric("raw", "read", "single")
     bad, wild, *_ = members = metrics[raw]
     dull = [
@@ -96,14 +96,14 @@ def test_of_more_than_can_be_seen_the_most_telling_are_drawn(metrics: Metrics) -
     assert len(members) == 6
     figure = heat_map_figure({raw: [*dull, wild, bad]})
     (plot,) = figure.plots
-    drawn = plot.data[0]["y"]
-    assert len(drawn) == len(plot.data[0]["z"]) == len(plot.data[1]["x"]) == MOST_ROWS
-    assert drawn[-2:] == [wild.name, bad.name]
+    names = plot.data[0]["y"]
+    assert len(names) == len(plot.data[0]["z"]) == len(plot.data[1]["x"]) == MOST_ROWS
+    assert names[-2:] == [wild.name, bad.name]
     assert figure.table is not None
     assert len(figure.table.rows) == MOST_ROWS
     assert len(list(figure.numbers)) == 1 + MOST_ROWS + 2
     assert "the other 2 are in the CSV" in figure.finding
 
 
-def test_the_page_about_reports_says_how_many_rows_a_picture_has() -> None:
+def test_the_documentation_has_the_limit_of_rows() -> None:
     assert f"has {MOST_ROWS:,} rows at most" in (ROOT / "docs/report.md").read_text("utf-8")

@@ -1,4 +1,4 @@
-"""A moment of the past is drawn with its gaps, hostile names, and what is missing."""
+"""A moment of the past: gaps, hostile names, and missing data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from plumbline.report.figure import Figure
 from plumbline.report.moment import LATENCY, OTHERS, READ, WRITE, Chart, Line, Past, PastRun, Probed
 from plumbline.report.page import Extras
 from tests.package.report.sites import HOSTILE, draw
-from tests.package.report.test_drawn_figures import EMPTY, valid
+from tests.package.report.test_drawn_figures import EMPTY, assert_valid
 
 AT = 1_795_000_020.0
 MINUTES = [AT + 60 * minute for minute in range(-30, 31)]
@@ -27,28 +27,28 @@ def past(**changes: object) -> Past:
         Chart("client", READ, (steady("c1:9100", 3e6),)),
     )
     recovering = (("OST1", Line("waiting", ((AT, 1.0), (AT + 60, 1.0)))),)
-    found = Past(AT, MINUTES[0], MINUTES[-1], charts, recovering, ("Nobody counted OST9",))
-    return found._replace(**changes)  # type: ignore[arg-type]
+    moment = Past(AT, MINUTES[0], MINUTES[-1], charts, recovering, ("Nobody counted OST9",))
+    return moment._replace(**changes)  # type: ignore[arg-type]
 
 
 def run(state: State = State.OK, rate: object = 1e8, name: str = "OST1") -> PastRun:
     outcome = "failed" if rate is None else "ok"
-    found = PastRun("ost", name, "write", "c1", AT, outcome, 1e8, 0.98, state, f"{name}: fine")
-    return found._replace(rate=rate)  # type: ignore[arg-type]
+    probe = PastRun("ost", name, "write", "c1", AT, outcome, 1e8, 0.98, state, f"{name}: fine")
+    return probe._replace(rate=rate)  # type: ignore[arg-type]
 
 
-def figures(found: Past, *runs: PastRun, remark: str = "") -> tuple[Figure, Figure]:
-    first, second, *_ = drawn = draw(EMPTY, Extras(past=found, probed=Probed(runs, remark)))
-    valid(drawn)
+def figures(moment: Past, *runs: PastRun, remark: str = "") -> tuple[Figure, Figure]:
+    first, second, *_ = all_figures = draw(EMPTY, Extras(past=moment, probed=Probed(runs, remark)))
+    assert_valid(all_figures)
     assert (first.id, second.id) == ("moment", "moment-probes")
     return first, second
 
 
-def test_without_a_moment_there_is_no_figure_of_one() -> None:
+def test_without_a_moment_there_is_no_figure_of_it() -> None:
     assert draw(EMPTY, Extras())[0].id == "path"
 
 
-def test_the_table_is_of_the_moment_the_busiest_first() -> None:
+def test_the_table_shows_the_moment_with_the_busiest_first() -> None:
     figure, _ = figures(past())
     assert [row.cells for row in figure.table.rows] == [
         ("OST", "OST0", "5.0 MB/s", "1.0 MB/s", "", "", "12.5 ms", ""),
@@ -59,7 +59,7 @@ def test_the_table_is_of_the_moment_the_busiest_first() -> None:
     assert figure.finding == "Nobody counted OST9.\n1 target in recovery or waiting for it."
 
 
-def test_a_gap_stays_one_and_the_moment_is_marked() -> None:
+def test_gaps_are_kept_and_the_moment_is_marked() -> None:
     figure, _ = figures(past())
     _, gap = figure.plots[1].data
     assert gap["y"].count(None) == 1
@@ -67,12 +67,12 @@ def test_a_gap_stays_one_and_the_moment_is_marked() -> None:
     assert {plot.layout["shapes"][0]["x0"] for plot in figure.plots} == {"2026-11-18 11:07:00"}
 
 
-def test_targets_in_recovery_are_drawn_where_nothing_moves() -> None:
+def test_targets_in_recovery_are_drawn_without_traffic() -> None:
     figure, _ = figures(past(charts=()))
     assert [plot.title for plot in figure.plots] == ["targets in recovery"]
 
 
-def test_nothing_that_is_held_is_said_and_the_probes_are_drawn() -> None:
+def test_missing_counters_are_reported_and_probes_are_drawn() -> None:
     figure, probes = figures(
         past(charts=(), recovering=(), remarks=("http://p does not answer",)), run()
     )
@@ -88,12 +88,14 @@ def test_nothing_that_is_held_is_said_and_the_probes_are_drawn() -> None:
         ((run(rate=None),), "", "no measurement of this time gave a rate"),
     ],
 )
-def test_a_time_without_rates_says_why(runs: tuple[PastRun, ...], remark: str, absent: str) -> None:
+def test_a_time_without_rates_gets_a_reason(
+    runs: tuple[PastRun, ...], remark: str, absent: str
+) -> None:
     _, probes = figures(past(), *runs, remark=remark)
     assert probes.absent.startswith(absent)
 
 
-def test_the_worst_of_the_measurements_stands_first() -> None:
+def test_the_worst_measurement_comes_first() -> None:
     _, probes = figures(past(), run(), run(State.CRITICAL, name="OST7"), run(rate=None))
     assert [row.cells[2] for row in probes.table.rows] == ["OST7", "OST1", "OST1"]
     assert probes.table.rows[2].cells[4] == "failed"
@@ -107,7 +109,7 @@ def test_hostile_names_are_text() -> None:
     figure, probes = figures(
         past(charts=charts, recovering=recovering), *(run(name=name) for name in HOSTILE)
     )
-    said = str([plot.data for one in (figure, probes) for plot in one.plots])
-    assert "&lt;script&gt;alert(1)" in said
-    assert "<script" not in said
-    assert "<img" not in said
+    text = str([plot.data for chart in (figure, probes) for plot in chart.plots])
+    assert "&lt;script&gt;alert(1)" in text
+    assert "<script" not in text
+    assert "<img" not in text

@@ -1,4 +1,4 @@
-"""The page: every figure with its place, table and CSV, and no name that is more than text."""
+"""The page: every figure with anchor, table and CSV, and all names escaped."""
 
 from __future__ import annotations
 
@@ -30,68 +30,68 @@ class Tags(HTMLParser):
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         self.tags.append(tag)
-        said = dict(attributes)
-        self.ids += [said["id"] or ""] if "id" in said else []
-        self.sources += [said[key] or "" for key in ("src", "href") if key in said]
+        values = dict(attributes)
+        self.ids += [values["id"] or ""] if "id" in values else []
+        self.sources += [values[key] or "" for key in ("src", "href") if key in values]
 
 
-def test_every_figure_has_its_place_and_its_csv(site: Site) -> None:
+def test_every_figure_has_an_anchor_and_a_csv(site: Site) -> None:
     figures = draw(site, Extras())
     files = pages(site, figures)
-    found = Tags(files["index.html"])
-    assert [one for one in found.ids if one in IDS] == IDS
-    assert len(found.ids) == len(set(found.ids))
+    tags = Tags(files["index.html"])
+    assert [name for name in tags.ids if name in IDS] == IDS
+    assert len(tags.ids) == len(set(tags.ids))
     names = {*files, *dict(numbers(figures))}
     assert {"report.css", "report.js", "data/targets.csv"} <= names
-    linked = [one for one in found.sources if not one.startswith(("#", "data:"))]
+    linked = [source for source in tags.sources if not source.startswith(("#", "data:"))]
     assert set(linked) == {*names, "plotly.min.js"} - {"index.html"}
 
 
-def test_links_to_alarms_lead_somewhere(site: Site, metrics: Metrics) -> None:
+def test_links_to_alarms_have_anchors(site: Site, metrics: Metrics) -> None:
     entries = overview(site, metrics, extras().suspects)
-    found = Tags(pages(site, draw(site, Extras()), entries)["index.html"])
-    inside = [one[1:] for one in found.sources if one.startswith("#")]
+    tags = Tags(pages(site, draw(site, Extras()), entries)["index.html"])
+    inside = [source[1:] for source in tags.sources if source.startswith("#")]
     assert "ost-scratch-OST0002" in inside
-    assert set(inside) <= set(found.ids)
+    assert set(inside) <= set(tags.ids)
 
 
-def test_every_service_of_nagios_has_its_place(site: Site) -> None:
-    found = Tags(pages(site, draw(site, Extras()))["index.html"])
+def test_every_nagios_service_has_an_anchor(site: Site) -> None:
+    tags = Tags(pages(site, draw(site, Extras()))["index.html"])
     services = plan_of(lab()).services
-    # a node has no place of its own: its service leads to the targets
+    # a node has no anchor: its service links to the targets
     assert {service.layer for service in services if not service.anchor} == {"node"}
     anchors = [service.anchor for service in services if service.anchor]
     assert len(anchors) == len(set(anchors)) == 12 + 4 + 4
-    assert set(anchors) <= set(found.ids)
+    assert set(anchors) <= set(tags.ids)
 
 
-def test_the_page_asks_for_nothing_from_elsewhere(site: Site) -> None:
+def test_the_page_loads_nothing_from_other_sites(site: Site) -> None:
     files = pages(site, draw(site, Extras()))
-    assert not [one for one in Tags(files["index.html"]).sources if "//" in one]
+    assert not [source for source in Tags(files["index.html"]).sources if "//" in source]
     assert "//" not in re.sub(r"^\s*//.*$", "", files["report.js"], flags=re.M)
     assert "script-src 'self' file:;" in files["index.html"]
 
 
-def test_hostile_names_add_no_tag_and_end_no_script(tmp_path: Path) -> None:
+def test_hostile_names_add_no_tags_and_end_no_script(tmp_path: Path) -> None:
     site = read(*hostile(tmp_path))
     site = site._replace(name=HOSTILE[0])
     bad = {
-        place: one._replace(state=State.CRITICAL, sentence=HOSTILE[1])
-        for place, one in site.verdicts.items()
+        place: verdict._replace(state=State.CRITICAL, sentence=HOSTILE[1])
+        for place, verdict in site.verdicts.items()
     }
     entries = overview(site._replace(verdicts=bad), find_metrics(site), None)
     assert len(entries) == len(bad)
     text = pages(site, draw(site, Extras()), entries)["index.html"]
-    found = Tags(text)
-    assert found.tags.count("script") == 3
-    assert "img" not in found.tags
-    assert "b" not in found.tags
+    tags = Tags(text)
+    assert tags.tags.count("script") == 3
+    assert "img" not in tags.tags
+    assert "b" not in tags.tags
     assert "{{ 7 * 7 }}" in text
     (embedded,) = re.findall(r'<script type="application/json" id="plots">(.*?)</script>', text)
     assert "path-0" in json.loads(embedded)
 
 
-def test_a_site_with_nothing_is_a_page() -> None:
+def test_an_empty_site_is_a_page() -> None:
     figures = draw(EMPTY, Extras())
     assert pages(EMPTY, figures)["index.html"].count("Not drawn: ") == len(IDS)
     assert list(numbers(figures)) == []

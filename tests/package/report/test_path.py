@@ -1,4 +1,4 @@
-"""The path reads from the client's end to the disk, and names what limits it."""
+"""The path figure goes from the client to the disk, and names the limiting part."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ WRITE = Metric("ost", "write", "single")
 READ = Metric("ost", "read", "single")
 
 
-def test_the_stages_go_from_the_client_to_the_disk_and_end_with_the_whole(
+def test_the_stages_go_from_the_client_to_the_disk_and_end_with_the_whole_path(
     site: Site, metrics: Metrics
 ) -> None:
-    found = find_path(site, metrics, READ, metrics[READ]).stages
-    assert [(one.name, one.number, one.limits) for one in found] == [
+    stages = find_path(site, metrics, READ, metrics[READ]).stages
+    assert [(stage.name, stage.number, stage.limits) for stage in stages] == [
         ("nic", 4, True),
         ("disk", 6, False),
         ("net receive", 4, False),
@@ -30,7 +30,7 @@ def test_the_stages_go_from_the_client_to_the_disk_and_end_with_the_whole(
     ]
 
 
-def test_a_stage_has_the_rate_of_one_flow_and_of_all_together(site: Site, metrics: Metrics) -> None:
+def test_a_stage_has_the_rate_of_one_flow_and_the_sum_of_all(site: Site, metrics: Metrics) -> None:
     disk = find_path(site, metrics, WRITE, metrics[WRITE]).parts[1]
     assert (disk.ceiling_rate, disk.sum_Bps) == (200e6, 1200e6)
     whole = find_path(site, metrics, WRITE, metrics[WRITE]).whole
@@ -38,14 +38,14 @@ def test_a_stage_has_the_rate_of_one_flow_and_of_all_together(site: Site, metric
     assert whole.baseline_rate == pytest.approx(107.6e6, rel=0.001)
 
 
-def test_what_was_demonstrated_is_shown_and_no_band_is_drawn_about_it(
-    site: Site, metrics: Metrics
-) -> None:
-    def shown(reference: Reference) -> Reference:
+def test_a_demonstrated_rate_is_drawn_without_a_band(site: Site, metrics: Metrics) -> None:
+    def demonstrated(reference: Reference) -> Reference:
         baseline = reference.baseline
         return reference._replace(baseline=baseline and baseline._replace(spec_hash=DEMONSTRATED))
 
-    members = [member._replace(reference=shown(member.reference)) for member in metrics[WRITE]]
+    members = [
+        member._replace(reference=demonstrated(member.reference)) for member in metrics[WRITE]
+    ]
     assert find_path(site, metrics, WRITE, members).whole.baseline_rate == pytest.approx(
         107.6e6, rel=0.001
     )
@@ -63,13 +63,13 @@ def test_what_was_demonstrated_is_shown_and_no_band_is_drawn_about_it(
     )
 
 
-def test_a_write_says_nothing_of_reads(site: Site, metrics: Metrics) -> None:
-    names = [one.name for one in find_path(site, metrics, WRITE, metrics[WRITE]).stages]
+def test_the_write_path_has_no_stages_of_reads(site: Site, metrics: Metrics) -> None:
+    names = [stage.name for stage in find_path(site, metrics, WRITE, metrics[WRITE]).stages]
     assert "net send" in names
     assert "raw read" not in names
 
 
-def test_the_limit_is_marked_in_words_and_in_the_picture(site: Site, metrics: Metrics) -> None:
+def test_the_limiting_stage_is_named_and_marked(site: Site, metrics: Metrics) -> None:
     figure = path_figure(site, metrics)
     first = figure.finding.splitlines()[0]
     assert first.startswith("ost write scratch: ")
@@ -78,16 +78,16 @@ def test_the_limit_is_marked_in_words_and_in_the_picture(site: Site, metrics: Me
     assert len(figure.plots[0].layout["shapes"]) == 1
 
 
-def three(site: Site) -> Metrics:
-    """Return metrics whose targets belong to three file systems."""
+def three_file_systems(site: Site) -> Metrics:
+    """Return metrics with the targets of three file systems."""
     return {
-        of: [
-            one._replace(entry=one.entry._replace(group=f"fs{number % 3 + 1}"))
-            for number, one in enumerate(members)
+        metric: [
+            member._replace(entry=member.entry._replace(group=f"fs{number % 3 + 1}"))
+            for number, member in enumerate(members)
         ]
-        if of.layer == "ost"
+        if metric.layer == "ost"
         else members
-        for of, members in find_metrics(site).items()
+        for metric, members in find_metrics(site).items()
     }
 
 
@@ -95,8 +95,8 @@ def labels(plot: Plot) -> list[str]:
     return [text.replace(" (limits)", "") for text in plot.layout["yaxis"]["ticktext"]]
 
 
-def test_file_systems_and_directions_that_are_alike_are_one_picture(site: Site) -> None:
-    figure = path_figure(site, three(site))
+def test_equal_file_systems_and_directions_share_one_picture(site: Site) -> None:
+    figure = path_figure(site, three_file_systems(site))
     (plot,) = figure.plots
     assert plot.title == "ost write and read of fs1, fs2, fs3"
     assert labels(plot) == [
@@ -111,13 +111,15 @@ def test_file_systems_and_directions_that_are_alike_are_one_picture(site: Site) 
     assert len({row.cells[0] for row in figure.table.rows}) == 6
 
 
-def test_a_slow_file_system_among_those_alike_stands_out(site: Site) -> None:
+def test_a_slow_file_system_stands_out_in_a_shared_picture(site: Site) -> None:
     metrics = {
-        of: [
-            one._replace(now_rate=10e6) if one.entry.group == "fs2" and of == READ else one
-            for one in members
+        metric: [
+            member._replace(now_rate=10e6)
+            if member.entry.group == "fs2" and metric == READ
+            else member
+            for member in members
         ]
-        for of, members in three(site).items()
+        for metric, members in three_file_systems(site).items()
     }
     (plot,) = path_figure(site, metrics).plots
     now = dict(zip(labels(plot), plot.data[-1]["x"]))
@@ -125,22 +127,24 @@ def test_a_slow_file_system_among_those_alike_stands_out(site: Site) -> None:
     assert now["whole path: ost read fs1"] > 80
 
 
-def test_another_rate_of_a_part_is_a_picture_of_its_own(site: Site) -> None:
+def test_a_different_rate_of_a_part_gets_its_own_picture(site: Site) -> None:
     parts = {
         name: part._replace(read_Bps=9e9) if part.kind == "disk" else part
         for name, part in site.parts.items()
     }
-    figure = path_figure(site._replace(parts=parts), three(site))
+    figure = path_figure(site._replace(parts=parts), three_file_systems(site))
     assert [plot.title for plot in figure.plots] == [
         "ost write of fs1, fs2, fs3",
         "ost read of fs1, fs2, fs3",
     ]
 
 
-def test_of_very_many_file_systems_the_slowest_are_drawn(site: Site, metrics: Metrics) -> None:
-    one = metrics[READ][0]
+def test_only_the_slowest_of_many_file_systems_are_drawn(site: Site, metrics: Metrics) -> None:
+    member = metrics[READ][0]
     members = [
-        one._replace(entry=one.entry._replace(group=f"fs{number}"), now_rate=(100 - number) * 1e6)
+        member._replace(
+            entry=member.entry._replace(group=f"fs{number}"), now_rate=(100 - number) * 1e6
+        )
         for number in range(20)
     ]
     figure = path_figure(site, {READ: members})
@@ -151,7 +155,9 @@ def test_of_very_many_file_systems_the_slowest_are_drawn(site: Site, metrics: Me
     assert len(figure.finding.splitlines()) == 20
 
 
-def test_a_parallel_run_says_what_all_gave_at_once(site: Site, metrics: Metrics) -> None:
+def test_a_parallel_run_shows_the_rate_of_all_targets_together(
+    site: Site, metrics: Metrics
+) -> None:
     times, rates = array("d", [1.0, 2.0]), array("d", [500e6, 600e6])
     run = Course("fs", "scratch", "write", "together", "", times, rates)
     figure = path_figure(site._replace(courses=[*site.courses, run]), metrics)
@@ -159,6 +165,6 @@ def test_a_parallel_run_says_what_all_gave_at_once(site: Site, metrics: Metrics)
 
 
 def test_without_targets_the_disks_are_the_path(site: Site) -> None:
-    disks = [one for one in site.expectations if one.layer == "raw"]
+    disks = [entry for entry in site.expectations if entry.layer == "raw"]
     figure = path_figure(site, find_metrics(site._replace(expectations=disks)))
     assert [row.cells[1] for row in figure.table.rows][-1] == "whole path: raw read"

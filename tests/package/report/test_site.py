@@ -1,4 +1,4 @@
-"""Expected and measured operations become metrics with peers side by side."""
+"""Expected and measured operations become metrics with their members."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_each_operation_of_a_layer_is_a_metric(metrics: Metrics) -> None:
 
 def test_a_member_has_its_references_its_verdict_and_its_latest_rate(metrics: Metrics) -> None:
     member = next(
-        one for one in metrics[Metric("raw", "read", "single")] if one.name == "oss2-disk1"
+        member for member in metrics[Metric("raw", "read", "single")] if member.name == "oss2-disk1"
     )
     assert member.state is State.CRITICAL
     assert member.ceiling_rate == 200e6
@@ -39,7 +39,7 @@ def test_a_member_has_its_references_its_verdict_and_its_latest_rate(metrics: Me
     assert "oss2-disk1" in member.sentence
 
 
-def test_a_day_is_the_median_of_its_runs_and_failures_are_none() -> None:
+def test_a_day_is_the_median_of_its_successful_runs() -> None:
     site = sick(Year(1))
     day = NOW - NOW % DAY_S
     times = array("d", [day + 1, day + 2, day + 3, day + DAY_S])
@@ -53,23 +53,23 @@ def test_a_day_is_the_median_of_its_runs_and_failures_are_none() -> None:
 
 def test_a_host_with_many_partners_is_one_member(metrics: Metrics) -> None:
     hosts = metrics[Metric("net", "send", "single")]
-    assert [one.name for one in hosts] == ["oss1", "oss2", "oss3", "client1"]
-    assert all(one.ceiling_rate for one in hosts)
+    assert [host.name for host in hosts] == ["oss1", "oss2", "oss3", "client1"]
+    assert all(host.ceiling_rate for host in hosts)
 
 
-def test_what_was_never_measured_is_there_without_a_rate(site: Site) -> None:
+def test_an_unmeasured_member_has_no_rate(site: Site) -> None:
     metrics = find_metrics(site._replace(courses=[], verdicts={}))
     member = metrics[Metric("ost", "write", "single")][0]
     assert (member.now_rate, dict(member.days), member.state) == (None, {}, State.UNKNOWN)
     assert member.sentence == "scratch-OST0000 was not judged"
 
 
-def test_the_middle_passes_over_what_is_missing() -> None:
+def test_the_median_ignores_missing_values() -> None:
     assert middle([3.0, None, 1.0, 2.0]) == 2.0
     assert middle([None, nan]) is None
 
 
-def test_a_clock_that_is_years_ahead_stretches_no_picture_and_is_said() -> None:
+def test_runs_from_the_future_are_not_drawn_and_reported() -> None:
     site = sick(Year(3))
     moments = array("d", [NOW - DAY_S, NOW + 3600, NOW + 40_000 * DAY_S])
     course = Course("ost", "scratch-OST0000", "read", "single", "", moments, array("d", [1, 2, 3]))
@@ -82,35 +82,35 @@ def test_a_clock_that_is_years_ahead_stretches_no_picture_and_is_said() -> None:
     assert pages(wrong.without_runs(), []) == pages(wrong, [])
 
 
-def test_when_metrics_are_found_a_course_is_its_last_figure_and_what_is_dated_later() -> None:
+def test_a_course_without_runs_keeps_its_last_figure_and_those_from_the_future() -> None:
     site = sick(Year(3))
     moments = array("d", [NOW - 9 * DAY_S, NOW - 8 * DAY_S, NOW - DAY_S, NOW + 3 * DAY_S])
     rates = array("d", [1, 2, 3, 4])
     course = Course("ost", "scratch-OST0000", "read", "single", "", moments, rates, days=2)
     whole = site._replace(courses=[course, course._replace(layer="fs")])
     short = whole.without_runs()
-    assert [len(one.times) for one in short.courses] == [2, 4]
+    assert [len(course.times) for course in short.courses] == [2, 4]
     assert (short.thinned_until(), short.dated_later()) == ("2026-09-13", 2)
     assert (whole.thinned_until(), whole.dated_later()) == ("2026-09-13", 2)
 
 
-def test_runs_are_kept_of_days_that_a_moment_parts(site: Site, metrics: Metrics) -> None:
-    of = Metric("ost", "read", "single")
+def test_single_runs_are_kept_on_days_split_by_a_mark(site: Site, metrics: Metrics) -> None:
+    metric = Metric("ost", "read", "single")
     noon = NOW // DAY_S * DAY_S - 2.5 * DAY_S
     noted = site._replace(notes=[Note(noon, "Lustre"), Note(noon - DAY_S / 2, "at midnight")])
-    for found in (find_metrics(noted), find_metrics(site, noon)):
-        assert [at // DAY_S for at in found[of][0].times] == [noon // DAY_S]
-    assert not metrics[of][0].times
+    for split in (find_metrics(noted), find_metrics(site, noon)):
+        assert [at // DAY_S for at in split[metric][0].times] == [noon // DAY_S]
+    assert not metrics[metric][0].times
 
 
-# --- The rates of days are a mapping in few bytes.
+# --- Rates by day, a compact mapping.
 
 
-SOME = {3: 1.0, 4: 2.0, 7: 5.0}
+RATES = {3: 1.0, 4: 2.0, 7: 5.0}
 
 
-@pytest.mark.parametrize("rates", [SOME, {}, {5: 1.0}, {20_000 + day: day for day in range(9)}])
-def test_days_are_a_mapping_of_the_rates_that_there_are(rates: dict[int, float]) -> None:
+@pytest.mark.parametrize("rates", [RATES, {}, {5: 1.0}, {20_000 + day: day for day in range(9)}])
+def test_days_are_a_mapping_of_rates(rates: dict[int, float]) -> None:
     days = Days(rates)
     assert days == rates
     assert list(days.items()) == sorted(rates.items())
@@ -118,22 +118,22 @@ def test_days_are_a_mapping_of_the_rates_that_there_are(rates: dict[int, float])
     assert days.get(6) == rates.get(6)
 
 
-def test_the_days_of_a_range_are_those_that_lie_in_it() -> None:
-    days = Days(SOME)
+def test_a_range_selects_its_days() -> None:
+    days = Days(RATES)
     for start in range(10):
         for stop in range(start, 10):
-            wanted = [rate for day, rate in SOME.items() if start <= day < stop]
-            assert days.among(range(start, stop)) == wanted
+            expected = [rate for day, rate in RATES.items() if start <= day < stop]
+            assert days.among(range(start, stop)) == expected
 
 
-def test_over_a_longer_time_there_are_days_without_a_rate() -> None:
-    assert [None if isnan(rate) else rate for rate in Days(SOME).over(range(2, 9))] == [
+def test_days_without_a_rate_are_nan() -> None:
+    assert [None if isnan(rate) else rate for rate in Days(RATES).over(range(2, 9))] == [
         *(None, 1.0, 2.0, None, None, 5.0, None)
     ]
 
 
-def test_several_span_the_time_of_all() -> None:
-    assert spanned([Days(SOME), Days({1: 1.0}), Days({5: 1.0})]) == range(1, 8)
+def test_several_members_span_the_time_of_all() -> None:
+    assert spanned([Days(RATES), Days({1: 1.0}), Days({5: 1.0})]) == range(1, 8)
 
 
 def test_a_day_has_the_median_of_its_runs() -> None:

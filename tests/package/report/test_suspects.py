@@ -1,4 +1,4 @@
-"""Suspects with the measurements that speak for and against them."""
+"""Suspects with the measurements that incriminate or clear them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from tests.package.locate.scenes import Left, Scene, both, lab
 LAB = Scene(lab())
 
 
-def found(left: Left) -> Suspects:
-    located: Located = LAB.locate(left)
+def suspects(faults: Left) -> Suspects:
+    located: Located = LAB.locate(faults)
     return Suspects(located, [None for _ in located.sets])
 
 
-def test_a_suspect_has_a_column_with_what_crosses_it() -> None:
-    figure = suspects_figure(found({"oss2-disk1": both(50e6)}), LAB.plan.parts)
+def test_a_suspect_has_a_column_with_the_measurements_that_cross_it() -> None:
+    figure = suspects_figure(suspects({"oss2-disk1": both(50e6)}), LAB.plan.parts)
     (plot,) = figure.plots
     assert plot.layout["xaxis"]["ticktext"] == ["oss2-disk1"]
     slow = plot.data[0]
@@ -26,16 +26,16 @@ def test_a_suspect_has_a_column_with_what_crosses_it() -> None:
 
 
 def test_the_table_has_the_evidence() -> None:
-    figure = suspects_figure(found({"oss2-disk1": both(50e6)}), LAB.plan.parts)
+    figure = suspects_figure(suspects({"oss2-disk1": both(50e6)}), LAB.plan.parts)
     assert {row.cells[0] for row in figure.table.rows} == {"oss2-disk1"}
     assert len(list(figure.numbers)) == len(figure.table.rows) + 1
 
 
-def test_a_healthy_site_has_none() -> None:
-    figure = suspects_figure(found({}), LAB.plan.parts)
+def test_a_healthy_site_has_no_suspects() -> None:
+    figure = suspects_figure(suspects({}), LAB.plan.parts)
     assert figure.absent == "no component is a suspect"
     assert figure.finding.startswith("0 slow and ")
 
 
-def test_a_plan_that_does_not_say_what_the_parts_are_is_named() -> None:
+def test_an_old_plan_without_parts_is_reported() -> None:
     assert "write it again" in suspects_figure(None, {}).absent

@@ -1,4 +1,4 @@
-"""All targets: a dot each, what is not OK is named, and Nagios finds every component."""
+"""All targets as dots, names of those that are not OK, and anchors for Nagios."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from plumbline.report.targets import targets_figure
 
 
 def trace(plot: Plot, name: str) -> dict[str, Any]:
-    return next(one for one in plot.data if one["name"] == name)
+    return next(data for data in plot.data if data["name"] == name)
 
 
-def test_every_member_is_a_dot_of_its_state(site: Site, metrics: Metrics) -> None:
+def test_every_member_is_a_dot_in_the_colour_of_its_state(site: Site, metrics: Metrics) -> None:
     figure = targets_figure(site, metrics)
     assert [plot.title for plot in figure.plots] == [
         "raw read",
@@ -33,15 +33,15 @@ def test_the_references_are_drawn_for_each_member(site: Site, metrics: Metrics) 
     reads = targets_figure(site, metrics).plots[0]
     ceiling = trace(reads, "ceiling")
     assert ceiling["y"] == [200.0] * 8
-    # half a place wider at both ends, so that there is a line with one member too
+    # half a place wider at both ends, so one member has a line too
     assert ceiling["x"] == [-0.5, 0, 1, 2, 3, 4, 5, 5.5]
     assert trace(reads, "baseline")["y"] == [180.0] * 8
     assert trace(reads, "warning")["y"] == [144.0] * 8
 
 
-def test_only_the_sick_are_labelled(site: Site, metrics: Metrics) -> None:
+def test_only_members_that_are_not_ok_are_labelled(site: Site, metrics: Metrics) -> None:
     figure = targets_figure(site, metrics)
-    assert [[one["text"] for one in plot.layout["annotations"]] for plot in figure.plots] == [
+    assert [[note["text"] for note in plot.layout["annotations"]] for plot in figure.plots] == [
         ["oss2-disk1"],
         ["oss2-disk1"],
         ["scratch-OST0002"],
@@ -49,13 +49,13 @@ def test_only_the_sick_are_labelled(site: Site, metrics: Metrics) -> None:
     ]
 
 
-def test_siblings_are_fenced_off(site: Site, metrics: Metrics) -> None:
+def test_groups_are_separated_by_lines(site: Site, metrics: Metrics) -> None:
     reads, _, writes, _ = targets_figure(site, metrics).plots
-    assert [one["x0"] for one in reads.layout["shapes"]] == [1.5, 3.5]
+    assert [shape["x0"] for shape in reads.layout["shapes"]] == [1.5, 3.5]
     assert writes.layout["shapes"] == []
 
 
-def test_each_component_and_group_has_one_place(site: Site, metrics: Metrics) -> None:
+def test_each_component_and_group_has_one_anchor(site: Site, metrics: Metrics) -> None:
     rows = targets_figure(site, metrics).table.rows
     anchors = [row.anchor for row in rows]
     assert len(anchors) == len(set(anchors)) == 12 + 4
@@ -64,7 +64,7 @@ def test_each_component_and_group_has_one_place(site: Site, metrics: Metrics) ->
     assert "raw-oss2-disk1" in anchors
 
 
-def test_what_was_not_measured_stands_at_zero(site: Site) -> None:
+def test_unmeasured_members_are_drawn_at_zero(site: Site) -> None:
     courses = [course for course in site.courses if course.component == "oss2-disk1"]
     site = site._replace(courses=courses, verdicts={})
     figure = targets_figure(site, find_metrics(site))
@@ -78,37 +78,39 @@ def test_what_was_not_measured_stands_at_zero(site: Site) -> None:
 
 
 def test_with_many_members_the_axis_names_the_groups(site: Site) -> None:
-    disks = [one for one in site.expectations if one.layer == "raw"]
+    disks = [entry for entry in site.expectations if entry.layer == "raw"]
     many = [
-        one._replace(component=f"{one.component}-{number}") for one in disks for number in range(10)
+        disk._replace(component=f"{disk.component}-{number}")
+        for disk in disks
+        for number in range(10)
     ]
     figure = targets_figure(site, find_metrics(site._replace(expectations=many)))
     assert figure.plots[0].layout["xaxis"]["ticktext"] == ["oss1", "oss2", "oss3"]
 
 
-def test_what_was_accepted_below_its_floor_is_said(site: Site) -> None:
+def test_baselines_accepted_below_their_floor_are_reported(site: Site) -> None:
     low = "20.0 MB/s is 10 % of the ceiling 200.0 MB/s, floor 50 %"
     expectations = []
-    for one in site.expectations:
-        references = dict(one.references)
-        if one.component == "oss1-disk1":
+    for entry in site.expectations:
+        references = dict(entry.references)
+        if entry.component == "oss1-disk1":
             step = references["read/single"]
             assert step.baseline
-            known = step.baseline._replace(below_floor=low, reason="old shelf")
-            references["read/single"] = step._replace(baseline=known)
-        expectations.append(one._replace(references=references))
+            baseline = step.baseline._replace(below_floor=low, reason="old shelf")
+            references["read/single"] = step._replace(baseline=baseline)
+        expectations.append(entry._replace(references=references))
     site = site._replace(expectations=expectations)
     figure = targets_figure(site, find_metrics(site))
     assert figure.finding.endswith(" Accepted below its floor: 1 component.")
     assert figure.table
-    (row,) = [one for one in figure.table.rows if "oss1-disk1" in one.cells]
+    (row,) = [row for row in figure.table.rows if "oss1-disk1" in row.cells]
     assert row.cells[-1].endswith(f"; read accepted below its floor: {low}: old shelf")
     names, *rows = figure.numbers
-    numbers = [dict(zip(names, one)) for one in rows]
-    marked = [one["component"] for one in numbers if one["accepted_below_floor"]]
+    numbers = [dict(zip(names, values)) for values in rows]
+    marked = [values["component"] for values in numbers if values["accepted_below_floor"]]
     assert marked == ["oss1-disk1"]
 
 
-def test_a_site_of_hosts_alone_has_no_targets(site: Site) -> None:
-    hosts = [one for one in site.expectations if one.layer == "net"]
+def test_a_site_of_hosts_has_no_targets(site: Site) -> None:
+    hosts = [entry for entry in site.expectations if entry.layer == "net"]
     assert targets_figure(site, find_metrics(site._replace(expectations=hosts))).absent

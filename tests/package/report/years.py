@@ -1,4 +1,4 @@
-"""Sites with a year behind them: the plan of an inventory, and the records that it would give."""
+"""Plans of inventories, and the records of a year for them."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.package.locate.scenes import Left, rate, record_of, with_baselines
 
 DAY_S = 86400.0
 NOW = 1_790_000_000.0
-"""In September 2026; reports are drawn for this moment."""
+"""Time of the reports, in September 2026."""
 
 
 class Year(NamedTuple):
-    """What happened: ``left`` is what faulty parts have, from ``since`` days ago on."""
+    """A history: faulty parts have the rates ``left`` from ``since`` days ago on."""
 
     days: int
     left: Left = {}
@@ -40,27 +40,27 @@ def plan_of(topology: Topology) -> Plan:
 
 
 def document(plan: Plan) -> dict[str, Any]:
-    """Return a plan as a document; each reference has a baseline a little below its ceiling."""
+    """Return a plan document with baselines slightly below the ceilings."""
     return with_baselines(plan, share=0.9)
 
 
 def records(plan: Plan, year: Year, now: float = NOW) -> Iterator[Record]:
-    """Yield what every night of a year shows, oldest first; the last one is over."""
+    """Yield the records of all nights of a year, oldest first, up to the last complete one."""
     chance = Random(7)
-    placed = list(Site(plan.expectations).measurables())
+    measurements = list(Site(plan.expectations).measurables())
     for ago in range(year.days - 1, -1, -year.every):
         left = year.left if ago < year.since else {}
-        for number, one in enumerate(placed):
-            measured = 0.9 * rate(one.of, left) * chance.gauss(1, year.noise)
-            yield _record(one, number, measured, now - 7200 - ago * DAY_S, year)
+        for number, planned in enumerate(measurements):
+            measured = 0.9 * rate(planned.of, left) * chance.gauss(1, year.noise)
+            yield _record(planned, number, measured, now - 7200 - ago * DAY_S, year)
 
 
-def _record(placed: PlannedMeasurement, number: int, rate: float, at: float, year: Year) -> Record:
+def _record(planned: PlannedMeasurement, number: int, rate: float, at: float, year: Year) -> Record:
     return record_of(
-        placed,
+        planned,
         rate,
-        clean=not year.retransmitted & {*placed.of.path},
-        run_id=f"{placed.of.node} {placed.of.layer} {at:.0f}",
+        clean=not year.retransmitted & {*planned.of.path},
+        run_id=f"{planned.of.node} {planned.of.layer} {at:.0f}",
         repeats=(rate,) * 3,
         profile=tuple(rate * (0.9 + 0.02 * (second % 9)) for second in range(10)),
         started_at=at + number % 60 * 12,
@@ -68,14 +68,14 @@ def _record(placed: PlannedMeasurement, number: int, rate: float, at: float, yea
     )
 
 
-def write(folder: Path, plan: Mapping[str, Any], found: Iterable[Record]) -> tuple[Path, Path]:
-    """Write plan and history as a console has them; return their paths."""
+def write(folder: Path, plan: Mapping[str, Any], runs: Iterable[Record]) -> tuple[Path, Path]:
+    """Write plan and history of a console; return their paths."""
     paths = folder / "plan.json", folder / "history.sqlite"
     paths[0].write_text(json.dumps(plan), encoding="utf-8")
     with History(paths[1]):
         pass
-    # as a console does it, but in one transaction
+    # like the console, but in one transaction
     with closing(sqlite3.connect(paths[1])) as connection, connection:
         connection.execute("PRAGMA synchronous = OFF")
-        connection.executemany(f"INSERT {RECORD}", (row(one, deflate) for one in found))
+        connection.executemany(f"INSERT {RECORD}", (row(run, deflate) for run in runs))
     return paths
