@@ -32,7 +32,7 @@ def test_the_plan_of_one_node_can_be_printed(tmp_path: Path, run: Run) -> None:
     assert text.endswith("3 measurements, 5 services\n")
 
 
-def test_people_get_a_table(tmp_path: Path, run: Run) -> None:
+def test_the_plan_is_printed_as_a_table(tmp_path: Path, run: Run) -> None:
     text = run("plan", "-i", inventory(tmp_path)).out
     assert "scratch-OST3" in text
     assert "80.0 MB/s" in text

@@ -206,7 +206,7 @@ def test_options_for_logs_are_refused_without_logs(console: Console, option: str
 
 @pytest.mark.slow
 @with_pydarshan
-def test_jobs_say_which_targets_slow_them(console: Console) -> None:
+def test_slow_targets_of_jobs_are_counted(console: Console) -> None:
     logs = ("--darshan", str(DATA), "--python", sys.executable, "--slow-targets")
     assert console.run(*logs).out.splitlines()[-1] == (
         "1 job measured 24 targets, none of them slow"

@@ -229,7 +229,7 @@ def test_a_replay_prints_a_line_for_each_component_and_day(tmp_path: Path, run: 
     )
 
 
-def test_disks_polled_one_after_another_have_peers_within_the_window_that_is_proposed(
+def test_disks_polled_in_turn_have_peers_within_the_suggested_window(
     tmp_path: Path, run: Run
 ) -> None:
     path = tmp_path / "samples.csv"

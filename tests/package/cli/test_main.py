@@ -27,7 +27,7 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out == f"plumbline {__version__}\n"
 
 
-def test_the_command_alone_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_without_a_verb_prints_its_help(capsys: pytest.CaptureFixture[str]) -> None:
     assert main([]) == 64
     assert capsys.readouterr().out.startswith("usage: plumbline")
 

@@ -48,7 +48,7 @@ def test_records_are_printed_in_full_one_per_line(
     assert all(json.loads(line)["spec"] for line in lines)
 
 
-def test_people_get_a_table(state: str, run: Run) -> None:
+def test_records_are_printed_as_a_table(state: str, run: Run) -> None:
     header, first, _, last = run("history", "--state", state).out.splitlines()
     assert header.split()[:2] == ["started", "layer"]
     assert "1970-01-01 00:16:40Z  ost    a          read" in first

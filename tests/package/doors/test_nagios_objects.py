@@ -28,14 +28,12 @@ def blocks(kind: str, site: Any = SITE, **changes: Any) -> list[dict[str, str]]:
 
 def service(description: str, **changes: Any) -> dict[str, str]:
     return next(
-        block
-        for block in blocks("service", **changes)
-        if block.get("service_description") == description
+        row for row in blocks("service", **changes) if row.get("service_description") == description
     )
 
 
 def test_a_host_has_its_address_group_and_parents() -> None:
-    first, second, shared = (block for block in blocks("host") if "register" not in block)
+    first, second, shared = (row for row in blocks("host") if "register" not in row)
     assert first == {
         "use": "plumbline-host",
         "host_name": "oss1",
@@ -49,19 +47,19 @@ def test_a_host_has_its_address_group_and_parents() -> None:
 
 
 def test_a_service_calls_the_measuring_node_and_its_freshness_follows_the_schedule() -> None:
-    block = service(OST.description)
-    assert block["host_name"] == "oss1"
-    assert block["check_command"] == "plumbline_nrpe!fe80::2%eth0!plumbline_ost_OST1"
-    assert block["freshness_threshold"] == "129600"
-    assert block["first_notification_delay"] == "20"
-    assert "notification_options" not in block
+    row = service(OST.description)
+    assert row["host_name"] == "oss1"
+    assert row["check_command"] == "plumbline_nrpe!fe80::2%eth0!plumbline_ost_OST1"
+    assert row["freshness_threshold"] == "129600"
+    assert row["first_notification_delay"] == "20"
+    assert "notification_options" not in row
     assert service(NODE.description)["notification_options"] == "w,u,c,r"
     assert service("plumbline agent")["freshness_threshold"] == "900"
 
 
 def test_without_suspects_the_notification_delay_only_covers_a_dead_host() -> None:
-    block = service(OST.description, paths=False, check_interval_min=7)
-    assert block["first_notification_delay"] == "6"
+    row = service(OST.description, paths=False, check_interval_min=7)
+    assert row["first_notification_delay"] == "6"
     services = blocks("service", SITE._replace(paths=()), paths=False)
     assert services[-1]["service_description"] == NODE.description
 
@@ -77,13 +75,13 @@ def test_without_suspects_the_notification_delay_only_covers_a_dead_host() -> No
 def test_notes_link_to_the_report_unless_the_site_has_its_own(
     changes: dict[str, str], action: str, notes: str
 ) -> None:
-    block = service(OST.description, **changes)
-    assert (block.get("action_url"), block.get("notes_url")) == (action, notes)
+    row = service(OST.description, **changes)
+    assert (row.get("action_url"), row.get("notes_url")) == (action, notes)
 
 
 def test_notes_of_the_site_are_in_the_template() -> None:
     services = blocks("service", notes_url="/w/$HOSTNAME$;a")
-    (template,) = [block for block in services if "name" in block]
+    (template,) = [row for row in services if "name" in row]
     assert template["notes_url"] == r"/w/$HOSTNAME$\;a"
 
 
@@ -91,18 +89,18 @@ def test_notes_of_the_site_are_in_the_template() -> None:
     ("states", "expected"), [(["w", "c", "r"], "c,r"), (["w", "c"], "c"), (["w"], "n"), ([], "n")]
 )
 def test_a_file_system_notifies_only_of_critical(states: list[str], expected: str) -> None:
-    block = service(SYSTEM.description, notification_options=states)
-    assert block["notification_options"] == expected
+    row = service(SYSTEM.description, notification_options=states)
+    assert row["notification_options"] == expected
 
 
 def test_services_depend_on_their_node_and_their_shared_part() -> None:
     dependencies = [
         (
-            block["service_description"],
-            block["dependent_service_description"],
-            block["notification_failure_criteria"],
+            row["service_description"],
+            row["dependent_service_description"],
+            row["notification_failure_criteria"],
         )
-        for block in blocks("servicedependency")
+        for row in blocks("servicedependency")
     ]
     assert dependencies == [
         ("plumbline agent", OST.description, "w,u,c"),
@@ -114,37 +112,29 @@ def test_services_depend_on_their_node_and_their_shared_part() -> None:
 def test_a_device_is_silenced_by_an_alarm_of_its_target_with_or_without_suspects() -> None:
     for site in (SITE_WITH_DEVICE, SITE_WITH_DEVICE._replace(paths=())):
         dependencies = [
-            (
-                block["service_description"],
-                block["dependent_service_description"],
-                *_criteria(block),
-            )
-            for block in blocks("servicedependency", site)
-            if block["service_description"] == OST.description
+            (row["service_description"], row["dependent_service_description"], *_criteria(row))
+            for row in blocks("servicedependency", site)
+            if row["service_description"] == OST.description
         ]
         assert dependencies == [(OST.description, RAW.description, "n", "w,c")]
 
 
-def _criteria(block: dict[str, str]) -> tuple[str, str]:
-    return block["execution_failure_criteria"], block["notification_failure_criteria"]
+def _criteria(row: dict[str, str]) -> tuple[str, str]:
+    return row["execution_failure_criteria"], row["notification_failure_criteria"]
 
 
 def test_events_are_passive_and_stale_without_heartbeats() -> None:
     options = {"events": True, "events_service": "Log", "events_freshness_s": 60}
-    assert [block["host_name"] for block in blocks("service", **options)[-2:]] == [
-        "oss1",
-        "client1",
-    ]
+    assert [row["host_name"] for row in blocks("service", **options)[-2:]] == ["oss1", "client1"]
     template = next(
-        block for block in blocks("service", **options) if block.get("name") == "plumbline-events"
+        row for row in blocks("service", **options) if row.get("name") == "plumbline-events"
     )
     assert (template["active_checks_enabled"], template["freshness_threshold"]) == ("0", "60")
 
 
 def test_a_path_is_quoted_and_its_dollar_signs_are_escaped() -> None:
     commands = {
-        block["command_name"]: block["command_line"]
-        for block in blocks("command", library="/opt/a $b")
+        row["command_name"]: row["command_line"] for row in blocks("command", library="/opt/a $b")
     }
     assert "'/opt/a $$b/checks/check_path'" in commands["plumbline_path"]
 
@@ -152,8 +142,8 @@ def test_a_path_is_quoted_and_its_dollar_signs_are_escaped() -> None:
 def test_special_characters_of_nagios_are_escaped() -> None:
     odd = OST._replace(description="OST a;b", command="x!$USER1$;")
     services = blocks("service", SITE._replace(services=(odd, NODE)))
-    block = next(row for row in services if row.get("service_description") == r"OST a\;b")
-    assert block["check_command"] == r"plumbline_nrpe!fe80::2%eth0!x\!$$USER1$$\;"
+    row = next(row for row in services if row.get("service_description") == r"OST a\;b")
+    assert row["check_command"] == r"plumbline_nrpe!fe80::2%eth0!x\!$$USER1$$\;"
 
 
 @pytest.mark.parametrize("text", ["a\nb", "a\tb", "a\x1bb", "a\\"])

@@ -91,11 +91,11 @@ def lustre(tmp_path: Path) -> Lustre:
     return Lustre(tmp_path)
 
 
-def collect_coverage(lustre: Lustre, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
+def coverage(lustre: Lustre, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:
     assert lustre.collect("--json") == 0
     document = json.loads(capsys.readouterr().out)
-    coverage: dict[str, Any] = document["coverage"]
-    return coverage
+    summary: dict[str, Any] = document["coverage"]
+    return summary
 
 
 def others_in(record: Record) -> Others:
@@ -110,12 +110,7 @@ def test_a_measurement_gets_its_coverage_from_the_counters_of_its_server(
     sent = lustre.probe()
     jobs = [[lustre.begin + 15, lustre.begin + 35, "4711", 0, 3_600_000_000]]
     lustre.save_counters(180 * MB, jobs=jobs)
-    assert collect_coverage(lustre, capsys) == {
-        "known": 1,
-        "contended": 1,
-        "waiting": 0,
-        "doubts": [],
-    }
+    assert coverage(lustre, capsys) == {"known": 1, "contended": 1, "waiting": 0, "doubts": []}
     record = lustre.latest()
     assert record.coverage == pytest.approx(80 / 260, abs=0.02)
     assert others_in(record).job == Job("4711", 3_600_000_000, 20.0)
@@ -138,12 +133,7 @@ def test_an_uncontended_measurement_has_full_coverage(
 ) -> None:
     lustre.probe()
     lustre.save_counters(0.0)
-    assert collect_coverage(lustre, capsys) == {
-        "known": 1,
-        "contended": 0,
-        "waiting": 0,
-        "doubts": [],
-    }
+    assert coverage(lustre, capsys) == {"known": 1, "contended": 0, "waiting": 0, "doubts": []}
     assert lustre.latest().coverage == 1.0
 
 
@@ -151,12 +141,12 @@ def test_a_measurement_waits_for_later_counters(
     lustre: Lustre, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lustre.probe()
-    assert collect_coverage(lustre, capsys)["waiting"] == 1
+    assert coverage(lustre, capsys)["waiting"] == 1
     lustre.save_counters(180 * MB, seconds=25)
-    assert collect_coverage(lustre, capsys)["waiting"] == 1
+    assert coverage(lustre, capsys)["waiting"] == 1
     assert lustre.latest().coverage is None
     lustre.save_counters(180 * MB)
-    assert collect_coverage(lustre, capsys)["contended"] == 1
+    assert coverage(lustre, capsys)["contended"] == 1
 
 
 @pytest.mark.slow
@@ -165,20 +155,15 @@ def test_a_doubt_is_saved_once_no_more_counters_can_arrive(
 ) -> None:
     lustre.probe()
     lustre.save_counters(8 * MB)
-    assert collect_coverage(lustre, capsys)["waiting"] == 1
+    assert coverage(lustre, capsys)["waiting"] == 1
     lustre.begin -= 7200
     lustre.probe()
     lustre.save_counters(8 * MB)
-    (doubt,) = collect_coverage(lustre, capsys)["doubts"]
+    (doubt,) = coverage(lustre, capsys)["doubts"]
     assert doubt.startswith(f"{OST} read: coverage between 0.")
     assert lustre.latest().coverage is None
     assert others_in(lustre.latest()).server == "oss1"
-    assert collect_coverage(lustre, capsys) == {
-        "known": 0,
-        "contended": 0,
-        "waiting": 1,
-        "doubts": [],
-    }
+    assert coverage(lustre, capsys) == {"known": 0, "contended": 0, "waiting": 1, "doubts": []}
 
 
 def test_a_coverage_from_the_probe_is_not_replaced(lustre: Lustre) -> None:
@@ -195,7 +180,7 @@ def test_damaged_counters_are_reported(lustre: Lustre, capsys: pytest.CaptureFix
     lustre.begin -= 7200
     lustre.probe()
     lustre.save_counters(180 * MB, watched=["a", "b"])
-    (doubt,) = collect_coverage(lustre, capsys)["doubts"]
+    (doubt,) = coverage(lustre, capsys)["doubts"]
     assert "what oss1 counted is damaged" in doubt
 
 
@@ -206,7 +191,7 @@ def test_a_damaged_record_does_not_stop_the_coverage_of_others(
     lustre.probe(run_id="run-0")
     lustre.probe()
     lustre.save_counters(180 * MB)
-    assert collect_coverage(lustre, capsys)["contended"] == 2
+    assert coverage(lustre, capsys)["contended"] == 2
     with closing(sqlite3.connect(lustre.history)) as database, database:
         database.create_function("inflated", 1, inflate)
         spoil = "UPDATE records SET coverage = NULL, body = {} WHERE run_id = ?"
@@ -214,12 +199,7 @@ def test_a_damaged_record_does_not_stop_the_coverage_of_others(
         database.execute(
             spoil.format("json_remove(inflated(body), '$.details', '$.coverage')"), ("run-1",)
         )
-    assert collect_coverage(lustre, capsys) == {
-        "known": 1,
-        "contended": 1,
-        "waiting": 0,
-        "doubts": [],
-    }
+    assert coverage(lustre, capsys) == {"known": 1, "contended": 1, "waiting": 0, "doubts": []}
 
 
 def test_coverage_is_summarized_in_one_line(
