@@ -316,9 +316,9 @@ def test_a_baseline_of_other_versions_is_a_warning(site: Site) -> None:
 def test_a_baseline_below_its_floor_is_accepted_only_with_the_flag(site: Site) -> None:
     text = "scratch-OST0 read: 10.0 MB/s is 12.5 % of the ceiling 80.0 MB/s, floor 30 %"
     assert f"below its floor: ost {text}" in site.capture(dict.fromkeys(TARGETS, 10.0)).out
-    shown = site.run("diff").out
-    assert f"below its floor: ost {text}" in shown
-    assert sum(line.endswith("below floor, weak") for line in shown.splitlines()) == 4
+    differences = site.run("diff").out
+    assert f"below its floor: ost {text}" in differences
+    assert sum(line.endswith("below floor, weak") for line in differences.splitlines()) == 4
     with pytest.raises(DocumentError, match=r"floor 30 % \(and 3 more\); mend what limits it"):
         site.run("accept", "--reason", "first", "--by", "ada")
     assert not site.baselines.exists()

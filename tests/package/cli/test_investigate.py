@@ -117,8 +117,8 @@ def test_unusable_symptoms_are_reported_and_clear_no_suspect(ask: Ask) -> None:
 
 def test_measurements_from_before_the_start_do_not_vote(ask: Ask) -> None:
     records = list(measured(SLOW_DISK))
-    later = dict.fromkeys(BEGUN, time.time())
-    answer = ask(records, done=done(*LAYERS), begun=later)
+    start = dict.fromkeys(BEGUN, time.time())
+    answer = ask(records, done=done(*LAYERS), begun=start)
     assert answer["summary"].startswith("0 slow and 0 good measurements")
 
 
@@ -220,15 +220,15 @@ def test_components_that_were_not_ok_are_measured_if_the_budget_is_too_small_for
 
 def test_a_target_without_a_reference_is_compared_with_its_siblings(ask: Ask) -> None:
     name = "scratch-OST0002"
-    alone = [
+    records = [
         record._replace(spec_hash="another", run_id=f"{record.run_id} alone")
         for record in measured(SLOW_DISK)
         if record.component == name
     ]
     steps = [*done("net", "raw"), step("ost", name, "client1")]
-    answer = ask(alone, targets=[name], done=steps, budget="20min")
+    answer = ask(records, targets=[name], done=steps, budget="20min")
     assert (answer["next"]["layer"], answer["next"]["component"]) == ("ost", "")
-    end = ask(alone, targets=[name], done=[*steps, *done("ost")], budget="20min")
+    end = ask(records, targets=[name], done=[*steps, *done("ost")], budget="20min")
     assert end["sentences"] == [
         "Nothing that could be judged is slow; 2 measurements could not be, and say nothing."
     ]

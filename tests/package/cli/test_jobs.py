@@ -182,8 +182,8 @@ def test_saved_traffic_is_shown_without_the_logs(
     monkeypatch.setattr("plumbline.store.job_traffic.KEEP_DAYS", 1e5)
     logs = ("--darshan", str(DATA / "one-ost-a-file.darshan"), "--python", sys.executable)
     first = console.document(*logs, "--keep")["used"]
-    again = console.document(*logs, "--keep")["used"]
-    assert again == first
+    second = console.document(*logs, "--keep")["used"]
+    assert second == first
     assert console.document()["used"] == first
 
 

@@ -69,8 +69,8 @@ def test_a_killed_sweep_continues_at_its_next_point(
     # the sweep is complete
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    again = run("sweep", *words)
-    assert (again.err, json.loads(again.out)["done"]) == ("", document["done"])
+    second = run("sweep", *words)
+    assert (second.err, json.loads(second.out)["done"]) == ("", document["done"])
 
 
 @pytest.mark.long
