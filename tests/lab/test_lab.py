@@ -23,7 +23,7 @@ from plumbline.parallel.profile import distance
 from tests.lab.conftest import brought_up, with_baselines, without_a_firm_baseline
 from tests.lab.lab import Console, Lab, Service, control, not_ok
 from tests.package.report.browser import Browser
-from tests.package.report.test_browser import PLOTS, keep
+from tests.package.report.test_browser import PLOTS, save_pictures
 
 ALL_AT_ONCE = "FS scratch write read"
 AS_PROBE = "runuser -u plumbline -- plumbline"
@@ -238,7 +238,7 @@ def test_the_page_of_nagios_leads_to_the_place_in_the_report(
         composite = browser.ask("document.getElementById('composite').textContent")
         assert "6 counters of 3 servers" in composite
         assert browser.complaints == []
-        keep(browser, "lab")
+        save_pictures(browser, "lab")
 
 
 def test_a_slow_link_is_seen_on_exactly_its_service(lab: Lab, console: Console) -> None:

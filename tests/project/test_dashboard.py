@@ -12,7 +12,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from plumbline.model.service import DEVICE_INFO
-from tests.package.cli.test_metrics import NAMES, looked, measured, told
+from tests.package.cli.test_metrics import NAMES, measured, metrics_file, write_report
 from tests.package.prometheus import PROGRAM, PROMTOOL, Prometheus, holding
 from tests.project.repository import ROOT
 
@@ -116,8 +116,8 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
     if PROGRAM is None:
         pytest.skip("prometheus is not installed")
     folder = tmp_path_factory.mktemp("prometheus")
-    looked(folder / "symptoms.json")
-    text = told(folder, measured())
+    write_report(folder / "symptoms.json")
+    text = metrics_file(folder, measured())
     with holding(folder, text) as running:
         (held,) = running.ask('count({__name__=~"plumbline_.+"})')
         assert held.value == sum(len(one.samples) for one in text_string_to_metric_families(text))
