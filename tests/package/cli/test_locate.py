@@ -16,7 +16,7 @@ from plumbline.model.record import Record
 from plumbline.observe.conditions import Bill
 from plumbline.store.facts import keep_collected
 from tests.package.cli.driver import Printed, Run
-from tests.package.locate.scenes import Left, Scene, both, lab, rate, record_of, with_baselines
+from tests.package.locate.scenes import LaneRates, Scene, both, lab, rate, record_of, with_baselines
 from tests.package.observe.nodes import condition, ledger
 from tests.package.observe.servers import counted
 from tests.package.records import night_after_night, save
@@ -29,7 +29,7 @@ def plan() -> dict[str, Any]:
     return with_baselines(LAB.plan)
 
 
-def measured(faults: Left, retransmitted: Iterable[str] = ()) -> Iterable[Record]:
+def measured(faults: LaneRates, retransmitted: Iterable[str] = ()) -> Iterable[Record]:
     """Yield the records of one night; paths across ``retransmitted`` lose segments."""
     now = time.time()
     for measurable in Site(LAB.plan.expectations).measurables():

@@ -32,7 +32,6 @@ ROUND = {"rate": "200 MB/s", "link": "1 Gbit/s"}
 
 LaneRates = Mapping[str, Mapping[str, float]]
 """Remaining B/s of each faulty part, by lane."""
-Left = LaneRates
 
 
 def lab() -> Topology:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from plumbline.locate.suspects import Located
 from plumbline.report.suspects import Suspects, suspects_figure
-from tests.package.locate.scenes import Left, Scene, both, lab
+from tests.package.locate.scenes import LaneRates, Scene, both, lab
 
 LAB = Scene(lab())
 
 
-def suspects(faults: Left) -> Suspects:
+def suspects(faults: LaneRates) -> Suspects:
     located: Located = LAB.locate(faults)
     return Suspects(located, [None for _ in located.sets])
 

@@ -16,7 +16,7 @@ from plumbline.plan.policy import load
 from plumbline.store.database import RECORD, deflate, row
 from plumbline.store.history import History
 from plumbline.topology.graph import Topology
-from tests.package.locate.scenes import Left, rate, record_of, with_baselines
+from tests.package.locate.scenes import LaneRates, rate, record_of, with_baselines
 
 DAY_S = 86400.0
 NOW = 1_790_000_000.0
@@ -27,7 +27,7 @@ class Year(NamedTuple):
     """A history: faulty parts have the rates ``left`` from ``since`` days ago on."""
 
     days: int
-    left: Left = {}
+    left: LaneRates = {}
     since: int = 1_000_000
     retransmitted: frozenset[str] = frozenset()
     every: int = 1

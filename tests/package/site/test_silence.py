@@ -12,7 +12,7 @@ from plumbline.model.record import Record
 from plumbline.model.rounds import Role, pairing
 from tests.package.cli.test_investigate import LAYERS, Ask, ask, done
 from tests.package.cli.test_locate import LAB, measured
-from tests.package.locate.scenes import Left, both
+from tests.package.locate.scenes import LaneRates, both
 from tests.package.records import failed
 
 __all__ = ["ask"]
@@ -32,7 +32,7 @@ BEHIND = {
 }
 
 
-def without_oss2(faults: Left) -> list[Record]:
+def without_oss2(faults: LaneRates) -> list[Record]:
     """Return records of the other nodes on components that do not need oss2."""
     return [
         record
