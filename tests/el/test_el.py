@@ -1,7 +1,7 @@
-"""The roles on Enterprise Linux 8, 9 and 10, as far as containers can be that.
+"""The roles on Enterprise Linux 8, 9 and 10, as far as containers can imitate it.
 
-tests/el/prepare.yml makes them of the lab's hosts: dnf, rpm and what the hosts call themselves are
-real, the packages are stubs, and all other programs are Debian's.
+tests/el/prepare.yml turns the lab's hosts into them: dnf, rpm and /etc/os-release are real, the
+packages are stubs, and all other programs are Debian's.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STUBS = yaml.safe_load((ROOT / "tests/el/packages.yml").read_text(encoding="utf-
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    """Bring the hosts up, and deploy on all of them."""
+    """Bring up the hosts and deploy on all of them."""
     lab = Lab(INVENTORY, PORT)
     try:
         lab.playbook("lab_up")
@@ -36,7 +36,7 @@ def lab() -> Iterator[Lab]:
 
 
 def names(values: Any) -> Iterator[str]:
-    """Yield the names in a string, a list, or a mapping of lists."""
+    """Yield the names in a string, a list or a mapping of lists."""
     if isinstance(values, str):
         yield values
     else:
@@ -45,15 +45,15 @@ def names(values: Any) -> Iterator[str]:
 
 
 def packages(path: Path) -> set[str]:
-    """Return the packages that a file of variables names."""
+    """Return the packages in a file of variables."""
     variables = yaml.safe_load(path.read_text(encoding="utf-8"))
     lists = ("_packages", "_packages_of", "_ssh_client")
     return {name for key in variables if key.endswith(lists) for name in names(variables[key])}
 
 
 @pytest.mark.parametrize("release", [8, 9, 10])
-def test_every_package_that_a_node_needs_is_in_a_repository_of_the_release(release: int) -> None:
-    lacking = {
+def test_every_package_of_a_node_is_in_a_repository_of_the_release(release: int) -> None:
+    expected = {
         "fs_probe": {8: {"python3-mpi4py-openmpi"}},
         "prometheus": {10: {"golang-github-prometheus"}},
         "events": {10: {"sec"}},
@@ -64,17 +64,21 @@ def test_every_package_that_a_node_needs_is_in_a_repository_of_the_release(relea
         role = path.parent.parent.name
         own = path.with_name(f"RedHat-{release}.yml")
         absent = packages(own if own.exists() else path)
-        absent -= {name for name, where in STUBS.items() if release in where}
+        absent -= {name for name, repositories in STUBS.items() if release in repositories}
         if absent and not (release == 8 and role in console):
             missing[role] = absent
-    assert missing == {role: where[release] for role, where in lacking.items() if release in where}
+    assert missing == {
+        role: repositories[release]
+        for role, repositories in expected.items()
+        if release in repositories
+    }
 
 
 def test_a_second_deployment_changes_nothing(lab: Lab) -> None:
     assert changes(lab.recap("site")) == {}
 
 
-PLACES = """
+FACTS = """
 head -1 /usr/bin/plumbline
 stat -c '%U:%G %a' /etc/nrpe.d/plumbline.cfg
 grep check_users /etc/nagios/nrpe.cfg | cut -d' ' -f1
@@ -86,8 +90,8 @@ systemctl is-active nrpe exporter-plumbline plumbline-counters plumbline-raw.tim
 
 
 @pytest.mark.parametrize("host", PYTHONS)
-def test_everything_is_where_the_family_has_it(lab: Lab, host: str) -> None:
-    assert lab.on_host(host, PLACES).splitlines() == [
+def test_files_users_and_services_follow_enterprise_linux(lab: Lab, host: str) -> None:
+    assert lab.on_host(host, FACTS).splitlines() == [
         f"#!/usr/bin/{PYTHONS[host]} -I",
         "root:nrpe 640",
         "#plumbline",
@@ -99,7 +103,7 @@ def test_everything_is_where_the_family_has_it(lab: Lab, host: str) -> None:
 
 
 @pytest.mark.parametrize("host", PYTHONS)
-def test_dnf_took_each_package_from_its_repository(lab: Lab, host: str) -> None:
+def test_dnf_installs_each_package_from_its_repository(lab: Lab, host: str) -> None:
     installed = lab.on_host(host, "dnf --quiet list --installed | tail -n +2")
     origins = {
         name.rpartition(".")[0]: origin.lstrip("@")
@@ -114,8 +118,8 @@ def test_removal_leaves_nothing_but_shared_packages(lab: Lab) -> None:
     lab.playbook("remove", {"agent_remove_packages": "true"})
     for host in PYTHONS:
         assert lab.on_host(host, TRACES) == ""
-        left = set(lab.on_host(host, "rpm -qa --qf '%{NAME}\\n'").split())
-        assert not left & {"nrpe", "netperf", "fio", "sg3_utils", "node-exporter"}, host
+        packages_left = set(lab.on_host(host, "rpm -qa --qf '%{NAME}\\n'").split())
+        assert not packages_left & {"nrpe", "netperf", "fio", "sg3_utils", "node-exporter"}, host
 
 
 def test_a_node_without_epel_is_refused_before_anything_is_changed(lab: Lab) -> None:

@@ -1,4 +1,4 @@
-"""The lab tests need root: they boot hosts, throttle disks and shape links."""
+"""Fixtures of the lab tests, which need root to boot hosts, throttle disks and shape links."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ MORE_RUNS = 3
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip with the reason where the lab cannot be brought up."""
+    """Skip the lab tests with a reason if this user is not root."""
     if os.geteuid() != 0:
         for item in items:
             item.add_marker(pytest.mark.skip(reason="the lab needs root"))
 
 
 def brought_up(lab: Lab, stopped: Sequence[str] = ()) -> Iterator[Lab]:
-    """Bring up a lab and deploy plumbline in it; leave nothing behind, whatever happens.
+    """Bring up a lab, deploy plumbline in it, and remove the lab at the end.
 
-    ``stopped`` are patterns of timers that would disturb what is measured by hand.
+    ``stopped`` are patterns of timers that would disturb the tests.
     """
     try:
         lab.playbook("lab_up")
@@ -36,18 +36,18 @@ def brought_up(lab: Lab, stopped: Sequence[str] = ()) -> Iterator[Lab]:
 
 
 def with_baselines(lab: Lab, runs: int) -> Console:
-    """Capture baselines, of more runs where a neighbour on the machine disturbed some.
+    """Capture baselines, with more runs if others on this machine disturbed some.
 
-    One disturbed run does not move the median of three.  What is left without a firm baseline,
-    :func:`without_a_firm_baseline` names: that is the machine's doing, and no fault.
+    One disturbed run does not move the median of three.  Components still without a firm baseline
+    (:func:`without_a_firm_baseline`) are no fault of plumbline.
     """
     for count in (runs, MORE_RUNS, MORE_RUNS):
         try:
             lab.playbook("baseline", {"runs": str(count), "reason": "lab test"})
-        except LabError as refused:
-            if "must not become the reference" not in str(refused):
+        except LabError as error:
+            if "must not become the reference" not in str(error):
                 raise
-            print(f"measured again: {refused}")
+            print(f"measured again: {error}")
             continue
         console = Console(lab)
         weak = without_a_firm_baseline(console.services())
@@ -58,17 +58,17 @@ def with_baselines(lab: Lab, runs: int) -> Console:
 
 
 def without_a_firm_baseline(services: Mapping[str, Service]) -> set[str]:
-    """Return what cannot be judged because runs differed too much when they were to be one."""
+    """Return the services without a verdict, as the runs for their baseline differed too much."""
     return {
         name
-        for name, one in services.items()
-        if one.state == "UNKNOWN"
-        and any(words in one.output for words in ("no figure to compare", "nothing to compare"))
+        for name, service in services.items()
+        if service.state == "UNKNOWN"
+        and any(words in service.output for words in ("no figure to compare", "nothing to compare"))
     }
 
 
 def changes(recap: str) -> dict[str, str]:
-    """Return how many tasks changed something, of the hosts where any did."""
+    """Return the number of changed tasks of each host with any."""
     counts = dict(re.findall(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)", recap, re.MULTILINE))
     assert counts, recap
     return {host: count for host, count in counts.items() if count != "0"}

@@ -1,7 +1,6 @@
-"""The demonstration: a storage cluster that works, breaks, and is found out.
+"""The demonstration: a storage cluster breaks, and Nagios names the faults.
 
-Leaves the lab up with what is broken, so that whoever watched can look around; ``make demo-down``
-removes it.
+The lab stays up and broken for a look around; ``make demo-down`` removes it.
 """
 
 from __future__ import annotations
@@ -13,13 +12,13 @@ from urllib.parse import urljoin
 
 from tests.lab.lab import Console, Lab, LabError, Service
 
-# The layers that see what is broken.
+# Layers that show the faults.
 LAYERS = ("ost", "net")
 BASELINE_RUNS = "2"
 MOST_RUNS = 4
 
 PROBLEMS = "cgi-bin/status.cgi?host=all&servicestatustypes=28"
-"""The page of Nagios with what is WARNING, UNKNOWN or CRITICAL."""
+"""Page of Nagios with the services in WARNING, UNKNOWN or CRITICAL."""
 
 NEXT = """\
   Next, with .cache/venv/bin in front of PATH, to ask what is slow, to mend it, and to remove all:
@@ -29,15 +28,15 @@ NEXT = """\
 
 
 class Fault(NamedTuple):
-    """What is broken, and the service that has to say so."""
+    """A fault and the service that must show it."""
 
     story: str
     breakage: Mapping[str, str]
     service: str
 
 
-class Found(NamedTuple):
-    """A service that named a fault, so many seconds after it began."""
+class Detection(NamedTuple):
+    """A service that showed a fault, some seconds after its beginning."""
 
     service: Service
     seconds: float
@@ -58,13 +57,13 @@ FAULTS = (
 
 
 def say(text: str) -> None:
-    """Print a heading with the minutes that have gone by."""
+    """Print a heading with the elapsed time."""
     minutes, seconds = divmod(int(time.monotonic() - START), 60)
     print(f"\n\033[1m[{minutes:2d}:{seconds:02d}] {text}\033[0m", flush=True)
 
 
 def show(services: Mapping[str, Service]) -> None:
-    """Print what Nagios shows: first what is not OK, then how many are."""
+    """Print the bad services of Nagios and the number of good ones."""
     for name, service in sorted(services.items()):
         if service.state != "OK":
             print(f"  {service.state:<9}{name}\n           {service.output}")
@@ -73,7 +72,7 @@ def show(services: Mapping[str, Service]) -> None:
 
 
 def main() -> None:
-    """Tell the whole story on the real Nagios."""
+    """Run the whole demonstration on the real Nagios."""
     lab = Lab("inventories/lab", 8477)
     say("The lab comes up: one monitoring host, three storage servers, one client")
     lab.playbook("lab_up")
@@ -86,11 +85,11 @@ def main() -> None:
     show(console.services())
     say(f"Now {' and '.join(fault.story for fault in FAULTS)}")
     began = time.time()
-    found = broken(lab, console)
+    detections = broken(lab, console)
     lab.on_host("mon1", "systemctl start plumbline-report")
     say("Done: the lab stays up, and broken")
-    table(found)
-    notified = dict(console.told(began))
+    table(detections)
+    notified = dict(console.notifications(began))
     print(f"\n  Nagios has notified of {', '.join(sorted(notified)) or 'nothing yet'}.")
     print("  An alarm that follows from another one is shown, and notifies nobody.")
     problems = urljoin(lab.page, PROBLEMS)
@@ -98,12 +97,12 @@ def main() -> None:
     print(f"  Report: {urljoin(lab.page, '/plumbline/index.html')}\n\n{NEXT}")
 
 
-def broken(lab: Lab, console: Console) -> dict[str, Found]:
-    """Break everything at once; measure until Nagios has named all of it, or not in some runs."""
+def broken(lab: Lab, console: Console) -> dict[str, Detection]:
+    """Apply all faults at once; measure until Nagios shows them, in a few runs at most."""
     for fault in FAULTS:
         lab.break_now(**fault.breakage)
     began = time.monotonic()
-    found: dict[str, Found] = {}
+    detections: dict[str, Detection] = {}
     for layer in LAYERS * MOST_RUNS:
         say(
             f"The layer {layer} is measured, in about a minute: one slow run is watched, several "
@@ -114,19 +113,19 @@ def broken(lab: Lab, console: Console) -> dict[str, Found]:
         for fault in FAULTS:
             service = services[fault.service]
             if service.state in ("WARNING", "CRITICAL"):
-                found.setdefault(fault.service, Found(service, seconds))
+                detections.setdefault(fault.service, Detection(service, seconds))
         show(services)
-        if len(found) == len(FAULTS):
+        if len(detections) == len(FAULTS):
             break
-    return found
+    return detections
 
 
-def table(found: Mapping[str, Found]) -> None:
-    """Print what was broken, and how soon which service said it."""
+def table(detections: Mapping[str, Detection]) -> None:
+    """Print each fault, the service that showed it, and the time to detection."""
     for fault in FAULTS:
         print(f"  {fault.story}")
-        if fault.service in found:
-            service, seconds = found[fault.service]
+        if fault.service in detections:
+            service, seconds = detections[fault.service]
             print(
                 f"    {fault.service}: {service.state} after {seconds:.0f} s\n    {service.output}"
             )

@@ -1,4 +1,4 @@
-"""The lab as the demonstration and the tests drive it: playbooks in, the status of Nagios out."""
+"""The lab for the demonstration and the tests: runs playbooks, reads the status of Nagios."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from urllib.parse import urljoin
 
 ROOT = Path(__file__).resolve().parents[2]
 RUN_DIR = "/run/plumbline-lab"
-# more than programs say to each other before they begin
+# more than programs exchange before they measure
 MOVING_BYTES = 16_000_000
-# an interpreter that stays on each host, where Ansible starts one for each task
+# keeps one interpreter on each host; Ansible would start one for each task
 FAST = {
     "ANSIBLE_STRATEGY": "mitogen_linear",
     "ANSIBLE_STRATEGY_PLUGINS": str(files("ansible_mitogen") / "plugins" / "strategy"),
-    # that it may be gone in later versions of Ansible than the one that is pinned
+    # hides the warning that later versions of Ansible may lack these plugins
     "ANSIBLE_DEPRECATION_WARNINGS": "0",
 }
-# the hosts whose units measure a layer; those of net need windows that are open
+# hosts whose units measure a layer; net is missing, as its units need open windows
 UNITS = {"ost": "client1", "raw": "storage_servers", "fs": "client1"}
-# of today and of the days before
+# of today and of earlier days
 LOGS = "$(ls /var/log/nagios4/archives/*.log 2>/dev/null) /var/log/nagios4/nagios.log"
 CHECK_ALL = """
 now=$(date +%s)
@@ -42,11 +42,11 @@ STATES = {1: "PENDING", 2: "OK", 4: "WARNING", 8: "UNKNOWN", 16: "CRITICAL"}
 
 
 class LabError(Exception):
-    """A playbook failed or Nagios does not answer; the message says which."""
+    """Failure of a playbook, or of Nagios to answer."""
 
 
 class Service(NamedTuple):
-    """One service as Nagios sees it; ``last_check`` is seconds since the epoch."""
+    """State of a service in Nagios; ``last_check`` is in epoch seconds."""
 
     state: str
     output: str
@@ -54,10 +54,10 @@ class Service(NamedTuple):
 
 
 class Lab:
-    """One inventory of hosts in containers, and the port of 127.0.0.1 its Nagios page is on."""
+    """An inventory of hosts in containers, and the port of its Nagios page on 127.0.0.1."""
 
     def __init__(self, inventory: str, page_port: int, *, fast: bool = True) -> None:
-        """Take an inventory; ``fast`` plays in half the time that it takes a site."""
+        """Use an inventory; ``fast`` halves the time of playbooks with Mitogen, unlike a site."""
         self.inventory = inventory
         self._fast = fast
         self.page = f"http://127.0.0.1:{page_port}/nagios4/"
@@ -65,37 +65,37 @@ class Lab:
     def playbook(
         self, name: str, extra: Optional[Mapping[str, str]] = None, *arguments: str
     ) -> None:
-        """Run ``playbooks/NAME.yml`` with extra variables in sight; raise LabError if it fails."""
+        """Run ``playbooks/NAME.yml`` and print its output; raise LabError if it fails."""
         self._play(False, name, extra, *arguments)
 
     def recap(self, name: str, *arguments: str) -> str:
-        """Run a playbook quietly and return its closing count; raise LabError if it fails."""
+        """Run a playbook quietly and return its recap; raise LabError if it fails."""
         return self._play(True, name, None, *arguments).rpartition("PLAY RECAP")[2]
 
     def on_host(self, host: str, command: str) -> str:
-        """Run a shell command on a host and return what it printed; raise LabError if it fails."""
+        """Run a shell command on a host and return its output; raise LabError if it fails."""
         module = ("-m", "ansible.builtin.shell", "-a", command)
         return self._run(True, {}, "ansible", host, *module).partition(">>\n")[2].rstrip("\n")
 
     def break_now(self, **breakage: str) -> None:
-        """Do what the playbook lab_break does, without the seconds that a playbook takes."""
-        wish = [f"--{key}={value}" for key, value in breakage.items()]
+        """Break or heal components like the playbook lab_break, but faster."""
+        options = [f"--{key}={value}" for key, value in breakage.items()]
         _output(
-            [sys.executable, "-B", "-m", "plumbline_lab", "--run-dir", RUN_DIR, "break", *wish],
+            [sys.executable, "-B", "-m", "plumbline_lab", "--run-dir", RUN_DIR, "break", *options],
             {"PYTHONPATH": str(ROOT / "roles/lab/files")},
         )
 
-    def wait_for_bytes(self, host: str, way: str, patience_s: float = 120) -> None:
-        """Return when the link of a host has carried more than a run says: what it moves."""
-        limit = time.monotonic() + patience_s
-        before = _carried(host, way)
-        while _carried(host, way) < before + MOVING_BYTES:
+    def wait_for_bytes(self, host: str, direction: str, timeout_s: float = 120) -> None:
+        """Wait until a host has moved data, not just set up its run."""
+        limit = time.monotonic() + timeout_s
+        before = _carried(host, direction)
+        while _carried(host, direction) < before + MOVING_BYTES:
             if time.monotonic() > limit:
-                raise LabError(f"{host} has not begun within {patience_s:.0f} s")
+                raise LabError(f"{host} has not begun within {timeout_s:.0f} s")
             time.sleep(0.05)
 
     def measure(self, console: Console, layer: str = "all") -> dict[str, Service]:
-        """Run the probes as their schedule does and return what Nagios then shows."""
+        """Run the scheduled probes and return the services of Nagios afterwards."""
         before = time.time()
         self.playbook("probe", {"layer": layer, "fail": "false"})
         return console.checked_since(before)
@@ -103,9 +103,9 @@ class Lab:
     def measure_until(
         self, console: Console, layer: str, shown: Callable[[dict[str, Service]], bool]
     ) -> dict[str, Service]:
-        """Measure again until Nagios shows what is waited for; return what it shows at last.
+        """Measure until ``shown`` is true, in a few runs at most; return the last services.
 
-        One slow run is watched: an alarm takes several, and so does its end.
+        One slow run is only watched: an alarm takes several runs, and so does its end.
         """
         services = console.services()
         for _ in range(MOST_RUNS):
@@ -115,52 +115,56 @@ class Lab:
         return services
 
     def measure_again(self, console: Console, layer: str) -> dict[str, Service]:
-        """Measure as the timer of a layer does, without the seconds that a playbook takes."""
+        """Start the unit of a layer like its timer does, faster than the playbook."""
         if layer not in UNITS:
             return self.measure(console, layer)
         self.on_host(UNITS[layer], f"systemctl start plumbline-{layer}.service")
-        return console.asked()
+        return console.check_now()
 
     def _play(
         self, quiet: bool, name: str, extra: Optional[Mapping[str, str]], *arguments: str
     ) -> str:
-        way = FAST if self._fast else {}
-        return self._run(quiet, way, "ansible-playbook", *_playbook(name, extra), *arguments)
+        environment = FAST if self._fast else {}
+        return self._run(
+            quiet, environment, "ansible-playbook", *_playbook(name, extra), *arguments
+        )
 
-    def _run(self, quiet: bool, way: Mapping[str, str], command: str, *arguments: str) -> str:
-        printed = []
+    def _run(
+        self, quiet: bool, environment: Mapping[str, str], command: str, *arguments: str
+    ) -> str:
+        lines = []
         with subprocess.Popen(
             [str(Path(sys.executable).with_name(command)), "-i", self.inventory, *arguments],
             cwd=ROOT,
-            env={**os.environ, "ANSIBLE_FORCE_COLOR": "0", **way},
+            env={**os.environ, "ANSIBLE_FORCE_COLOR": "0", **environment},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
         ) as process:
             assert process.stdout is not None
             for line in process.stdout:
-                printed.append(line)
+                lines.append(line)
                 if not quiet:
                     print(line, end="", flush=True)
-        output = "".join(printed)
+        output = "".join(lines)
         if process.returncode != 0:
-            called = " ".join((command, *arguments))
-            raise LabError(f"{called} ended with {process.returncode}: {_failure(output)}")
+            words = " ".join((command, *arguments))
+            raise LabError(f"{words} ended with {process.returncode}: {_failure(output)}")
         return output
 
 
-def _carried(host: str, way: str) -> int:
+def _carried(host: str, direction: str) -> int:
     """Return the bytes that a host of the lab has received (``rx``) or sent (``tx``)."""
-    shown = _output(["ip", "-n", f"plumbline-{host}", "-s", "-j", "link", "show", "dev", "eth0"])
-    carried: int = json.loads(shown)[0]["stats64"][way]["bytes"]
+    link = _output(["ip", "-n", f"plumbline-{host}", "-s", "-j", "link", "show", "dev", "eth0"])
+    carried: int = json.loads(link)[0]["stats64"][direction]["bytes"]
     return carried
 
 
-def _output(command: list[str], more: Optional[Mapping[str, str]] = None) -> str:
+def _output(command: list[str], environment: Optional[Mapping[str, str]] = None) -> str:
     done = subprocess.run(
         command,
         cwd=ROOT,
-        env={**os.environ, **(more or {})},
+        env={**os.environ, **(environment or {})},
         capture_output=True,
         text=True,
         check=False,
@@ -176,7 +180,7 @@ def control(command: str, *arguments: str) -> None:
 
 
 def _failure(output: str) -> str:
-    """Return what Ansible said of the first task that failed, or else how its output ends."""
+    """Return Ansible's output for the first failed task, or else the end of its output."""
     failed = re.search(r"^(fatal|failed): ", output, re.MULTILINE)
     if failed is None:
         return output[-2000:]
@@ -190,7 +194,7 @@ def _playbook(name: str, extra: Optional[Mapping[str, str]]) -> list[str]:
 
 
 class Console:
-    """Nagios's own account of its services, through the forwarded page."""
+    """Services in Nagios, read through the forwarded page."""
 
     def __init__(self, lab: Lab) -> None:
         """Read the page's password from the monitoring host."""
@@ -205,7 +209,7 @@ class Console:
         ).open
 
     def services(self) -> dict[str, Service]:
-        """Return every service that plumbline defined, by its description."""
+        """Return the services of plumbline by description."""
         hosts = self._query("query=servicelist&details=true")["servicelist"]
         return {
             name: Service(
@@ -217,7 +221,7 @@ class Console:
         }
 
     def links(self) -> dict[str, int]:
-        """Return the pages that services lead to, and the status with which each answers."""
+        """Return the pages that services link to, and the HTTP status of each."""
         hosts = self._query("query=servicelist&details=true", "objectjson.cgi")["servicelist"]
         paths = {
             service[kind].partition("#")[0]
@@ -230,54 +234,54 @@ class Console:
 
     def _status(self, url: str) -> int:
         try:
-            with self._open(url, timeout=20) as answer:
-                status: int = answer.status
+            with self._open(url, timeout=20) as response:
+                status: int = response.status
         except urllib.error.HTTPError as error:
             return error.code
         return status
 
-    def checked_since(self, moment: float, patience_s: float = 120) -> dict[str, Service]:
-        """Return the services once each was checked after ``moment`` (of the lab's one clock)."""
-        limit = time.monotonic() + patience_s
+    def checked_since(self, moment: float, timeout_s: float = 120) -> dict[str, Service]:
+        """Wait until all services were checked after ``moment``; return them."""
+        limit = time.monotonic() + timeout_s
         while True:
             services = self.services()
-            waiting = [name for name, one in services.items() if one.last_check < moment]
+            waiting = [name for name, service in services.items() if service.last_check < moment]
             if services and not waiting:
                 return services
             if time.monotonic() > limit:
                 late = ", ".join(waiting) or "anything"
-                raise LabError(f"Nagios did not check {late} within {patience_s:.0f} s")
+                raise LabError(f"Nagios did not check {late} within {timeout_s:.0f} s")
             time.sleep(1)
 
-    def asked(self) -> dict[str, Service]:
-        """Return the services after Nagios has checked all of them at once, collection first.
+    def check_now(self) -> dict[str, Service]:
+        """Collect, let Nagios check all services at once, and return them.
 
-        So do their timers and intervals within minutes, whether or not anybody asks.
+        Timers and check intervals do the same within minutes.
         """
         before = time.time()
         self._on_host("mon1", f"systemctl start plumbline-console{CHECK_ALL}")
         return self.checked_since(before)
 
-    def told(self, since: float) -> list[tuple[str, str]]:
-        """Return service and state of each notification since a moment, in their order."""
+    def notifications(self, since: float) -> list[tuple[str, str]]:
+        """Return service and state of each notification since a moment, in order."""
         lines = self._on_host("mon1", f"grep -h 'SERVICE NOTIFICATION: ' {LOGS} || true")
-        found = re.findall(r"^\[(\d+)\] SERVICE NOTIFICATION: (.*)$", lines, re.MULTILINE)
-        words = [text.split(";") for at, text in found if int(at) >= since]
+        matches = re.findall(r"^\[(\d+)\] SERVICE NOTIFICATION: (.*)$", lines, re.MULTILINE)
+        words = [text.split(";") for at, text in matches if int(at) >= since]
         return [(service, state) for _, _, service, state, *_ in words]
 
     def _query(self, query: str, program: str = "statusjson.cgi") -> dict[str, Any]:
         url = f"{self.page}cgi-bin/{program}?{query}"
         try:
-            with self._open(url, timeout=20) as answer:
-                data: dict[str, Any] = json.load(answer)["data"]
+            with self._open(url, timeout=20) as response:
+                data: dict[str, Any] = json.load(response)["data"]
         except (urllib.error.URLError, KeyError, json.JSONDecodeError) as error:
             raise LabError(f"the page of Nagios does not answer at {url}: {error}") from error
         return data
 
 
 def not_ok(services: Mapping[str, Service]) -> dict[str, str]:
-    """Return the states of what Nagios shows in another colour than green; print what they say."""
-    bad = {name: one for name, one in services.items() if one.state != "OK"}
-    for one in bad.values():
-        print(one.output)
-    return {name: one.state for name, one in bad.items()}
+    """Return the states of all services that are not OK; print their output."""
+    bad = {name: service for name, service in services.items() if service.state != "OK"}
+    for service in bad.values():
+        print(service.output)
+    return {name: service.state for name, service in bad.items()}

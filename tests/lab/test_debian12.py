@@ -11,7 +11,7 @@ from tests.lab.conftest import brought_up, changes, with_baselines, without_a_fi
 from tests.lab.lab import Console, Lab, not_ok
 
 INVENTORY, PORT = "tests/lab/bookworm", 8478
-# What is named after plumbline, less what is the lab's own or a log; what runs; the user.
+# Files named after plumbline, except logs and the lab's own; its units; its user.
 TRACES = (
     "find / -xdev -path /proc -prune -o -path /var/log -prune -o -name '*plumbline*' -print"
     " | grep -v -e /dev/disk -e plumbline-lab; find /mnt /run -maxdepth 2 -name '*plumbline*';"
@@ -24,9 +24,9 @@ def lab() -> Iterator[Lab]:
     yield from brought_up(Lab(INVENTORY, PORT))
 
 
-def test_a_second_deployment_changes_nothing_and_check_mode_knows(lab: Lab) -> None:
+def test_a_second_deployment_and_check_mode_change_nothing(lab: Lab) -> None:
     assert changes(lab.recap("site", "--check")) == {}
-    # as a site runs it
+    # without Mitogen, like a site
     assert changes(Lab(INVENTORY, PORT, fast=False).recap("site")) == {}
 
 
@@ -39,17 +39,17 @@ DEGRADED = {
 }
 
 
-def test_an_array_that_a_vendor_s_tool_calls_degraded_is_a_warning_until_it_is_whole(
+def test_a_degraded_array_of_a_vendor_tool_is_a_warning_until_it_is_repaired(
     lab: Lab,
 ) -> None:
     console = Console(lab)
     shown = []
     for symptoms in ([DEGRADED], []):
-        said = json.dumps({"schema": 1, "examined": 2, "symptoms": symptoms})
-        lab.on_host("oss1", f"echo '{said}' > /etc/vendor-arrays.json")
+        output = json.dumps({"schema": 1, "examined": 2, "symptoms": symptoms})
+        lab.on_host("oss1", f"echo '{output}' > /etc/vendor-arrays.json")
         lab.on_host("oss1", "systemctl start plumbline-symptoms.service")
         shown.append(lab.measure(console, "raw")["SYMPTOMS oss1 arrays"])
-    assert [one.state for one in shown] == ["WARNING", "OK"]
+    assert [service.state for service in shown] == ["WARNING", "OK"]
     assert "oss1-disk1: virtual drive 0/1 is degraded" in shown[0].output
 
 
@@ -60,18 +60,18 @@ def test_everything_is_measured_and_ok_on_debian_12(lab: Lab) -> None:
     assert lab.on_host("oss1", "cut -d. -f1 /etc/debian_version") == "12"
 
 
-ASKED = """
+QUERIES = """
 import json, urllib.parse, urllib.request
-looked = "plumbline_lustre_looked_timestamp_seconds"
-for query in ("up", "node_textfile_scrape_error", f"{looked} > bool 0"):
+metric = "plumbline_lustre_looked_timestamp_seconds"
+for query in ("up", "node_textfile_scrape_error", f"{metric} > bool 0"):
     url = "http://127.0.0.1:9090/api/v1/query?" + urllib.parse.urlencode({"query": query})
-    for one in json.load(urllib.request.urlopen(url))["data"]["result"]:
-        print(query.split()[0], one["metric"]["instance"], one["value"][1])
+    for sample in json.load(urllib.request.urlopen(url))["data"]["result"]:
+        print(query.split()[0], sample["metric"]["instance"], sample["value"][1])
 """
-"""What Prometheus knows of each host."""
+"""Prints what Prometheus has of each host."""
 
 
-def test_prometheus_knows_what_the_nodes_count_and_nobody_else_can_ask_it(lab: Lab) -> None:
+def test_prometheus_has_the_counters_of_all_nodes_and_listens_locally(lab: Lab) -> None:
     expected = {
         f"{name} {host} {value}"
         for host in ("client1", "oss1")
@@ -81,13 +81,13 @@ def test_prometheus_knows_what_the_nodes_count_and_nobody_else_can_ask_it(lab: L
             ("plumbline_lustre_looked_timestamp_seconds", 1),
         )
     }
-    assert set(lab.on_host("mon1", f"python3 -c '{ASKED}'").splitlines()) == expected
+    assert set(lab.on_host("mon1", f"python3 -c '{QUERIES}'").splitlines()) == expected
     listening = "ss -Hltn | awk '{print $4}' | grep -E ':(9090|9100)$'"
     assert lab.on_host("mon1", listening) == "127.0.0.1:9090"
     assert lab.on_host("oss1", listening) == "10.77.0.11:9100"
 
 
-def test_removal_leaves_nothing_and_nagios_goes_on(lab: Lab) -> None:
+def test_removal_leaves_nothing_and_nagios_keeps_running(lab: Lab) -> None:
     assert "/usr/lib/plumbline" in lab.on_host("oss1", TRACES)
     lab.playbook("remove")
     for host in ("mon1", "oss1", "client1"):

@@ -1,4 +1,4 @@
-"""A disk becomes slow under the file system's own load, and no probe runs: who says so, and when?
+"""Time to detection of a slow disk by latency under load, without probes.
 
 ``python -m tests.lab.under_load`` brings up the lab, lets a client write, makes one disk slow, and
 asks ``plumbline latency`` once a minute.  Then the probe that it names confirms it, and Nagios
@@ -16,19 +16,19 @@ from tests.lab.conftest import brought_up
 from tests.lab.lab import Console, Lab, LabError
 
 SLOW, RATE = "oss2-disk1", "5MB/s"
-"""Less than is asked of it: where a disk gives what is asked, nobody waits for it."""
+"""Less than the load: a disk that keeps up has no queue."""
 
 HEALTHY_S, PATIENCE_S = 600.0, 1800.0
 STANDING = {"counters_enabled": "true", "metrics_enabled": "true", "prometheus_enabled": "true"}
-"""Roles that a site switches on: what a host counts all day, and a Prometheus that keeps it."""
+"""Optional roles: counters on all hosts, and a Prometheus that stores them."""
 
-# As many files as lie on every disk; each write is on its disk before the next one of its file.
+# Enough files for all disks; each write reaches the disk before the next one of its file.
 LOAD = (
     "systemd-run --unit=lab-load --collect fio --name=load --directory=/mnt/scratch --numjobs=36"
     " --rw=randwrite --bs=256k --size=8m --fdatasync=1 --ioengine=psync --time_based"
     " --thinktime=100ms --runtime=1h"
 )
-# The lab's disks are loop devices, which node exporter leaves out unless it is told otherwise.
+# The lab's disks are loop devices, which node exporter excludes by default.
 LOOPS = r"""
 unit=exporter-plumbline.service
 mkdir -p /run/systemd/system/$unit.d
@@ -45,46 +45,46 @@ ASK = (
 
 
 class Answer(NamedTuple):
-    """The suspects, each with its ratio, and how many components were compared."""
+    """The suspects with their latency ratios, and the number of compared components."""
 
     suspects: dict[str, float]
     compared: int
 
 
-def asked(lab: Lab) -> Answer:
-    """Return what the latency under load says now."""
-    said = lab.on_host("mon1", ASK)
-    if not said.startswith("{"):
-        print(f"  {said}")
+def latency(lab: Lab) -> Answer:
+    """Return the present suspects by latency under load."""
+    output = lab.on_host("mon1", ASK)
+    if not output.startswith("{"):
+        print(f"  {output}")
         return Answer({}, 0)
-    known: list[dict[str, Any]] = json.loads(said)["components"]
-    slow = {one["component"]: one["latency_ratio"] for one in known if one["slow"]}
-    return Answer(slow, len({one["component"] for one in known}))
+    components: list[dict[str, Any]] = json.loads(output)["components"]
+    slow = {row["component"]: row["latency_ratio"] for row in components if row["slow"]}
+    return Answer(slow, len({row["component"] for row in components}))
 
 
 def watch(lab: Lab, seconds: float) -> tuple[float, Answer]:
-    """Ask once a minute until something is suspected or time is up; return when, and the answer."""
+    """Query once a minute until there is a suspect or time is up; return time and answer."""
     began = time.monotonic()
     while True:
-        answer, gone = asked(lab), time.monotonic() - began
-        print(f"  {gone / 60:4.1f} min: {answer.compared} compared, suspected {answer.suspects}")
+        answer, elapsed = latency(lab), time.monotonic() - began
+        print(f"  {elapsed / 60:4.1f} min: {answer.compared} compared, suspected {answer.suspects}")
         sys.stdout.flush()
-        if answer.suspects or gone >= seconds:
-            return gone, answer
+        if answer.suspects or elapsed >= seconds:
+            return elapsed, answer
         time.sleep(60)
 
 
 def confirmed(lab: Lab) -> str:
-    """Measure what is suspected until Nagios shows an alarm; return what it shows at last."""
+    """Measure the suspect until Nagios shows an alarm; return the last state and output."""
     console, service = Console(lab), f"RAW {SLOW} read"
     services = lab.measure_until(
-        console, "raw", lambda found: found[service].state in ("WARNING", "CRITICAL")
+        console, "raw", lambda shown: shown[service].state in ("WARNING", "CRITICAL")
     )
     return f"{services[service].state} {services[service].output}"
 
 
-def tell(lab: Lab) -> None:
-    """Tell the story in a lab that is up."""
+def run(lab: Lab) -> None:
+    """Run the experiment in a lab that is up."""
     lab.playbook("site", STANDING)
     lab.on_host("storage_servers", LOOPS)
     lab.playbook("baseline", {"runs": "2", "reason": "before the load", "layer": "raw"})
@@ -101,10 +101,10 @@ def tell(lab: Lab) -> None:
 
 
 def main() -> None:
-    """Bring up the lab, tell the story, and remove the lab."""
+    """Bring up the lab, run the experiment, and remove the lab."""
     lab = Lab("inventories/lab", 8477)
     for up in brought_up(lab):
-        tell(up)
+        run(up)
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
-"""The demonstration where there is no root: real probes, a recorded site, a simulated one.
+"""The demonstration without root: real probes, a recorded site, a simulated site.
 
-It writes into .cache/demo and into a temporary folder, which it removes.
+Writes into .cache/demo and into a temporary folder that it removes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from tests.project.repository import tracked
 
 FOLDER = ROOT / ".cache" / "demo"
 RECORDED = "example-faults"
-"""The scene whose twelve nights are taken for those before this one."""
+"""The scene whose twelve recorded nights are moved to the last twelve."""
 SIMULATED = ("--days", "21", "--fault", "oss02-lun1=60%@3", "--fault", "work-OST0007=30%@4")
 
 NEXT = """\
@@ -30,19 +30,19 @@ NEXT = """\
   a storage cluster in containers, breaks a disk and a link, and shows what Nagios reports."""
 
 
-def show(*words: str, most: int = 40) -> None:
-    """Print a command as a person would type it, and so many lines of its answer."""
+def show(*words: str, limit: int = 40) -> None:
+    """Print a command as typed and the first lines of its output."""
     print(f"  $ plumbline {shlex.join(words)}", flush=True)
     with subprocess.Popen([COMMAND, *words], stdout=subprocess.PIPE, text=True) as process:
         for number, line in enumerate(process.stdout or ()):
-            if number < most:
+            if number < limit:
                 print(f"  {line}", end="", flush=True)
-    if number >= most:
-        print(f"  ... and {number + 1 - most} lines more")
+    if number >= limit:
+        print(f"  ... and {number + 1 - limit} lines more")
 
 
 def quietly(*words: str, at: float = 0.0) -> Answer:
-    """Return the answer of a command; ``at`` is the moment of whoever plays another clock."""
+    """Return the answer of a command; ``at`` exists only for the signature that ``bring`` needs."""
     done = subprocess.run(
         [COMMAND, *words], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
     )
@@ -50,7 +50,7 @@ def quietly(*words: str, at: float = 0.0) -> Answer:
 
 
 def main() -> None:
-    """Tell what each part of plumbline does, on this machine and on two others."""
+    """Show each part of plumbline, on this machine and on two example sites."""
     say("Four directories of this machine are compared, by the probe that nodes run each night")
     with TemporaryDirectory(prefix="plumbline-demo-") as folder:
         places = [f"{name}={folder}/{name}" for name in "abcd"]
@@ -62,7 +62,7 @@ def main() -> None:
         )
     say("A site with 24 servers, recorded for twelve nights: what is slow, and where is the cause?")
     source = recorded()
-    show("status", *source, most=9)
+    show("status", *source, limit=9)
     show("locate", *source)
     say("Its report is drawn: ceilings, baselines, every target and every night")
     show("report", *source, "-o", str(FOLDER / "report"))
@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def recorded() -> tuple[str, ...]:
-    """Return the options for the plan and the history of the recorded site."""
+    """Create the recorded site; return the options for its plan and history."""
     shutil.rmtree(FOLDER, ignore_errors=True)
     (scene,) = (scene for scene in SCENES if scene.name == RECORDED)
     for path in tracked(f"inventories/{scene.site}"):
@@ -93,7 +93,7 @@ def recorded() -> tuple[str, ...]:
 
 
 def later(node: Node, seconds: float) -> Node:
-    """Return what a node has measured, so many seconds later."""
+    """Return a node with its records moved by some seconds."""
     times = "started_at", "finished_at"
     return node._replace(
         records=[

@@ -1,4 +1,4 @@
-"""One virtual machine for all tests, with plumbline installed as on a node."""
+"""A virtual machine for all tests, with plumbline installed like on a node."""
 
 from __future__ import annotations
 
@@ -55,12 +55,12 @@ class Node:
 
     def __init__(self, machine: Machine, folder: Path) -> None:
         self.folder = folder
-        """Seen as /mnt in the machine."""
+        """Mounted at /mnt in the machine."""
         self.run, self.output = machine.run, machine.output
         self.start, self.wait = machine.start, machine.wait
 
     def document(self, command: str) -> Any:
-        """Return what a command of plumbline prints as JSON."""
+        """Return the JSON output of a plumbline command."""
         return json.loads(self.run(f"plumbline {command} --json").stdout)
 
     def looks(self) -> dict[str, Any]:
@@ -76,11 +76,11 @@ class Node:
         }
 
 
-def packed(folder: Path) -> None:
-    """Write what the role agent installs on oss1 into a folder."""
-    pack = ROOT / "roles/agent/files/pack.py"
+def pack(folder: Path) -> None:
+    """Write the files that the role agent installs on oss1 into a folder."""
+    script = ROOT / "roles/agent/files/pack.py"
     archives = subprocess.run(
-        [sys.executable, pack, ROOT, folder], stdout=subprocess.PIPE, text=True, check=True
+        [sys.executable, script, ROOT, folder], stdout=subprocess.PIPE, text=True, check=True
     ).stdout.splitlines()
     Path(archives[0]).rename(folder / "node.tar.gz")
     command = (ROOT / "roles/agent/templates/plumbline.py.j2").read_text()
@@ -95,7 +95,7 @@ def packed(folder: Path) -> None:
 @pytest.fixture(scope="session")
 def node(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Node]:
     folder = tmp_path_factory.mktemp("vm")
-    packed(folder)
+    pack(folder)
     with running(folder) as machine:
         machine.output(f"set -e; {INSTALL}")
         yield Node(machine, folder)

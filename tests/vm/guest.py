@@ -1,5 +1,5 @@
 #!/usr/bin/python3 -I
-"""Runs the commands of the tests in the virtual machine; a line of JSON each, and its result."""
+"""Run the commands of the tests in the virtual machine; a JSON line for each, and its result."""
 
 import json
 import subprocess

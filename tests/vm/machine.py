@@ -1,4 +1,4 @@
-"""A virtual machine of Debian 13 with a kernel of its own: qemu in software emulation.
+"""A Debian 13 virtual machine with its own kernel, in qemu's software emulation.
 
 ``python -m tests.vm.machine`` starts it in this terminal and logs in as root; ``poweroff`` ends it.
 """
@@ -29,11 +29,11 @@ class Result(NamedTuple):
 
 
 class MachineError(Exception):
-    """The machine did not start, gave no answer, or a command failed in it."""
+    """Failure of the machine to start or answer, or of a command in it."""
 
 
 class Machine:
-    """A running machine; commands are lines of its shell, run one after the other."""
+    """A running machine that runs shell commands one after the other."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._port = connection.makefile("rw", encoding="utf-8")
@@ -58,7 +58,7 @@ class Machine:
         self.output(f"for try in $(seq 60); do {command} && exit; sleep 1; done; exit 1")
 
     def output(self, command: str) -> str:
-        """Run a command and return what it prints; raise MachineError if it fails."""
+        """Run a command and return its output; raise MachineError if it fails."""
         result = self.run(command)
         if result.code:
             raise MachineError(f"{command}: {result.code}\n{result.stdout}{result.stderr}")
@@ -66,13 +66,13 @@ class Machine:
 
 
 def arguments(folder: Path) -> list[str]:
-    """Return the command line of qemu; disks and what is written to the root go with the folder."""
+    """Return the command line of qemu, with disks in the folder."""
     disks = [folder / f"disk{number}" for number in range(1, DISKS + 1)]
     for disk in disks:
         with disk.open("wb") as file:
             file.truncate(64 << 20)
     words = [
-        # by name: a /dev/kvm may exist and hang
+        # not kvm: a /dev/kvm may exist and hang
         "qemu-system-x86_64 -accel tcg,thread=multi -cpu max -smp 2 -m 1024",
         "-display none -nodefaults",
         f"-no-reboot -kernel {CACHE}/kernel -initrd {CACHE}/initrd",
@@ -92,7 +92,7 @@ def arguments(folder: Path) -> list[str]:
 
 @contextmanager
 def running(folder: Path) -> Iterator[Machine]:
-    """Start the machine and end it, whatever happens."""
+    """Start the machine, and end it at the end."""
     path = folder / "port"
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind(str(path))

@@ -13,7 +13,7 @@ from tests.vm.machine import ROOT
 
 BY_ID = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_oss1-disk"
 SECTORS = 131072
-# The kernel learns the state of a path late, so multipathd asks the path itself.
+# The kernel notices the state of a path late, so multipathd polls the path itself.
 MULTIPATH = """
 defaults {
   polling_interval 1
@@ -73,13 +73,13 @@ ASK = (
 
 
 def speed(node: Node, limit: int) -> None:
-    """Limit what arrays are rebuilt with, in 1000 bytes per second."""
+    """Limit the rebuild speed of arrays, in 1000 bytes per second."""
     for name in ("max", "min"):
         node.output(f"echo {limit} > /proc/sys/dev/raid/speed_limit_{name}")
 
 
-def of_arrays(node: Node) -> set[tuple[str, str]]:
-    return {(each["kind"], each["direction"]) for each in node.looks()["md"]["symptoms"]}
+def array_symptoms(node: Node) -> set[tuple[str, str]]:
+    return {(row["kind"], row["direction"]) for row in node.looks()["md"]["symptoms"]}
 
 
 def test_a_healthy_node_has_no_symptom(node: Node) -> None:
@@ -89,7 +89,7 @@ def test_a_healthy_node_has_no_symptom(node: Node) -> None:
     assert looks["kernel"]["examined"] > 100
 
 
-def test_an_array_is_degraded_then_recovers_then_is_silent(node: Node) -> None:
+def test_an_array_is_degraded_then_recovers_then_has_no_symptom(node: Node) -> None:
     before = node.symptoms()
     node.start(f"mdadm --create /dev/md0 --run --level=1 --raid-devices=2 {BY_ID}1 {BY_ID}2")
     node.output("mdadm --wait /dev/md0 || true")
@@ -114,23 +114,23 @@ def test_an_array_is_degraded_then_recovers_then_is_silent(node: Node) -> None:
     }
     speed(node, 500)
     node.output(f"mdadm /dev/md0 --remove {BY_ID}2 && mdadm /dev/md0 --add {BY_ID}3")
-    assert of_arrays(node) == {("degraded", "lowers"), ("recovery", "lowers")}
+    assert array_symptoms(node) == {("degraded", "lowers"), ("recovery", "lowers")}
     speed(node, 500_000)
     node.output("mdadm --wait /dev/md0 || true")
-    assert of_arrays(node) == set()
+    assert array_symptoms(node) == set()
     node.output(f"mdadm --stop /dev/md0 && mdadm --zero-superblock {BY_ID}1 {BY_ID}2 {BY_ID}3")
 
 
-def test_a_reshaping_array_is_named_as_such(node: Node) -> None:
+def test_a_reshape_of_an_array_is_a_symptom(node: Node) -> None:
     members = f"{BY_ID}4 {BY_ID}5 {BY_ID}6"
     node.start(f"mdadm --create /dev/md1 --run --level=5 --raid-devices=3 --assume-clean {members}")
-    assert of_arrays(node) == set()
+    assert array_symptoms(node) == set()
     speed(node, 500)
     node.output(f"mdadm /dev/md1 --add {BY_ID}1 && mdadm --grow /dev/md1 --raid-devices=4")
-    assert of_arrays(node) == {("reshape", "lowers")}
+    assert array_symptoms(node) == {("reshape", "lowers")}
     speed(node, 500_000)
     node.output("mdadm --wait /dev/md1 || true")
-    assert of_arrays(node) == set()
+    assert array_symptoms(node) == set()
     node.output(f"mdadm --stop /dev/md1 && mdadm --zero-superblock {BY_ID}1 {members}")
 
 
@@ -147,7 +147,7 @@ def test_errors_of_a_flaky_device_are_symptoms(node: Node) -> None:
     assert {symptom[:4] for symptom in node.symptoms() - before} == {
         ("oss1-flaky", "buffer_error", "CRITICAL", "raises")
     }
-    # it stays: another device of its number would inherit what the log tells of it
+    # it stays: a new device with its number would inherit its messages in the log
     node.start(f"dmsetup load oss1-flaky --table '{healthy}' && dmsetup resume oss1-flaky")
 
 
@@ -157,7 +157,8 @@ def test_a_slow_device_shows_in_the_raw_probe(node: Node) -> None:
     components = " ".join(f"--component {name}" for name in names)
     records = node.document(f"probe raw {components}")["records"]
     rates = {
-        name: [each["rate"] for each in records if each["component"] == name] for name in names
+        name: [record["rate"] for record in records if record["component"] == name]
+        for name in names
     }
     # 40 ms for each MiB
     assert max(rates["oss1-slow"]) < 2**20 / 40e-3
@@ -175,7 +176,7 @@ def test_io_max_of_a_cgroup_shows_in_the_raw_probe(node: Node) -> None:
     assert all(8e6 < record["rate"] < 12e6 for record in document["records"])
 
 
-def test_a_failed_path_is_a_symptom_and_a_standby_path_is_none(node: Node) -> None:
+def test_a_failed_path_is_a_symptom_and_a_standby_path_is_not(node: Node) -> None:
     """scsi_debug has three paths to one disk: active, not optimised, and standby."""
     before = node.symptoms()
     (node.folder / "multipath.conf").write_text(MULTIPATH)
@@ -198,8 +199,8 @@ def test_a_failed_path_is_a_symptom_and_a_standby_path_is_none(node: Node) -> No
     node.output("systemctl stop multipathd; multipath -F && modprobe -r scsi_debug")
 
 
-def test_a_disk_of_nvme_over_tcp_is_looked_at_and_its_errors_are_its_own(node: Node) -> None:
-    """Under SELinux only who connected may use it: the socket of this kernel has their label."""
+def test_a_disk_over_nvme_tcp_is_examined_and_its_errors_are_symptoms(node: Node) -> None:
+    """Under SELinux only the process that connected may use it, whose label the socket has."""
     before = node.symptoms()
     node.output("setenforce 0")
     node.start(f"( set -e; {NVMET} )")
@@ -210,7 +211,7 @@ def test_a_disk_of_nvme_over_tcp_is_looked_at_and_its_errors_are_its_own(node: N
         record["rate"] for record in node.document("probe raw --component oss1-nvme")["records"]
     )
     node.output("setenforce 1")
-    # the first that udev wants to know of it is refused
+    # SELinux refuses udev's first read of it
     node.start("udevadm trigger --settle /dev/nvme0n1")
     assert {symptom[:2] for symptom in node.symptoms() - before} == {("oss1-nvme", "io_error")}
     node.output("nvme disconnect -n plumbline")
@@ -226,7 +227,7 @@ def test_a_soft_rdma_link_raises_no_alarm(node: Node) -> None:
 
 
 def label(node: Node) -> None:
-    """Run the commands of the role agent for SELinux, with the file that its template makes."""
+    """Run the SELinux commands of the role agent, with the file from its template."""
     role = ROOT / "roles/agent"
     names = document(role / "vars/main.yml")
     state, labels = names["agent_state"], names["__agent_labels"]
@@ -242,7 +243,7 @@ def label(node: Node) -> None:
         node.output(words.replace("{{ agent_state }}", state))
 
 
-def test_nrpe_under_selinux_runs_a_check_of_labelled_files_and_may_not_write(node: Node) -> None:
+def test_nrpe_under_selinux_runs_a_check_of_labelled_files_and_cannot_write(node: Node) -> None:
     folder = node.folder / "nrpe"
     folder.mkdir()
     (folder / "nrpe.cfg").write_text(node.output("cat /etc/nagios/nrpe.cfg"))
@@ -266,7 +267,7 @@ def test_nrpe_under_selinux_runs_a_check_of_labelled_files_and_may_not_write(nod
     assert "oss1-disk1 read " in answer, answer
     assert "Permission denied" in node.run(f"{ASK} forge").stdout
     assert node.run("test -e /var/lib/plumbline/forged").code == 1
-    # by its permissions alone it could
+    # the permissions alone would allow it
     node.output("runuser -u nagios -- touch /var/lib/plumbline/forged")
     keys = node.output("matchpathcon -n /var/lib/plumbline/.ssh/authorized_keys")
     assert ":ssh_home_t:" in keys

@@ -1,4 +1,4 @@
-"""Files of a Lustre server as 2.17 has them, with what a real one printed."""
+"""Files of a Lustre 2.17 server, with the contents of a real one."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from pathlib import Path
 from tests.package.recorded import data, text
 
 OST_STATS = text({"data": "lustre/lctl_obdfilter_n_stats.txt", "lines": [1, 14]})
-"""Of one storage target."""
+"""The stats file of one OST."""
 
 
 def make_server(root: Path, osts: int = 1) -> None:
-    """Make the folders of a server with storage targets and one metadata target."""
+    """Create the folders of a server with OSTs and one MDT."""
     debug = root / "sys/kernel/debug"
     for number in range(osts):
         name = f"lustre-OST{number:04x}"
@@ -26,7 +26,7 @@ def make_server(root: Path, osts: int = 1) -> None:
     put(debug / "lnet/buffers", data("lustre/lnet_buffers_off.txt"))
 
 
-def put(path: Path, said: str) -> None:
+def put(path: Path, content: str) -> None:
     """Write a file and the folders above it."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(said, encoding="utf-8")
+    path.write_text(content, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""A node of files whose bill is taken, and ledgers of many such nodes."""
+"""A node made of files, its bills and its ledger."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def condition(
 
 
 def bill(*conditions: Condition, day: float = 0.0, node: str = "oss1") -> Bill:
-    """Return the bill of some day after the first."""
+    """Return the bill of a day, counted from the first."""
     return Bill(node, NOW + day * DAY_S, conditions)
 
 
 def ledger(*bills: Bill) -> Ledger:
     """Return the ledger of a node with these bills."""
-    found = first_ledger(bills[0])
-    for one in bills[1:]:
-        found = found.after(one)
-    return found
+    node_ledger = first_ledger(bills[0])
+    for later in bills[1:]:
+        node_ledger = node_ledger.after(later)
+    return node_ledger

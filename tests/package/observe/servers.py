@@ -1,4 +1,4 @@
-"""A server that counts a target second by second, and the records that its sampler keeps."""
+"""Records of a server's sampler that counts a target each second."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ def counted(
     host: str = "oss1",
     **details: Any,
 ) -> list[Record]:
-    """Return what a sampler keeps of both directions; of writing zeros unless told."""
+    """Return a sampler's records of both directions; writing is zero by default."""
     zeros = [0.0] * len(read_Bps)
     both = (
         (Operation.READ, read_Bps),
         (Operation.WRITE, zeros if write_Bps is None else write_Bps),
     )
-    return [_kept(way, rates, start, host, details) for way, rates in both]
+    return [_record(operation, rates, start, host, details) for operation, rates in both]
 
 
-def _kept(
-    way: Operation, rates: Sequence[float], start: float, host: str, details: dict[str, Any]
+def _record(
+    operation: Operation, rates: Sequence[float], start: float, host: str, details: dict[str, Any]
 ) -> Record:
     moved = sum(rates)
     values: dict[str, Any] = {
         "run_id": f"sampling of {host}",
         "layer": SERVER,
         "component": OST,
-        "operation": way,
+        "operation": operation,
         "scenario": Scenario.TOGETHER,
         "host": host,
         "started_at": start,
@@ -58,6 +58,6 @@ def _kept(
             **details,
         },
     }
-    if way is not Operation.READ:
+    if operation is not Operation.READ:
         values["details"].pop("jobs", None)
     return record(**values)

@@ -1,11 +1,10 @@
-"""A node of files and canned commands, seen through the real reader of /proc and /sys.
+"""A node made of files and canned commands, seen through the real reader of /proc and /sys.
 
 Each file of tests/data/symptoms has the cases of one collector.  A case has the ``files``,
-``links`` and ``answers`` of commands of a node, what an earlier look ``counted`` and the
-``highest`` speeds, and what is expected: the things ``examined``, the ``symptoms`` (component,
-kind, severity, direction, sentence, since) and ``notes``, or a part of the reason why nothing is
-``unavailable``.  Texts and answers are those of
-:mod:`tests.package.recorded`.
+``links`` and ``answers`` of commands of a node, the counters of an earlier look (``counted``), the
+``highest`` speeds, and the expected result: the number ``examined``, the ``symptoms`` (component,
+kind, severity, direction, sentence, since) and ``notes``, or part of the reason why the collector
+is ``unavailable``.  Texts and answers are in the form of :mod:`tests.package.recorded`.
 """
 
 from __future__ import annotations
@@ -56,12 +55,12 @@ ADDRESSES = """[{"ifname": "lo", "addr_info": [{"family": "inet", "local": "127.
 
 
 def expectations(node: str) -> Expectations:
-    """Return what the console tells a node of the small site."""
+    """Return the expectations of a node of the small site."""
     return compile_plan(build(site()), load({}), {}).node(node)
 
 
 def missing(argv: Sequence[str]) -> Completed:
-    """Behave as a runner does for a command that is not installed."""
+    """Fail like a runner whose command is not installed."""
     raise ToolError(f"{argv[0]} is not installed on this host")
 
 
@@ -91,7 +90,7 @@ CASES: dict[str, list[dict[str, Any]]] = {
     path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
     for path in sorted((DATA / "symptoms").glob("*.yml"))
 }
-"""Those of each collector."""
+"""Cases by collector."""
 
 
 def files_of(case: Mapping[str, Any]) -> dict[str, str]:

@@ -18,8 +18,8 @@ _OPTIONAL = re.compile(r"(?<=[\w}])\{\w+[^}]*\}")
 _VALUE = re.compile(r"\{(\w+)[^}]*\}")
 
 
-class Known(Protocol):
-    """What a rule of any collector has."""
+class Rule(Protocol):
+    """A rule of any collector."""
 
     @property
     def kind(self) -> str: ...
@@ -31,7 +31,7 @@ class Known(Protocol):
     def direction(self) -> Direction: ...
 
 
-RULES: dict[str, Iterable[Known]] = {
+RULES: dict[str, Iterable[Rule]] = {
     md.NAME: md.RULES.values(),
     zfs.NAME: zfs.RULES.values(),
     smart.NAME: smart.RULES.values(),

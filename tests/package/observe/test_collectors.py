@@ -1,4 +1,4 @@
-"""What each collector tells of what kernels and tools really print."""
+"""Symptoms of each collector from recorded output of kernels and tools."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ def shown(look: Look) -> list[list[Any]]:
 
 
 @pytest.mark.parametrize(("collector", "case"), ALL)
-def test_a_collector_tells_what_is_wrong(
-    tmp_path: Path, collector: str, case: dict[str, Any]
-) -> None:
+def test_a_collector_reports_symptoms(tmp_path: Path, collector: str, case: dict[str, Any]) -> None:
     node = node_of(tmp_path, case)
     if "unavailable" in case:
         with pytest.raises((ToolError, PrivilegeError), match=r"^.+$") as caught:
@@ -72,29 +70,29 @@ def test_a_collector_tells_what_is_wrong(
     ("collector", "case"),
     [case for case in ALL if case.values[0] in {ports.name for ports in PORTS}],
 )
-def test_ports_that_were_never_otherwise_are_no_symptom(
+def test_ports_that_never_changed_are_no_symptom(
     tmp_path: Path, collector: str, case: dict[str, Any]
 ) -> None:
     if "unavailable" not in case:
         assert COLLECTORS[collector](node_of(tmp_path, case, past=False)).symptoms == ()
 
 
-def test_md_is_told_as_the_document_shows_it(tmp_path: Path) -> None:
+def test_md_symptoms_match_the_documentation(tmp_path: Path) -> None:
     mdstat = data("md/mdstat-rebuild.txt").replace("sdb[1](F) ", "").replace("md0", "md3")
     links = {"/dev/disk/by-id/oss1-disk2": "../../md3"}
     look = md.look(make_node(tmp_path, {"/proc/mdstat": mdstat}, links=links))
     page = (ROOT / "docs" / "symptoms.md").read_text(encoding="utf-8")
-    told = [row for row in shown(look) if row[0] == "oss1-disk2"]
-    assert len(told) == 2
-    for _, _, severity, direction, sentence in told:
+    rows = [row for row in shown(look) if row[0] == "oss1-disk2"]
+    assert len(rows) == 2
+    for _, _, severity, direction, sentence in rows:
         assert f"\n{severity:<8}  oss2-disk1  {direction:<9}  md        {sentence}\n" in page
 
 
-def test_lustre_clients_that_let_go_of_idle_targets_and_come_back_say_nothing(
+def test_lustre_clients_that_disconnect_from_idle_targets_and_reconnect_are_no_symptom(
     tmp_path: Path,
 ) -> None:
     later = data("lustre/lctl_osc_import.txt")
-    # what the same client showed when it had connected to each target once
+    # the output of the same client after its first connection to each target
     earlier = re.sub(r"connects: \d+, replied: \d+", "connects: 1, replied: 1", later)
     earlier = re.sub(r"connection_attempts: \d+", "connection_attempts: 1", earlier)
     assert earlier != later

@@ -1,4 +1,4 @@
-"""Commands end at their limit, and the runner comes back from those that do not."""
+"""Commands end at their limit; the runner abandons those that do not."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def python(text: str) -> list[str]:
 
 
 def stopped(folder: Path, text: str, grace_s: float) -> Completed:
-    """Run a program, and end it as at its limit once it has come to the line READY."""
+    """Run a program and end it, as at its limit, after it has reached the line READY."""
     ready, stop = folder / "ready", threading.Event()
 
     def wait() -> None:
@@ -38,20 +38,20 @@ def stopped(folder: Path, text: str, grace_s: float) -> Completed:
     return SystemRunner(stop=stop, grace_s=grace_s)(python(text), 60)
 
 
-def test_a_command_leaves_output_errors_and_exit_code() -> None:
+def test_a_command_gives_output_errors_and_exit_code() -> None:
     done = RUN(python("import sys; print('out'); print('err', file=sys.stderr); sys.exit(7)"), 20)
     assert (done.stdout, done.stderr, done.exit_code) == ("out\n", "err\n", 7)
     assert (done.ok, done.timed_out, done.hung) == (False, False, False)
 
 
-def test_a_command_runs_in_plain_english_with_nothing_to_read_behind_everybody_else() -> None:
+def test_a_command_runs_in_the_c_locale_without_input_at_low_priority() -> None:
     text = "import os, sys; print(os.environ['LC_ALL'], repr(sys.stdin.read()), os.nice(0))"
     assert RUN(python(text), 20).stdout == "C '' 19\n"
 
 
 @pytest.fixture
 def as_nobody() -> Iterator[None]:
-    """Be nobody where the tests are root, who may enter every folder."""
+    """Become nobody if the tests run as root, who can enter any folder."""
     if os.getuid() != 0:
         yield
         return
@@ -62,7 +62,7 @@ def as_nobody() -> Iterator[None]:
         os.setresuid(0, 0, 0)
 
 
-def test_a_command_starts_where_it_may_look_around(
+def test_a_command_starts_in_a_readable_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -72,7 +72,7 @@ def test_a_command_starts_where_it_may_look_around(
     assert RUN(["pwd"], 20).stdout == "/\n"
 
 
-def test_the_recorded_argv_is_the_one_that_was_asked_for() -> None:
+def test_the_recorded_argv_is_the_requested_one() -> None:
     assert RUN(["true"], 20).argv == ("true",)
 
 
@@ -101,7 +101,7 @@ def test_a_file_that_cannot_be_executed_is_a_sentence(tmp_path: Path) -> None:
     assert "fio" in done.stderr
 
 
-def test_a_command_that_ignores_the_polite_signal_is_killed_at_its_limit(tmp_path: Path) -> None:
+def test_a_command_that_ignores_sigterm_is_killed_at_its_limit(tmp_path: Path) -> None:
     text = (
         "import signal, time\n"
         "signal.signal(15, signal.SIG_IGN)\n"
@@ -115,7 +115,7 @@ def test_a_command_that_ignores_the_polite_signal_is_killed_at_its_limit(tmp_pat
     assert (done.stdout, done.timed_out, done.hung, done.exit_code) == ("up\n", True, False, -9)
 
 
-def test_a_polite_signal_lets_a_tool_say_how_far_it_came(tmp_path: Path) -> None:
+def test_sigterm_lets_a_tool_print_its_progress(tmp_path: Path) -> None:
     text = (
         "import signal, sys, time\n"
         "signal.signal(15, lambda *_: (print('so far', flush=True), sys.exit(0)))\n"
@@ -126,8 +126,8 @@ def test_a_polite_signal_lets_a_tool_say_how_far_it_came(tmp_path: Path) -> None
     assert (done.stdout, done.timed_out, done.ok) == ("so far\n", True, False)
 
 
-def test_a_process_whose_name_is_no_text_is_no_trouble(tmp_path: Path) -> None:
-    """The kernel cuts a name after 15 bytes, in the middle of a letter too."""
+def test_a_process_name_that_is_no_text_is_accepted(tmp_path: Path) -> None:
+    """The kernel cuts a name after 15 bytes, even within a letter."""
     text = "import time\nopen('/proc/self/comm', 'wb').write(b'\\xc3')\nREADY\ntime.sleep(60)"
     done = stopped(tmp_path, text, grace_s=5.0)
     assert (done.timed_out, done.hung, done.exit_code) == (True, False, -15)
@@ -140,8 +140,8 @@ def test_a_grandchild_that_keeps_the_output_open_does_not_block_the_runner() -> 
     assert not alive(int(done.stdout))
 
 
-def test_a_process_that_no_signal_ends_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Uninterruptible sleep cannot be made at will: here the signals are what gets lost."""
+def test_a_process_that_survives_all_signals_is_abandoned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Uninterruptible sleep cannot be caused at will, so here the signals get lost."""
     sent = []
     monkeypatch.setattr(os, "killpg", lambda group, number: sent.append((group, number)))
     started = time.monotonic()
@@ -165,7 +165,7 @@ FREEZER = Path("/sys/fs/cgroup/freezer")
     not os.access(FREEZER, os.W_OK), reason="needs root and the freezer of cgroup v1"
 )
 def test_a_frozen_process_survives_the_kill_and_is_abandoned(tmp_path: Path) -> None:
-    """A frozen process dies no sooner than it is thawed: as one in uninterruptible sleep."""
+    """A frozen process survives SIGKILL until it is thawed, like one in uninterruptible sleep."""
     group = FREEZER / f"plumbline-test-{os.getpid()}"
     group.mkdir()
     try:
@@ -180,13 +180,13 @@ def test_a_frozen_process_survives_the_kill_and_is_abandoned(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("where", ["", " >&2"])
-def test_a_tool_that_prints_without_an_end_is_ended_and_has_failed_not_hung(where: str) -> None:
+def test_a_tool_with_endless_output_is_ended_and_counts_as_failed(where: str) -> None:
     with pytest.raises(ToolError, match="sh printed more than 1 MiB and was ended; run it by hand"):
         SystemRunner(most_bytes=1 << 20)(["sh", "-c", f"exec yes{where}"], 30)
 
 
-def test_a_tool_that_prints_without_an_end_and_ignores_signals_fills_no_memory() -> None:
-    """Nothing is taken from it any more, not even while it is asked to end."""
+def test_endless_output_of_a_tool_that_ignores_signals_fills_no_memory() -> None:
+    """The runner stops reading its output, even during the grace time."""
     text = (
         "import os, signal\n"
         "signal.signal(15, signal.SIG_IGN)\n"
@@ -212,13 +212,13 @@ def test_a_tool_that_prints_without_an_end_and_ignores_signals_fills_no_memory()
     assert int(after.stdout) - int(before.stdout) < 64, after.stderr
 
 
-def test_all_of_a_long_output_is_there_and_a_tool_never_waits_for_who_reads_it() -> None:
+def test_long_output_is_complete_and_a_tool_never_waits_for_its_reader() -> None:
     text = "import sys; sys.stdout.write('o' * 3_000_000); sys.stderr.write('e' * 3_000_000)"
     done = RUN(python(text), 20)
     assert (done.ok, done.stdout, done.stderr) == (True, "o" * 3_000_000, "e" * 3_000_000)
 
 
-def test_an_interrupt_takes_the_tool_along(tmp_path: Path) -> None:
+def test_an_interrupt_ends_the_tool(tmp_path: Path) -> None:
     text = (
         "import os, signal, threading, time\n"
         "from pathlib import Path\n"

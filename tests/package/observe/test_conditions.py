@@ -1,4 +1,4 @@
-"""What a bill has of a node, by names that last, and what it never has."""
+"""Contents of a node's bill: lasting names, no secrets, bounded size."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ from tests.package.recorded import data, reply, text
 
 
 @pytest.mark.parametrize("case", FILE["cases"], ids=lambda case: case["case"])
-def test_a_bill_says_what_a_node_has(tmp_path: Path, case: dict[str, Any]) -> None:
+def test_a_bill_lists_the_software_and_settings_of_a_node(
+    tmp_path: Path, case: dict[str, Any]
+) -> None:
     files = {path: text(raw) for path, raw in case.get("files", {}).items()}
     answers = {start: reply(raw) for start, raw in case.get("answers", {}).items()}
     node = system(tmp_path, files, answers, case.get("links", {}))
@@ -32,11 +34,11 @@ def test_a_bill_says_what_a_node_has(tmp_path: Path, case: dict[str, Any]) -> No
         (tmp_path / path.lstrip("/")).unlink()
     parameters = case.get("parameters", ())
     bill = take("oss1", node, DEFAULT if parameters == "default" else parameters, NOW)
-    of_area = [each for each in bill.conditions if each.area == case.get("area", each.area)]
-    conditions = {f"{each.subject} {each.name}".strip(): each for each in of_area}
+    of_area = [item for item in bill.conditions if item.area == case.get("area", item.area)]
+    conditions = {f"{item.subject} {item.name}".strip(): item for item in of_area}
     assert len(conditions) == len(of_area)
     says = case.get("says", {})
-    values = {name: each.value for name, each in conditions.items()}
+    values = {name: item.value for name, item in conditions.items()}
     assert {name: values.get(name) for name in (values if case.get("all") else says)} == says
     among = case.get("among", {})
     assert {name: conditions[name].among for name in among} == among
@@ -47,7 +49,7 @@ def test_a_bill_says_what_a_node_has(tmp_path: Path, case: dict[str, Any]) -> No
     assert case.get("note", "") in "".join(bill.notes[:1])
 
 
-def test_a_secret_is_known_by_its_name() -> None:
+def test_a_secret_is_recognised_by_its_name() -> None:
     assert all(map(is_secret, FILE["secret"]))
     assert not any(map(is_secret, FILE["open"]))
 
@@ -65,10 +67,10 @@ def test_a_disk_keeps_its_name_when_its_letter_changes(tmp_path: Path) -> None:
     assert take("oss1", after, (), NOW).conditions == before.conditions
 
 
-def lustre(root: Path, printed: str, *patterns: str) -> list[Condition]:
-    lctl = answer(printed, "error: get_param: param_path 'mdt/*/x': No such file or directory", 2)
-    found = take("oss1", system(root, answers={"lctl get_param": lctl}), patterns, NOW)
-    return [one for one in found.conditions if one.area == "lustre"]
+def lustre(root: Path, output: str, *patterns: str) -> list[Condition]:
+    lctl = answer(output, "error: get_param: param_path 'mdt/*/x': No such file or directory", 2)
+    node_bill = take("oss1", system(root, answers={"lctl get_param": lctl}), patterns, NOW)
+    return [item for item in node_bill.conditions if item.area == "lustre"]
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,7 @@ def lustre(root: Path, printed: str, *patterns: str) -> list[Condition]:
                 "osp.max_rpcs_in_flight 8 -> 12 of lustre-OST0001-osc-MDT0000",
             ],
         ),
-        # as in release 2.3, which has no other name for them
+        # as in release 2.3, which has no other names
         (
             (),
             [
@@ -98,34 +100,35 @@ def test_a_change_of_a_parameter_with_two_names_on_an_mds_is_one_change(
         (tmp_path / f"sys/module/{module}/holders").mkdir(parents=True)
     own = "os[cp]|lo[dv]" if modules else "osc|lov"
     lines = data("lustre/drift_values.txt").splitlines(keepends=True)
-    asked = re.compile(rf"({own})\..*-MDT0000.*\.(max_rpcs_in_flight|qos_prio_free)=")
-    before = "".join(line for line in lines if asked.match(line))
+    parameter = re.compile(rf"({own})\..*-MDT0000.*\.(max_rpcs_in_flight|qos_prio_free)=")
+    before = "".join(line for line in lines if parameter.match(line))
     after = before.replace("90%", "50%")
     after = re.sub("(OST0001-osc-MDT0000.max_rpcs_in_flight)=8", r"\1=12", after)
     patterns = ("os[cp].*.max_rpcs_in_flight", "lo[dv].*.qos_prio_free")
     bills = [
-        Bill("mds1", NOW + day, tuple(lustre(tmp_path, printed, *patterns)))
-        for day, printed in enumerate((before, after))
+        Bill("mds1", NOW + day, tuple(lustre(tmp_path, output, *patterns)))
+        for day, output in enumerate((before, after))
     ]
     changes = ledger(*bills).changes
-    assert sorted(change.text for change in grouped(("mds1", one) for one in changes)) == expected
+    groups = grouped(("mds1", change) for change in changes)
+    assert sorted(group.text for group in groups) == expected
 
 
-def test_a_long_value_keeps_its_beginning_and_changes_when_its_end_does() -> None:
-    one, other = tidy("x" * 300), tidy("x" * 299 + "y")
-    assert one != other
-    assert max(len(one), len(other)) <= 160
-    assert one.startswith("x" * 100)
+def test_a_long_value_is_shortened_and_a_change_at_its_end_shows() -> None:
+    first, second = tidy("x" * 300), tidy("x" * 299 + "y")
+    assert first != second
+    assert max(len(first), len(second)) <= 160
+    assert first.startswith("x" * 100)
 
 
-def test_what_a_terminal_would_obey_is_replaced() -> None:
-    (one,) = merge_values([condition("kernel", "5\x1b[31m\n6")])
-    assert one.value.isprintable()
+def test_terminal_escapes_are_replaced() -> None:
+    (merged,) = merge_values([condition("kernel", "5\x1b[31m\n6")])
+    assert merged.value.isprintable()
 
 
 def test_a_bill_is_bounded(tmp_path: Path) -> None:
     names = (f"osc.fs-OST{index:04x}-osc.max_dirty_mb={index}\n" for index in range(11_000))
     lctl = answer("".join(names))
-    found = take("c1", system(tmp_path, answers={"lctl get_param": lctl}), ("osc.*.*",), NOW)
-    assert len(found.conditions) == 10_000
-    assert "left out" in found.notes[-1]
+    node_bill = take("c1", system(tmp_path, answers={"lctl get_param": lctl}), ("osc.*.*",), NOW)
+    assert len(node_bill.conditions) == 10_000
+    assert "left out" in node_bill.notes[-1]

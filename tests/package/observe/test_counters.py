@@ -1,4 +1,4 @@
-"""Lustre's counters as metrics, and rates between two looks."""
+"""Lustre's counters as metrics, and rates between two readings."""
 
 from __future__ import annotations
 
@@ -53,11 +53,11 @@ READERS: dict[str, Callable[[str, str], Mapping[Any, Any]]] = {
 }
 
 
-def counted(reader: str, said: str) -> Mapping[Any, Any]:
-    """Return values by the name of the metric, without plumbline's, and the labels' values."""
+def counted(reader: str, output: str) -> Mapping[Any, Any]:
+    """Return values by metric, without plumbline's prefix, and by label values."""
     if reader in READERS:
-        return READERS[reader](said, "path")
-    counts = list(PARSERS[reader](said, (), "path"))
+        return READERS[reader](output, "path")
+    counts = list(PARSERS[reader](output, (), "path"))
     named = {
         " ".join([count.metric.name.partition("_")[2], *(value for _, value in count.labels)]): (
             count.value
@@ -69,7 +69,7 @@ def counted(reader: str, said: str) -> Mapping[Any, Any]:
 
 
 @pytest.mark.parametrize("case", FILE["said"], ids=lambda case: case["case"])
-def test_what_lustre_counts_has_a_name(case: dict[str, Any]) -> None:
+def test_lustre_counters_have_names(case: dict[str, Any]) -> None:
     values = counted(case["reader"], text(case["text"]))
     names = values if case.get("all") else case["says"]
     assert {name: values.get(name) for name in names} == case["says"]
@@ -78,19 +78,19 @@ def test_what_lustre_counts_has_a_name(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", FILE["refused"])
-def test_what_is_not_understood_is_refused_with_its_path(case: dict[str, Any]) -> None:
+def test_an_unknown_format_is_refused_with_its_path(case: dict[str, Any]) -> None:
     for reader in case["readers"]:
         with pytest.raises(ToolError, match=re.escape(case["says"])):
             counted(reader, text(case["text"]))
 
 
-def test_a_bucket_does_not_come_and_go() -> None:
+def test_histogram_buckets_stay_once_they_exist() -> None:
     whole = data("lustre/brw_stats.txt")
     empty = "\n".join(line for line in whole.split("\n") if not line[:1].isdigit())
     assert counted("disk_io", empty).keys() == counted("disk_io", whole).keys()
 
 
-def test_of_many_peers_the_least_healthy_are_named() -> None:
+def test_the_least_healthy_of_many_peers_are_named() -> None:
     whole = data("lustre/lnetctl_peer_show.txt").split("\n", 1)[1]
     peer = whole.split("-     primary nid: 10.0.2.99@tcp")[0]
     many = "peer:\n" + "".join(
@@ -110,26 +110,24 @@ def test_of_many_peers_the_least_healthy_are_named() -> None:
     ("reader", "file"),
     [("interface_health", "lnetctl_net_show.txt"), ("peer_health", "lnetctl_peer_show.txt")],
 )
-def test_an_output_that_was_cut_is_refused_or_ends_before_an_interface(
-    reader: str, file: str
-) -> None:
-    said = data(f"lustre/{file}")
-    whole = counted(reader, said)
-    heads = [match.start() for match in re.finditer(r"^ *(- +)?", said, re.MULTILINE)]
-    for end in (*heads[1:], *range(1, len(said), 7)):
+def test_truncated_output_is_refused_or_ends_before_an_interface(reader: str, file: str) -> None:
+    output = data(f"lustre/{file}")
+    whole = counted(reader, output)
+    heads = [match.start() for match in re.finditer(r"^ *(- +)?", output, re.MULTILINE)]
+    for end in (*heads[1:], *range(1, len(output), 7)):
         try:
-            values = counted(reader, said[:end])
+            values = counted(reader, output[:end])
         except ToolError:
             continue
-        # all that it tells is true, and it was cut at a line's end
+        # it was cut at a line's end, and all its values are true
         assert end in heads
         assert all(whole[key] >= value for key, value in values.items())
 
 
-# --- Rates between two looks; what is not known is no rate
+# --- Rates between two readings, None if unknown
 
 
-def ost(name: str, read: float, write: float, number: float, took: float) -> list[Count]:
+def ost(name: str, read: float, write: float, number: float, seconds: float) -> list[Count]:
     device: Labels = (("source", "obdfilter"), ("target", name))
     of_read, of_write = (*device, ("operation", "read")), (*device, ("operation", "write"))
     return [
@@ -137,14 +135,14 @@ def ost(name: str, read: float, write: float, number: float, took: float) -> lis
         Count(BYTES, of_write, write),
         Count(OPERATIONS, of_read, number),
         Count(OPERATIONS, (*device, ("operation", "statfs")), 7),
-        Count(SECONDS, of_read, took),
+        Count(SECONDS, of_read, seconds),
     ]
 
 
 BEFORE = [*ost("a", 100, 50, 10, 2), *ost("b", 0, 0, 0, 0)]
 
 
-def test_the_busiest_comes_first_and_the_rest_follows() -> None:
+def test_the_busiest_target_comes_first() -> None:
     after = [*ost("b", 20, 0, 4, 1), *ost("a", 1100, 50, 20, 7)]
     assert rates(BEFORE, after, 10) == [
         Rates("obdfilter", "a", 100.0, 0.0, 1.0, 0.5, ""),
@@ -162,9 +160,7 @@ def test_the_busiest_comes_first_and_the_rest_follows() -> None:
     ],
     ids=["idle", "began again", "came from another server", "no time"],
 )
-def test_a_rate_that_is_not_known_is_none(
-    after: list[Count], seconds: float, expected: Rates
-) -> None:
+def test_an_unknown_rate_is_none(after: list[Count], seconds: float, expected: Rates) -> None:
     assert rates(BEFORE, after, seconds) == [expected]
 
 
@@ -178,7 +174,7 @@ def test_a_rate_that_is_not_known_is_none(
         ("llite_stats.txt", 7274, 61.97113, 6408),
     ],
 )
-def test_a_request_counts_once_though_lustre_has_several_lines_for_it(
+def test_a_request_on_several_lines_of_lustre_counts_once(
     table: str, operations: int, seconds: float, timed: int
 ) -> None:
     device: Labels = (("source", "osc"), ("target", "a"))
@@ -191,7 +187,7 @@ def test_a_request_counts_once_though_lustre_has_several_lines_for_it(
 def test_a_client_names_its_mount_and_a_target_its_recovery() -> None:
     client: Labels = (("source", "osc"), ("target", "a"), ("mount", "ffff00"))
     server: Labels = (("source", "obdfilter"), ("target", "a"))
-    found = rates(
+    rows = rates(
         [],
         [
             Count(BYTES, (*client, ("operation", "read")), 1),
@@ -199,10 +195,10 @@ def test_a_client_names_its_mount_and_a_target_its_recovery() -> None:
         ],
         1,
     )
-    assert [(one.name, one.recovery) for one in found] == [("a (ffff00)", ""), ("a", "recovering")]
+    assert [(row.name, row.recovery) for row in rows] == [("a (ffff00)", ""), ("a", "recovering")]
 
 
-def test_live_rates_of_a_server_are_shown_from_the_second_look_on(
+def test_live_rates_of_a_server_are_shown_from_the_second_reading(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     make_server(tmp_path, 2)
@@ -210,7 +206,7 @@ def test_live_rates_of_a_server_are_shown_from_the_second_look_on(
     looks = Looks(Counters(BoundedReads(clock), clock, str(tmp_path)), clock)
     looks.show()
     assert capsys.readouterr() == ("", "")
-    line = next(one for one in OST_STATS.splitlines() if one.startswith("write_bytes"))
+    line = next(text for text in OST_STATS.splitlines() if text.startswith("write_bytes"))
     words = line.split()
     words[6] = str(int(words[6]) + 10**9)
     stats = tmp_path / "sys/kernel/debug/lustre/obdfilter/lustre-OST0001/stats"

@@ -1,4 +1,4 @@
-"""One look at all counters of a host, files that hang or are refused among them."""
+"""A reading of all counters of a host, with files that hang or are refused."""
 
 from __future__ import annotations
 
@@ -30,16 +30,16 @@ def server(root: Path, deadline_s: float = 30.0) -> Counters:
 
 
 def values(counts: tuple[Count, ...], name: str) -> dict[str, float]:
-    """Return what a metric says, by the values of its labels."""
+    """Return the values of a metric by its label values."""
     return {
-        " ".join(value for _, value in one.labels): one.value
-        for one in counts
-        if one.metric.name == name
+        " ".join(value for _, value in count.labels): count.value
+        for count in counts
+        if count.metric.name == name
     }
 
 
 def moved(counts: tuple[Count, ...]) -> list[str]:
-    """Return the targets whose bytes are known."""
+    """Return the targets with counted bytes."""
     return sorted(values(counts, "plumbline_lustre_bytes_total"))
 
 
@@ -50,7 +50,7 @@ def of(*targets: int) -> list[str]:
     return [words.format(target) for target in targets for words in BOTH]
 
 
-def test_a_server_tells_of_each_target_and_not_of_its_own_connections(tmp_path: Path) -> None:
+def test_a_server_counts_its_targets_and_not_its_own_connections(tmp_path: Path) -> None:
     looked = server(tmp_path).look()
     assert looked.troubles == ()
     assert moved(looked.counts) == of(0, 1, 2)
@@ -60,11 +60,11 @@ def test_a_server_tells_of_each_target_and_not_of_its_own_connections(tmp_path: 
 
 
 @pytest.mark.slow
-def test_a_target_that_hangs_blocks_no_other_and_comes_back(tmp_path: Path) -> None:
-    # what is well answers within this on the slowest machine
+def test_a_hung_target_blocks_no_other_and_comes_back(tmp_path: Path) -> None:
+    # healthy files answer within this time on the slowest machine
     counters = server(tmp_path, deadline_s=5.0)
     (tmp_path / OST1 / "stats").unlink()
-    # who opens it waits for somebody who writes
+    # opening it blocks until a writer comes
     os.mkfifo(tmp_path / OST1 / "stats")
     looked = counters.look()
     assert moved(looked.counts) == of(0, 2)
@@ -82,7 +82,7 @@ def test_a_target_that_hangs_blocks_no_other_and_comes_back(tmp_path: Path) -> N
     assert values(again.counts, "plumbline_lustre_read_timeouts_total") == timeouts
 
 
-def test_a_target_that_went_to_another_server_is_no_trouble(tmp_path: Path) -> None:
+def test_a_target_moved_to_another_server_is_no_trouble(tmp_path: Path) -> None:
     counters = server(tmp_path)
     counters.look()
     shutil.rmtree(tmp_path / OST1)
@@ -91,7 +91,7 @@ def test_a_target_that_went_to_another_server_is_no_trouble(tmp_path: Path) -> N
     assert moved(looked.counts) == of(0, 2)
 
 
-def test_a_file_that_is_not_understood_leaves_the_others(tmp_path: Path) -> None:
+def test_a_file_of_unknown_form_does_not_hide_the_others(tmp_path: Path) -> None:
     counters = server(tmp_path)
     put(tmp_path / OST1 / "stats", "snapshot_time 1\nread_bytes 1 samples [bytes] 1 1 9e99\n")
     looked = counters.look()
@@ -102,37 +102,37 @@ def test_a_file_that_is_not_understood_leaves_the_others(tmp_path: Path) -> None
     assert unreadable["not_understood"] == 1
 
 
-def test_a_host_without_lustre_tells_of_itself_alone(tmp_path: Path) -> None:
+def test_a_host_without_lustre_counts_only_itself(tmp_path: Path) -> None:
     clock = SystemClock()
     looked = Counters(BoundedReads(clock), clock, str(tmp_path)).look()
     assert looked.troubles == ()
-    assert {one.metric.name for one in looked.counts} == {
+    assert {count.metric.name for count in looked.counts} == {
         "plumbline_lustre_looked_timestamp_seconds",
         "plumbline_lustre_unreadable_files",
     }
 
 
 def children() -> set[str]:
-    """Return the processes that this one has begun and not waited for."""
+    """Return the child processes that were not waited for."""
     lists = Path("/proc/self/task").glob("*/children")
     return {pid for path in lists for pid in path.read_text().split()}
 
 
-def test_no_child_is_left(tmp_path: Path) -> None:
+def test_no_child_process_is_left(tmp_path: Path) -> None:
     before = children()
     server(tmp_path).look()
     assert children() <= before
 
 
-def test_a_file_without_an_end_is_cut(tmp_path: Path) -> None:
+def test_an_endless_file_is_cut(tmp_path: Path) -> None:
     (answer,) = BoundedReads(SystemClock(), 10).texts(["/dev/zero"])
     assert (len(answer.text), answer.trouble) == (1 << 20, "")
 
 
-# --- lnetctl is asked once a minute, and not while one hangs; what it refuses is said
+# --- lnetctl runs once a minute, never while another hangs; a refusal is reported
 
 
-WELL: Mapping[str, Answer] = {
+HEALTHY: Mapping[str, Answer] = {
     "lnetctl net": data("lustre/lnetctl_net_show.txt"),
     "lnetctl peer": data("lustre/lnetctl_peer_show.txt"),
 }
@@ -167,8 +167,8 @@ class Host:
         return self._counters.look()
 
 
-def test_health_is_asked_once_a_minute_and_holds_meanwhile(tmp_path: Path) -> None:
-    host = Host(tmp_path, WELL)
+def test_health_is_read_once_a_minute_and_kept_in_between(tmp_path: Path) -> None:
+    host = Host(tmp_path, HEALTHY)
     for after_s in (0, 15, 15, 15):
         looked = host.look(after_s)
         assert values(looked.counts, HEALTH) == {"0@lo": 1000, "10.0.2.15@tcp": 1000}
@@ -178,14 +178,14 @@ def test_health_is_asked_once_a_minute_and_holds_meanwhile(tmp_path: Path) -> No
     assert len(host.runner.calls) == 4
 
 
-def test_where_lnet_is_not_loaded_nothing_is_run(tmp_path: Path) -> None:
+def test_nothing_runs_if_lnet_is_not_loaded(tmp_path: Path) -> None:
     host = Host(tmp_path, {}, module=False)
     assert host.look().troubles == ()
     assert host.runner.calls == []
 
 
 @pytest.mark.parametrize(
-    ("said", "reason", "words"),
+    ("result", "reason", "words"),
     [
         (REFUSED, "denied", "is refused to this user; set counters_lnet_health"),
         (answer("", "opening /dev/lnet failed: Permission denied", 243), "denied", "is refused"),
@@ -197,30 +197,32 @@ def test_where_lnet_is_not_loaded_nothing_is_run(tmp_path: Path) -> None:
     ],
     ids=["refused", "refused by 2.15", "slow", "stuck", "failed", "odd", "not configured"],
 )
-def test_what_gives_no_health_is_counted_and_leaves_the_rest(
-    tmp_path: Path, said: Completed, reason: Optional[str], words: str
+def test_unreadable_health_is_counted_and_the_other_counters_stay(
+    tmp_path: Path, result: Completed, reason: Optional[str], words: str
 ) -> None:
-    looked = Host(tmp_path, {**WELL, "lnetctl net": said}).look()
+    looked = Host(tmp_path, {**HEALTHY, "lnetctl net": result}).look()
     assert values(looked.counts, HEALTH) == {}
     assert values(looked.counts, "plumbline_lnet_peers") == {"": 3}
     unreadable = values(looked.counts, "plumbline_lustre_unreadable_files")
-    assert {why for why, number in unreadable.items() if number} == ({reason} if reason else set())
+    assert {label for label, number in unreadable.items() if number} == (
+        {reason} if reason else set()
+    )
     assert len(looked.troubles) == (1 if reason else 0)
     assert words in "".join(looked.troubles)
 
 
-def test_a_timeout_is_counted_once_and_the_next_minute_may_be_better(tmp_path: Path) -> None:
-    well = answer(data("lustre/lnetctl_net_show.txt"))
-    host = Host(tmp_path, {**WELL, "lnetctl net": [HANGING._replace(hung=False), well]})
+def test_a_timeout_is_counted_once_and_tried_again_a_minute_later(tmp_path: Path) -> None:
+    healthy = answer(data("lustre/lnetctl_net_show.txt"))
+    host = Host(tmp_path, {**HEALTHY, "lnetctl net": [HANGING._replace(hung=False), healthy]})
     counts = [host.look(after_s).counts for after_s in (0, 15, 15, 40)]
     name = "plumbline_lustre_read_timeouts_total"
-    assert [values(one, name) for one in counts] == [{"lnetctl net show -v 2": 1}] * 4
-    assert [len(values(one, HEALTH)) for one in counts] == [0, 0, 0, 2]
+    assert [values(count, name) for count in counts] == [{"lnetctl net show -v 2": 1}] * 4
+    assert [len(values(count, HEALTH)) for count in counts] == [0, 0, 0, 2]
 
 
-def test_a_command_that_cannot_be_ended_is_not_joined_by_another(tmp_path: Path) -> None:
+def test_no_second_command_starts_while_one_cannot_be_ended(tmp_path: Path) -> None:
     host = Host(
-        tmp_path, {**WELL, "lnetctl net": [HANGING, answer(data("lustre/lnetctl_net_show.txt"))]}
+        tmp_path, {**HEALTHY, "lnetctl net": [HANGING, answer(data("lustre/lnetctl_net_show.txt"))]}
     )
     host.look()
     host.hangs = True
@@ -231,7 +233,7 @@ def test_a_command_that_cannot_be_ended_is_not_joined_by_another(tmp_path: Path)
     assert values(host.look(60).counts, HEALTH) == {"0@lo": 1000, "10.0.2.15@tcp": 1000}
 
 
-def test_a_lustre_without_lnetctl_is_told_which_package_is_missing(
+def test_a_missing_lnetctl_names_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(tmp_path / "sys/module/lnet/refcnt", "1\n")

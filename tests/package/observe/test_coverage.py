@@ -30,7 +30,7 @@ MB = 1e6
 
 
 def probe(begin_s: float, end_s: float, rate: float, **changes: Any) -> Record:
-    """Return a measurement of so many seconds after the server's first."""
+    """Return a measurement; its times count from the server's first second."""
     values: dict[str, Any] = {
         "component": OST,
         "started_at": START + begin_s,
@@ -51,11 +51,13 @@ def share(
     least: float = 0.9,
 ) -> Optional[Coverage]:
     """Return the coverage of the first record of a run, by the clocks of client and server."""
-    clocks = {name: NodeClock(name, 0.0, *known) for name, known in zip(("client1", "oss1"), ahead)}
+    clocks = {
+        name: NodeClock(name, 0.0, *offset) for name, offset in zip(("client1", "oss1"), ahead)
+    }
     return covered(run[0], run, Servers({OST: samplings_of(counters)}, clocks), least)
 
 
-def known(coverage: Optional[Coverage]) -> Coverage:
+def must_exist(coverage: Optional[Coverage]) -> Coverage:
     assert coverage is not None
     return coverage
 
@@ -80,7 +82,7 @@ def test_a_probe_has_its_share_of_the_traffic(case: Mapping[str, Any]) -> None:
     if "nothing" in case:
         assert share(run, counters, **clocks) is None
         return
-    coverage = known(share(run, counters, **clocks))
+    coverage = must_exist(share(run, counters, **clocks))
     expected = case["coverage"] and pytest.approx(case["coverage"], abs=0.002)
     assert coverage.coverage == expected
     for name in ("least", "most"):
@@ -96,29 +98,29 @@ def test_a_probe_has_its_share_of_the_traffic(case: Mapping[str, Any]) -> None:
         assert coverage == share(run[:1], counters, **clocks)
 
 
-def test_a_job_is_said_with_what_it_moved() -> None:
+def test_a_job_is_named_with_its_bytes() -> None:
     rows = [[START + 5, START + 45, "4711", 0, 2_500_000_000]]
     counters = counted(rates([(0, 10), (100, 30), (0, 10)]), rates([(220, 50)]), jobs=rows)
-    job = known(share([probe(10, 40, 100 * MB)], counters)).others.job
+    job = must_exist(share([probe(10, 40, 100 * MB)], counters)).others.job
     assert str(job) == "job 4711 moved 2500.0 MB in the 40 s around it"
 
 
 def test_a_file_over_several_targets_shares_the_traffic_of_all() -> None:
-    one = probe(10, 20, 200 * MB)
+    run = [probe(10, 20, 200 * MB)]
     half = [0.0] * 10 + [100 * MB] * 10 + [0.0] * 10
     servers = {
         OST: samplings_of(counted(half)),
         "scratch-OST0004": samplings_of(counted(half, [200 * MB] * 30, host="oss2")),
     }
     clocks = {name: NodeClock(name, 0, 0, 0.05) for name in ("client1", "oss1", "oss2")}
-    found = known(covered(one, [one], Servers(servers, clocks), 0.9))
-    assert found.coverage == 0.5
-    assert found.others.server == "oss1, oss2"
+    coverage = must_exist(covered(run[0], run, Servers(servers, clocks), 0.9))
+    assert coverage.coverage == 0.5
+    assert coverage.others.server == "oss1, oss2"
     del servers["scratch-OST0004"]
-    assert covered(one, [one], Servers({**servers, "gone": []}, clocks), 0.9) is None
+    assert covered(run[0], run, Servers({**servers, "gone": []}, clocks), 0.9) is None
 
 
-# --- the bounds, against traffic that is known to the hundredth of a second
+# --- Bounds, compared with traffic known to the hundredth of a second
 
 TICKS = 100
 LONG_S = 70
@@ -126,7 +128,7 @@ PROBE_Bps = 100 * MB
 
 
 class Truth:
-    """Some seconds of a target: two operations of a probe, others who come and go, two clocks."""
+    """Some seconds of a target: two operations of a probe, traffic of others, two clocks."""
 
     def __init__(self, chance: Random) -> None:
         self.begin_s = 20 + chance.random()
@@ -150,7 +152,7 @@ class Truth:
 
     @property
     def probes(self) -> tuple[Record, Record]:
-        """The client's records, whose bytes are those that the target has seen."""
+        """The client's records, with the bytes that the target has seen."""
         length_s = self.end_s - self.begin_s
         return self._probe(self.begin_s, self.end_s), self._probe(
             self.next_s, self.next_s + length_s
@@ -167,7 +169,7 @@ class Truth:
         return own / (own + sum(self.others[tick] for tick in ticks))
 
     def counted(self, chance: Random) -> list[Record]:
-        """Return what a sampler keeps whose readings come up to 30 ms late, by its own clock."""
+        """Return the records of a sampler with its own clock and readings up to 30 ms late."""
         late_s = chance.uniform(0, 0.03)
         edges = [second + chance.uniform(0, late_s) for second in range(LONG_S - 4)]
         ahead = round(self.apart_s * TICKS)
@@ -188,48 +190,48 @@ class Truth:
 
 
 @pytest.mark.slow
-def test_the_truth_lies_between_the_bounds() -> None:
-    known_of, wrong = 0, []
+def test_the_true_coverage_lies_within_the_bounds() -> None:
+    conclusive, wrong = 0, []
     for seed in range(300):
         chance = Random(seed)
         truth = Truth(chance)
-        found = known(share(truth.probes, truth.counted(chance), truth.ahead))
-        least, most = found.others.least, found.others.most
-        assert least is not None, (seed, found)
+        result = must_exist(share(truth.probes, truth.counted(chance), truth.ahead))
+        least, most = result.others.least, result.others.most
+        assert least is not None, (seed, result)
         assert most is not None
         if not least <= truth.coverage + 1e-4 or not most >= truth.coverage - 1e-4:
             wrong.append((seed, least, truth.coverage, most))
-        if found.coverage is not None:
-            known_of += 1
-            # on the right side of what the policy asks for
-            assert (found.coverage < 0.9) == (truth.coverage < 0.9), seed
+        if result.coverage is not None:
+            conclusive += 1
+            # on the right side of the policy's limit
+            assert (result.coverage < 0.9) == (truth.coverage < 0.9), seed
     assert wrong == []
-    assert known_of > 150
+    assert conclusive > 150
 
 
-# --- What went through a target between two moments, by counters that are read once a second
+# --- Bytes through a target between two moments, by counters read once a second
 
 
-def of(*records: Record) -> Sampling:
+def sampling_of(*records: Record) -> Sampling:
     return Sampling("oss1", records)
 
 
 @pytest.mark.parametrize("case", FILE["moved"], ids=lambda case: case["case"])
 def test_bytes_between_two_moments_lie_within_bounds(case: Mapping[str, Any]) -> None:
     details = {name: case[name] for name in ("late_s", "merged") if name in case}
-    sampling = of(*counted(case["read"], case.get("write"), **details))
+    sampling = sampling_of(*counted(case["read"], case.get("write"), **details))
     begin, end = (START + second for second in case["span"])
     assert sampling.moved(begin, end, case.get("slack", 0)) == Bounds(*case["bytes"])
 
 
-def test_only_what_was_followed_without_a_break_is_covered() -> None:
+def test_only_gapless_samplings_cover_a_time() -> None:
     first, later = counted([1, 1, 1]), counted([1, 1, 1], start=START + 3)
     apart = counted([1, 1, 1], start=START + 3.5)
-    assert of(*first, *later).covers(START, START + 6, 0)
-    assert not of(*first, *later).covers(START, START + 6, 0.1)
-    assert not of(*first, *apart).covers(START, START + 6, 0)
-    # one direction is not all
-    assert not of(first[0]).covers(START, START + 3, 0)
+    assert sampling_of(*first, *later).covers(START, START + 6, 0)
+    assert not sampling_of(*first, *later).covers(START, START + 6, 0.1)
+    assert not sampling_of(*first, *apart).covers(START, START + 6, 0)
+    # reads alone are not enough
+    assert not sampling_of(first[0]).covers(START, START + 3, 0)
 
 
 @pytest.mark.parametrize(
@@ -239,21 +241,21 @@ def test_only_what_was_followed_without_a_break_is_covered() -> None:
         {"details": {"source": "lustre", "watched_s": 3}},
         {"outcome": Outcome.FAILED, "rate": None, "profile": (), "reason": "gone"},
     ],
-    ids=["a disk", "a sampler of an earlier version", "not there"],
+    ids=["a disk", "a sampler of an earlier version", "missing"],
 )
-def test_what_does_not_say_how_long_it_was_followed_covers_nothing(
+def test_a_sampling_without_its_duration_covers_nothing(
     changes: dict[str, Any],
 ) -> None:
-    records = [one._replace(**changes) for one in counted([1, 1, 1])]
-    assert not of(*records).covers(START, START + 3, 0)
+    records = [record._replace(**changes) for record in counted([1, 1, 1])]
+    assert not sampling_of(*records).covers(START, START + 3, 0)
 
 
-def test_each_sampling_is_one_and_one_that_covers_all_is_found() -> None:
+def test_samplings_are_separate_and_one_that_covers_the_time_is_found() -> None:
     early = counted([1, 1, 1])
-    whole = [one._replace(run_id="another") for one in counted([2, 2, 2, 2])]
-    found = find_sampling(samplings_of([*early, *whole]), START, START + 4, 0)
-    assert found is not None
-    assert found.moved(START, START + 4, 0).most == 8
+    whole = [record._replace(run_id="another") for record in counted([2, 2, 2, 2])]
+    sampling = find_sampling(samplings_of([*early, *whole]), START, START + 4, 0)
+    assert sampling is not None
+    assert sampling.moved(START, START + 4, 0).most == 8
     assert find_sampling(samplings_of(early), START, START + 4, 0) is None
 
 
@@ -268,6 +270,6 @@ def test_each_sampling_is_one_and_one_that_covers_all_is_found() -> None:
         {"jobs": [[0, 1, "a", -5, 0]]},
     ],
 )
-def test_damaged_records_are_said(details: dict[str, Any]) -> None:
+def test_damaged_records_are_reported(details: dict[str, Any]) -> None:
     with pytest.raises(DocumentError, match="what oss1 counted is damaged"):
-        of(*counted([1, 1, 1], **details))
+        sampling_of(*counted([1, 1, 1], **details))

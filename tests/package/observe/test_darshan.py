@@ -1,4 +1,4 @@
-"""What Darshan says of files becomes what a job has moved on each OST."""
+"""Traffic of a job on each OST, from Darshan's counters of files."""
 
 from __future__ import annotations
 
@@ -44,47 +44,47 @@ def part(*osts: int, begin: int = 0, end: int = -1, stripe: int = 1 << 20) -> di
 
 
 def traffic(raw: dict[str, Any]) -> dict[str, JobIo]:
-    return {one.target: one for one in Log.from_json(raw).traffic(named)}
+    return {io.target: io for io in Log.from_json(raw).traffic(named)}
 
 
-def test_a_real_log_of_one_ost_a_file_says_how_much_went_to_each() -> None:
-    found = list(parse_log(ANSWERS[0]).traffic(named))
-    assert {one.operation for one in found} == {Operation.WRITE}
-    assert len(found) == 24
-    assert sum(one.bytes for one in found) == 48 * GIB
-    assert {one.small for one in found} == {0.0}
+def test_a_real_log_of_one_ost_per_file_gives_the_bytes_of_each_ost() -> None:
+    traffic_of_osts = list(parse_log(ANSWERS[0]).traffic(named))
+    assert {io.operation for io in traffic_of_osts} == {Operation.WRITE}
+    assert len(traffic_of_osts) == 24
+    assert sum(io.bytes for io in traffic_of_osts) == 48 * GIB
+    assert {io.small for io in traffic_of_osts} == {0.0}
     job = parse_log(ANSWERS[0]).job
     assert (job.id, job.name, job.nodes) == ("6909118", "ior", "48 processes")
-    assert all(job.begin <= one.begin < one.end <= (job.end or 0) for one in found)
+    assert all(job.begin <= io.begin < io.end <= (job.end or 0) for io in traffic_of_osts)
 
 
-def test_a_real_log_of_a_shared_file_says_that_its_calls_were_unaligned() -> None:
-    found = list(parse_log(ANSWERS[1]).traffic(named))
-    assert len(found) == 24
-    assert {round(one.bytes / 1e9, 1) for one in found} == {91.6}
-    assert all(one.unaligned is not None and one.unaligned > 0.99 for one in found)
+def test_a_real_log_of_a_shared_file_shows_unaligned_calls() -> None:
+    traffic_of_osts = list(parse_log(ANSWERS[1]).traffic(named))
+    assert len(traffic_of_osts) == 24
+    assert {round(io.bytes / 1e9, 1) for io in traffic_of_osts} == {91.6}
+    assert all(io.unaligned is not None and io.unaligned > 0.99 for io in traffic_of_osts)
 
 
 def test_the_bytes_of_a_file_are_spread_over_its_stripes() -> None:
-    found = traffic(log([part(3, 5)]))
-    assert {name: one.bytes for name, one in found.items()} == {"/s-3": 2 * GIB, "/s-5": 2 * GIB}
-    assert found["/s-3"][4:6] == (1010.0, 1060.0)
-    assert (found["/s-3"].small, found["/s-3"].unaligned) == (0.25, 0.5)
+    osts = traffic(log([part(3, 5)]))
+    assert {name: io.bytes for name, io in osts.items()} == {"/s-3": 2 * GIB, "/s-5": 2 * GIB}
+    assert osts["/s-3"][4:6] == (1010.0, 1060.0)
+    assert (osts["/s-3"].small, osts["/s-3"].unaligned) == (0.25, 0.5)
 
 
-def test_a_file_shorter_than_its_stripes_lies_on_the_first_alone() -> None:
+def test_a_file_shorter_than_a_stripe_lies_on_the_first_ost() -> None:
     assert set(traffic(log([part(3, 5, 7)], bytes=100, last=99))) == {"/s-3"}
 
 
 def test_a_progressive_layout_counts_the_extents_that_were_touched() -> None:
     layout = [part(1, end=GIB), part(2, 3, begin=GIB, end=5 * GIB), part(4, begin=5 * GIB)]
-    found = {name: one.bytes / GIB for name, one in traffic(log(layout)).items()}
-    assert found == {"/s-1": 1.0, "/s-2": 1.5, "/s-3": 1.5}
+    gib = {name: io.bytes / GIB for name, io in traffic(log(layout)).items()}
+    assert gib == {"/s-1": 1.0, "/s-2": 1.5, "/s-3": 1.5}
 
 
-def test_what_another_program_counts_in_its_own_time_stays_within_the_job() -> None:
-    (one,) = traffic(log([part(1)], begin=-5.0, end=1e9)).values()
-    assert one[4:6] == (1000.0, 1100.0)
+def test_times_outside_the_job_are_clipped_to_it() -> None:
+    (io,) = traffic(log([part(1)], begin=-5.0, end=1e9)).values()
+    assert io[4:6] == (1000.0, 1100.0)
 
 
 @pytest.mark.parametrize(
@@ -98,13 +98,13 @@ def test_what_another_program_counts_in_its_own_time_stays_within_the_job() -> N
         {"begin": None},
     ],
 )
-def test_what_cannot_be_is_refused(changes: dict[str, Any]) -> None:
+def test_impossible_values_are_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(DocumentError, match="has an impossible value"):
         Log.from_json(log([part(1)], **changes))
 
 
 @pytest.mark.parametrize("line", ["", "7", "{", '{"error": "foreign"}', "{}", '{"job": 1}'])
-def test_a_line_that_is_no_answer_is_refused(line: str) -> None:
+def test_an_invalid_line_is_refused(line: str) -> None:
     with pytest.raises(DocumentError):
         parse_log(line)
 

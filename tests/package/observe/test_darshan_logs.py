@@ -1,4 +1,4 @@
-"""Logs are read in a process of their own, and a damaged one costs a sentence and nothing else."""
+"""A separate process reads the logs; a damaged log costs one sentence and nothing else."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def paths(folder: Path, *names: str) -> list[Path]:
 
 @pytest.mark.slow
 @with_pydarshan
-def test_real_logs_are_read_and_damaged_ones_named(tmp_path: Path) -> None:
+def test_real_logs_are_read_and_damaged_logs_named(tmp_path: Path) -> None:
     good = (DATA / "one-ost-a-file.darshan").read_bytes()
     contents = {
         "a": good,
@@ -42,8 +42,8 @@ def test_real_logs_are_read_and_damaged_ones_named(tmp_path: Path) -> None:
     }
     for name, content in contents.items():
         (tmp_path / f"{name}.darshan").write_bytes(content)
-    found, left_out = find_logs([str(tmp_path)], 0.0)
-    logs = read_logs(RUNNER, sys.executable, found)
+    files, left_out = find_logs([str(tmp_path)], 0.0)
+    logs = read_logs(RUNNER, sys.executable, files)
     assert [log.job.id for log in logs.logs] == ["6909118", "4478544"]
     assert left_out == []
     named = [text.partition(" is left out")[0] for text in logs.left_out]
@@ -52,56 +52,56 @@ def test_real_logs_are_read_and_damaged_ones_named(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @with_pydarshan
-def test_the_reader_prints_what_the_tests_take_for_its_answers() -> None:
-    found = read_logs(
+def test_the_recorded_answers_are_those_of_the_reader() -> None:
+    result = read_logs(
         RUNNER, sys.executable, [DATA / "one-ost-a-file.darshan", DATA / "shared-file.darshan"]
     )
-    known = read_logs(
+    recorded = read_logs(
         FakeRunner({IMPORT: answer(), READ: answer("\n".join(ANSWERS))}), "py", [DATA, DATA]
     )
-    assert found == known
+    assert result == recorded
 
 
-def test_a_log_that_ends_its_reader_costs_itself_alone(tmp_path: Path) -> None:
+def test_a_log_that_crashes_the_reader_loses_no_other_log(tmp_path: Path) -> None:
     crash = Completed((), -11, f"{ANSWERS[0]}\n", "", 0.1)
     rest = answer(f"{ANSWERS[1]}\n")
     run = FakeRunner({IMPORT: answer(), READ: [crash, rest]})
-    found = read_logs(run, "py", paths(tmp_path, "a", "b", "c"))
-    assert [log.job.id for log in found.logs] == ["6909118", "4478544"]
-    (sentence,) = found.left_out
+    result = read_logs(run, "py", paths(tmp_path, "a", "b", "c"))
+    assert [log.job.id for log in result.logs] == ["6909118", "4478544"]
+    (sentence,) = result.left_out
     assert sentence == f"{tmp_path}/b.darshan is left out: PyDarshan crashed on it (signal 11)"
 
 
-def test_a_log_that_is_there_twice_counts_once() -> None:
+def test_the_same_log_twice_counts_once() -> None:
     twice = answer("\n".join([ANSWERS[0]] * 2))
-    found = read_logs(FakeRunner({IMPORT: answer(), READ: twice}), "py", [DATA, DATA])
-    assert len(found.logs) == 1
+    result = read_logs(FakeRunner({IMPORT: answer(), READ: twice}), "py", [DATA, DATA])
+    assert len(result.logs) == 1
 
 
 def test_a_reader_that_ends_with_a_message_is_quoted(tmp_path: Path) -> None:
     failed = answer("", "Traceback\nMemoryError: \x1bno room\n", 1)
-    found = read_logs(FakeRunner({IMPORT: answer(), READ: failed}), "py", paths(tmp_path, "a"))
-    (sentence,) = found.left_out
+    result = read_logs(FakeRunner({IMPORT: answer(), READ: failed}), "py", paths(tmp_path, "a"))
+    (sentence,) = result.left_out
     assert sentence.endswith("ended with 1: MemoryError: \N{REPLACEMENT CHARACTER}no room")
 
 
 def test_a_log_that_takes_too_long_is_left_out(tmp_path: Path) -> None:
     slow = Completed((), -15, "", "", 80.0, timed_out=True)
-    found = read_logs(FakeRunner({IMPORT: answer(), READ: slow}), "py", paths(tmp_path, "a"))
-    assert found.logs == ()
-    assert "took too long" in found.left_out[0]
+    result = read_logs(FakeRunner({IMPORT: answer(), READ: slow}), "py", paths(tmp_path, "a"))
+    assert result.logs == ()
+    assert "took too long" in result.left_out[0]
 
 
-def test_a_reader_that_prints_without_an_end_costs_its_log(tmp_path: Path) -> None:
+def test_a_log_with_endless_output_is_left_out(tmp_path: Path) -> None:
     def endless(argv: tuple[str, ...]) -> Completed:
         if argv[-1].endswith("b.darshan"):
             raise ToolError("py printed more than 512 MiB and was ended")
         return answer(f"{ANSWERS[0]}\n")
 
     run = FakeRunner({IMPORT: answer(), READ: endless})
-    found = read_logs(run, "py", paths(tmp_path, "a", "b"))
-    assert len(found.logs) == 1
-    assert found.left_out == (
+    result = read_logs(run, "py", paths(tmp_path, "a", "b"))
+    assert len(result.logs) == 1
+    assert result.left_out == (
         f"{tmp_path}/b.darshan is left out: py printed more than 512 MiB and was ended",
     )
 
@@ -112,17 +112,17 @@ def test_a_python_without_pydarshan_is_named_with_the_remedy() -> None:
         read_logs(FakeRunner({IMPORT: missing}), "py", [])
 
 
-def test_what_is_no_file_is_not_opened(tmp_path: Path) -> None:
+def test_only_regular_files_are_opened(tmp_path: Path) -> None:
     log, *odd = paths(tmp_path, "log", "fifo", "link")
     log.write_bytes(b"x")
     os.mkfifo(odd[0])
     odd[1].symlink_to(log)
-    found, left_out = find_logs([str(tmp_path)], 0.0)
-    assert found == [log]
+    files, left_out = find_logs([str(tmp_path)], 0.0)
+    assert files == [log]
     assert len(left_out) == 2
 
 
-def test_logs_of_before_are_not_read(tmp_path: Path) -> None:
+def test_older_logs_are_not_read(tmp_path: Path) -> None:
     (old, new) = paths(tmp_path, "old", "new")
     for path, at in ((old, 1000), (new, 3000)):
         path.write_bytes(b"x")
@@ -130,6 +130,6 @@ def test_logs_of_before_are_not_read(tmp_path: Path) -> None:
     assert find_logs([str(tmp_path)], 2000.0)[0] == [new]
 
 
-def test_a_place_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_log_folder_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="cannot be read"):
         find_logs([str(tmp_path / "none")], 0.0)

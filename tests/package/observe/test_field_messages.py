@@ -1,7 +1,7 @@
-"""Each file of tests/data/field is what a tool prints, below the symptoms that it is to give.
+"""Each file of tests/data/field has a tool's output below the symptoms expected from it.
 
 A file begins with its reader and one line ``expect: SEVERITY DIRECTION COMPONENT WORDS`` for each
-symptom, of which the words are a part; without any it is to give none.  Jobs are expected as
+symptom, with WORDS a part of its sentence; no line means no symptom.  Jobs are expected as
 ``expect: job ID runs`` or ``ended``, and ``expect: left out WORDS``.  After ``---`` follows the
 text: kernel messages one a line, files of /sys as ``PATH: CONTENT``.
 """
@@ -50,15 +50,15 @@ NODES: dict[str, Callable[[Path, str], Node]] = {
 
 
 def node(folder: Path, reader: str, text: str) -> Node:
-    """Return a node on which a tool prints a text."""
+    """Return a node with a tool that prints a text."""
     if reader in COMMANDS:
         command, exit_code = COMMANDS[reader]
         return make_node(folder, answers={command: answer(text, "", exit_code)})
     return NODES.get(reader, _tree)(folder, text)
 
 
-def found(folder: Path, reader: str, text: str) -> list[str]:
-    """Return what a reader finds, a line each."""
+def results(folder: Path, reader: str, text: str) -> list[str]:
+    """Return the symptoms or jobs that a reader finds, as lines."""
     if reader == "slurm":
         jobs = parse_slurm(text, "list")
         ends = [f"job {job.id} {'runs' if job.end is None else 'ended'}" for job in jobs.jobs]
@@ -66,18 +66,18 @@ def found(folder: Path, reader: str, text: str) -> list[str]:
     look = COLLECTORS[reader](node(folder, reader, text))
     assert look.examined
     return [
-        f"{one.severity.name} {one.direction.value} {one.component} {one.sentence}"
-        for one in look.symptoms
+        f"{symptom.severity.name} {symptom.direction.value} {symptom.component} {symptom.sentence}"
+        for symptom in look.symptoms
     ]
 
 
 def is_expected(line: str, expected: str) -> bool:
-    """Return whether a line has the first words of what is expected, and then its last ones."""
+    """Return whether a line begins with the expected three words and contains the others."""
     head, words = expected.split(" ", 3)[:3], expected.split(" ", 3)[3:]
     return line.split(" ", 3)[:3] == head and all(part in line for part in words)
 
 
-def test_there_are_files() -> None:
+def test_there_are_recorded_outputs() -> None:
     assert len(FILES) > 40
 
 
@@ -85,7 +85,7 @@ def test_there_are_files() -> None:
 def test_a_reader_understands_what_a_tool_prints(tmp_path: Path, file: Path) -> None:
     head, _, text = file.read_text(encoding="utf-8").partition("---\n")
     first, *rest = head.splitlines()
-    lines = found(tmp_path, first.removeprefix("reader: "), text)
+    lines = results(tmp_path, first.removeprefix("reader: "), text)
     expected = [line.removeprefix("expect: ") for line in rest]
     assert len(lines) == len(expected), lines
     assert all(map(is_expected, sorted(lines), sorted(expected))), lines

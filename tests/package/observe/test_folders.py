@@ -1,4 +1,4 @@
-"""Nothing is written into a folder or file that somebody else could have put there."""
+"""No write goes into a folder or file that another user could have put there."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ NOBODY = 65534
 SIZE = 4096
 PRECIOUS = b"precious" * 512
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="root alone makes what belongs to others")
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can create files of other users")
 
 
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
-    """A file system at whose root everybody may write."""
+    """A file system with a world-writable root."""
     let_through(tmp_path / "scratch")
     (tmp_path / "precious").write_bytes(PRECIOUS)
-    found = tmp_path / "scratch"
-    found.mkdir()
-    found.chmod(0o777)
-    return found
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    scratch.chmod(0o777)
+    return scratch
 
 
 def place(base: Path) -> str:
@@ -84,7 +84,7 @@ def bound(file: Path) -> None:
 
 @as_root
 @pytest.mark.parametrize("attack", STATIC.values(), ids=STATIC)
-def test_what_stands_in_the_place_of_the_file_is_neither_followed_nor_removed(
+def test_anything_but_the_probe_file_in_its_place_is_neither_followed_nor_removed(
     base: Path, attack: Attack
 ) -> None:
     file, precious = folder_of(base) / "probe.dat", base.parent / "precious"
@@ -101,7 +101,7 @@ def test_what_stands_in_the_place_of_the_file_is_neither_followed_nor_removed(
 
 @pytest.mark.parametrize("which", [".plumbline", ".plumbline/a"])
 @pytest.mark.parametrize("mode", [0o770, 0o702, 0o1777])
-def test_a_folder_that_others_may_write_is_refused_by_name_owner_and_mode(
+def test_a_folder_writable_by_others_is_refused_with_name_owner_and_mode(
     base: Path, which: str, mode: int
 ) -> None:
     file = folder_of(base) / "probe.dat"
@@ -115,7 +115,7 @@ def test_a_folder_that_others_may_write_is_refused_by_name_owner_and_mode(
 
 @as_root
 @pytest.mark.parametrize("which", [".plumbline", ".plumbline/a"])
-def test_a_folder_of_somebody_else_is_refused_by_name_owner_and_mode(
+def test_a_folder_of_another_user_is_refused_with_name_owner_and_mode(
     base: Path, which: str
 ) -> None:
     folder_of(base)
@@ -129,7 +129,7 @@ def test_a_folder_of_somebody_else_is_refused_by_name_owner_and_mode(
 
 @pytest.mark.parametrize("which", [".plumbline", ".plumbline/a"])
 @pytest.mark.parametrize("kind", ["link", "file"])
-def test_what_stands_in_the_place_of_a_folder_is_refused(base: Path, which: str, kind: str) -> None:
+def test_a_link_or_file_in_place_of_a_folder_is_refused(base: Path, which: str, kind: str) -> None:
     elsewhere = base.parent / "elsewhere"
     elsewhere.mkdir()
     (base / which).parent.mkdir(exist_ok=True)
@@ -139,7 +139,7 @@ def test_what_stands_in_the_place_of_a_folder_is_refused(base: Path, which: str,
     assert list(elsewhere.iterdir()) == []
 
 
-def test_a_folder_above_that_was_exchanged_for_a_link_is_not_followed(tmp_path: Path) -> None:
+def test_a_parent_folder_replaced_by_a_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "real/scratch").mkdir(parents=True)
     (tmp_path / "parent").symlink_to("real")
     with pytest.raises(SkipTarget, match="leads over a symbolic link or a file"):
@@ -148,7 +148,7 @@ def test_a_folder_above_that_was_exchanged_for_a_link_is_not_followed(tmp_path: 
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777])
-def test_at_a_root_where_all_may_write_folders_are_made_for_the_caller_alone(
+def test_below_a_world_writable_root_folders_are_private_to_the_caller(
     base: Path, mode: int
 ) -> None:
     base.chmod(mode)
@@ -160,7 +160,7 @@ def test_at_a_root_where_all_may_write_folders_are_made_for_the_caller_alone(
 
 
 @as_root
-def test_a_user_works_in_a_folder_of_root_and_in_none_of_a_third(base: Path) -> None:
+def test_a_user_works_in_a_folder_of_root_but_not_of_another_user(base: Path) -> None:
     file = folder_of(base) / "probe.dat"
     os.chown(file.parent, NOBODY, NOBODY)
     where = Within(str(base), (".plumbline", "a"), make=True)
@@ -173,19 +173,19 @@ def test_a_user_works_in_a_folder_of_root_and_in_none_of_a_third(base: Path) -> 
 
 
 @as_root
-def test_who_may_not_make_the_folder_is_told_who_does(base: Path) -> None:
+def test_a_user_who_cannot_make_the_folder_learns_which_role_does(base: Path) -> None:
     base.chmod(0o755)
     done = as_user(NOBODY, Within(str(base), (".plumbline", "a"), make=True), "true")
     assert done.returncode == folders.REFUSED
-    told = "cannot be made: Permission denied; the role ost_probe makes .plumbline for its user"
-    assert told in done.stderr
+    reason = "cannot be made: Permission denied; the role ost_probe makes .plumbline for its user"
+    assert reason in done.stderr
     assert f"install -d -o nobody -m 0700 {base}/.plumbline" in done.stderr
 
 
 def as_user(user: int, within: Within, *command: str) -> subprocess.CompletedProcess[str]:
     where = json.dumps(within._asdict())
     program = ["/usr/bin/env", *command]
-    # where every user may read it
+    # a copy that any user can read
     copy = Path(within.base).parent / "folders.py"
     copy.write_bytes(Path(folders.__file__).read_bytes())
     words = ["/usr/bin/python3", "-IS", str(copy), where, "--", *program]
@@ -203,7 +203,7 @@ def test_a_command_finds_the_checked_file_as_its_standard_input(base: Path) -> N
     assert file.read_bytes()[:4] == b"here"
 
 
-def test_a_file_that_is_another_one_than_before_is_refused(base: Path) -> None:
+def test_a_replaced_file_is_refused(base: Path) -> None:
     file = Path(place(base))
     within = Within(str(base), (".plumbline", "a"), file="probe.dat", opened=True)
     inode = file.stat().st_ino
@@ -213,7 +213,7 @@ def test_a_file_that_is_another_one_than_before_is_refused(base: Path) -> None:
 
 
 @pytest.mark.parametrize("opened", [True, False])
-def test_a_missing_folder_or_file_is_an_answer_and_no_refusal(base: Path, opened: bool) -> None:
+def test_a_missing_folder_or_file_is_an_exit_code(base: Path, opened: bool) -> None:
     within = Within(str(base), (".plumbline", "a"), file="probe.dat", opened=opened)
     done = RUN(["true"], 20, within)
     assert (done.exit_code, done.stderr) == (1, f"{base}/.plumbline: No such file or directory\n")
@@ -223,13 +223,13 @@ def test_a_missing_folder_or_file_is_an_answer_and_no_refusal(base: Path, opened
     assert (done.exit_code, done.stderr) == ((1, missing) if opened else (0, ""))
 
 
-def test_a_command_keeps_its_own_exit_code_and_words(base: Path) -> None:
+def test_a_command_keeps_its_exit_code_and_errors(base: Path) -> None:
     done = RUN(["sh", "-c", f"echo word >&2; exit {folders.REFUSED}"], 20, Within(str(base)))
     assert (done.exit_code, done.stderr) == (folders.REFUSED, "word\n")
     assert done.argv[0] == "sh"
 
 
-def test_a_command_in_a_folder_inherits_what_keeps_its_target_locked(base: Path) -> None:
+def test_a_command_in_a_folder_inherits_the_lock_of_its_target(base: Path) -> None:
     reader, writer = os.pipe()
     try:
         text = f"import os; print(os.fstat({reader}).st_ino)"
@@ -241,7 +241,7 @@ def test_a_command_in_a_folder_inherits_what_keeps_its_target_locked(base: Path)
         os.close(writer)
 
 
-def test_a_rank_opens_what_was_made_for_it(base: Path) -> None:
+def test_a_rank_opens_the_file_made_for_it(base: Path) -> None:
     file = place(base)
     descriptor: Optional[int] = open_file(file, os.O_RDWR)
     assert descriptor is not None
@@ -252,10 +252,10 @@ def test_a_rank_opens_what_was_made_for_it(base: Path) -> None:
         open_file(f"{os.path.dirname(file)}/nosuch", os.O_RDONLY)
 
 
-def test_a_folder_that_is_there_need_not_be_made_where_making_it_is_refused(
+def test_an_existing_folder_is_used_if_mkdir_fails(
     base: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """GlusterFS refuses so while one of the bricks of the folder is down."""
+    """GlusterFS refuses mkdir like this while a brick of the folder is down."""
 
     def refuse(path: str, mode: int, *, dir_fd: int) -> None:
         raise OSError(errno.ENOTCONN, os.strerror(errno.ENOTCONN))
@@ -271,8 +271,8 @@ def test_a_folder_that_is_there_need_not_be_made_where_making_it_is_refused(
 
 
 @pytest.mark.slow
-def test_who_is_stuck_while_it_opens_a_folder_is_told_from_the_tool_by_its_name(base: Path) -> None:
-    """As many folders as a command line holds, so that it takes long enough to be seen."""
+def test_the_process_name_shows_whether_opening_the_folder_or_the_tool_hangs(base: Path) -> None:
+    """The command line is filled with folders, so that opening them takes long enough to see."""
     where = Within(str(base), (".",) * 25000)
     base.chmod(0o700)
     words = [sys.executable, "-IS", folders.__file__, json.dumps(where._asdict()), "--"]
@@ -285,6 +285,6 @@ def test_who_is_stuck_while_it_opens_a_folder_is_told_from_the_tool_by_its_name(
             process.kill()
         return seen
 
-    # on a busy machine nobody may look while the folders are opened
+    # on a busy machine a single try may miss the moment
     eventually(lambda: {folders.PROGRAM, "sleep"} <= names())
     assert folders.PROGRAM in QUESTIONS

@@ -1,4 +1,4 @@
-"""Somebody else exchanges file or folder the moment a tool begins: a hundred times, in vain."""
+"""Another user replaces file or folder just as a tool begins: a hundred times, in vain."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FILE = ".plumbline/a/probe.dat"
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(os.geteuid() != 0, reason="root alone has somebody else attack"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="an attack by another user needs root"),
 ]
 
 ATTACKER = """
@@ -92,7 +92,7 @@ with open("/proc/self/fd/0", "r+b") as file:
 
 
 class Site:
-    """A file system at whose root, and above it, everybody may write; and a file of root."""
+    """A world-writable file system in a world-writable folder, and a file of root."""
 
     def __init__(self, home: Path) -> None:
         self.home = home
@@ -105,7 +105,7 @@ class Site:
             folder.chmod(0o777)
 
     def reset(self) -> None:
-        """Put everything back to where the probe file is as it was made."""
+        """Restore the folders to their state before the attack."""
         for base in (self.base, self.home / "above/away"):
             shutil.rmtree(base, ignore_errors=True)
         self.base.unlink(missing_ok=True)
@@ -142,10 +142,10 @@ def site(tmp_path: Path) -> Site:
 
 @pytest.mark.parametrize(
     ("what", "user"),
-    # what lies in a folder of the caller alone nobody but root can exchange
+    # only root can replace anything in a private folder of the caller
     [("file", 0), ("component", 0), ("folder", NOBODY), ("parent", NOBODY)],
 )
-def test_a_tool_writes_to_what_was_opened_whatever_is_in_its_place_by_then(
+def test_a_tool_writes_to_the_opened_file_even_if_its_path_is_replaced(
     site: Site, what: str, user: int
 ) -> None:
     with site.attacked(what, user):
@@ -164,7 +164,7 @@ def test_a_tool_writes_to_what_was_opened_whatever_is_in_its_place_by_then(
 
 
 def refusal(within: Within) -> str:
-    """Return why nothing was written, empty where something was or nothing was there."""
+    """Return the reason of a refusal, empty after a write or if the folder was missing."""
     try:
         done = RUN(["sh", "-c", "echo >> probe.dat; echo > other"], 60, within)
     except SkipTarget as error:
@@ -173,7 +173,7 @@ def refusal(within: Within) -> str:
     return ""
 
 
-def test_folders_that_change_all_the_time_are_refused_or_the_callers_own(site: Site) -> None:
+def test_folders_replaced_all_the_time_are_refused_or_belong_to_the_caller(site: Site) -> None:
     within, file = site.placed()
     os.close(file)
     within = within._replace(opened=False)
@@ -185,8 +185,8 @@ def test_folders_that_change_all_the_time_are_refused_or_the_callers_own(site: S
     assert site.precious.read_bytes() == PRECIOUS
 
 
-def test_a_run_of_fio_under_attack_writes_nothing_of_others(site: Site) -> None:
-    """The whole way of a measurement, with the tool itself."""
+def test_fio_under_attack_writes_no_file_of_others(site: Site) -> None:
+    """A whole measurement with the real tool."""
     target = {"kind": "directory", "directory": str(site.base)}
     entry = expectation("a", target=target, spec=ProbeSpec("fio", 1 << 20, 2.0, repeats=2))
     folder = site.base / ".plumbline/a"

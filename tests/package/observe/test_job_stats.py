@@ -1,4 +1,4 @@
-"""Jobs on a server's targets: what each has moved between two looks, at a price that is bounded."""
+"""Traffic of jobs on a server's targets between two readings, at a bounded cost."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ REAL = (ROOT / "tests" / "data" / "lustre" / "lctl_job_stats_n.txt").read_text(e
 
 
 class Lists:
-    """What a target's job_stats says, one text after the other; a reading takes ``took_s``."""
+    """Successive texts of a target's job_stats; a reading takes ``took_s``."""
 
     def __init__(
         self, clock: FakeClock, texts: Sequence[str], took_s: float = 0.0, path: str = PATH
@@ -49,7 +49,7 @@ def listed(**jobs: tuple[int, int]) -> str:
 
 
 def looked(*texts: str, took_s: float = 0.0) -> tuple[Jobs, list[Optional[float]]]:
-    """Return jobs that were looked at once for each text, ten seconds apart."""
+    """Read the texts ten seconds apart; return the jobs and the pauses."""
     clock = FakeClock()
     jobs = Jobs(Lists(clock, texts, took_s), [OST], clock)
     pauses = []
@@ -59,32 +59,32 @@ def looked(*texts: str, took_s: float = 0.0) -> tuple[Jobs, list[Optional[float]
     return jobs, pauses
 
 
-def test_a_job_has_what_it_moved_between_two_looks() -> None:
+def test_a_job_has_its_bytes_between_two_readings() -> None:
     jobs, pauses = looked(listed(a=(100, 0), b=(5, 5)), listed(a=(100, 700), b=(5, 5)))
     assert jobs.drain() == [JobTraffic(OST, JobRow(1000.0, 1010.0, "a", 0, 700))]
     assert jobs.drain() == []
     assert pauses == [PAUSE_S, PAUSE_S]
 
 
-def test_requests_to_a_metadata_target_are_followed_as_well() -> None:
-    def asked(opens: int) -> str:
+def test_requests_to_a_metadata_target_are_counted_too() -> None:
+    def requests(opens: int) -> str:
         line = f"  open: {{ samples: {opens}, unit: usecs, min: 1, max: 1, sum: 999 }}"
         return f"job_stats:\n- job_id:          a\n{line}\n"
 
     clock, path = FakeClock(), f"{ROOTS[1]}/mdt/{MDT}/job_stats"
-    jobs = Jobs(Lists(clock, [asked(3), asked(10)], path=path), [MDT], clock)
+    jobs = Jobs(Lists(clock, [requests(3), requests(10)], path=path), [MDT], clock)
     jobs.look()
     clock.sleep(PAUSE_S)
     jobs.look()
     assert jobs.drain() == [JobTraffic(MDT, RequestRow(1000.0, 1010.0, "a", {"open": 7}))]
 
 
-def test_a_new_job_and_one_whose_list_was_cleared_begin_at_zero() -> None:
+def test_a_new_job_and_a_cleared_list_begin_at_zero() -> None:
     jobs, _ = looked(listed(a=(900, 0)), listed(a=(30, 0), new=(0, 50)))
     assert [traffic.row[2:] for traffic in jobs.drain()] == [("new", 0, 50), ("a", 30, 0)]
 
 
-def test_those_that_moved_most_are_kept() -> None:
+def test_the_busiest_jobs_are_kept() -> None:
     after = listed(a=(1, 0), b=(0, 4), c=(2, 0), d=(3, 3), e=(1, 1))
     jobs, _ = looked(listed(), after)
     assert [traffic.row.job for traffic in jobs.drain()] == ["d", "b", "c"]
@@ -95,27 +95,25 @@ def test_the_list_of_a_real_server_is_read() -> None:
     assert jobs.drain() == [JobTraffic(OST, JobRow(1000.0, 1010.0, "alpha.0", 0, 67108864))]
 
 
-def test_it_takes_a_hundredth_of_the_time_at_most() -> None:
+def test_reading_job_stats_takes_at_most_a_hundredth_of_the_time() -> None:
     _, pauses = looked(listed(a=(1, 1)), took_s=0.5)
     assert pauses == [50.0]
 
 
 @pytest.mark.parametrize(
-    ("text", "took_s", "said"),
+    ("text", "took_s", "reason"),
     [
         (listed(a=(1, 1)), LONGEST_S + 1, "job_stats took 2 s"),
         ("job_stats:" + " " * MOST_BYTES, 0.0, "lower job_cleanup_interval"),
         ("what is this", 0.0, "is not understood"),
     ],
 )
-def test_a_list_that_costs_too_much_or_is_not_understood_is_left_alone(
-    text: str, took_s: float, said: str
-) -> None:
+def test_a_slow_or_unknown_list_is_not_read_again(text: str, took_s: float, reason: str) -> None:
     jobs, pauses = looked(text, took_s=took_s)
     assert pauses == [None]
-    assert said in jobs.trouble
+    assert reason in jobs.trouble
 
 
-def test_a_server_without_any_list_is_not_asked_again() -> None:
+def test_a_server_without_a_list_is_not_read_again() -> None:
     jobs, pauses = looked("")
     assert (pauses, jobs.trouble) == ([None], "")

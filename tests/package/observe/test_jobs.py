@@ -1,4 +1,4 @@
-"""Jobs: their traffic in a time, and lists by Slurm or as CSV."""
+"""Jobs: their traffic within a window, and lists by Slurm or as CSV."""
 
 from __future__ import annotations
 
@@ -32,55 +32,55 @@ def io(job: str, begin: float, end: float, **changes: object) -> JobIo:
     return JobIo(**{"job": job, "begin": begin, "end": end, **values, **changes})  # type: ignore[arg-type]
 
 
-def test_of_what_lasts_longer_the_part_within_the_time_counts() -> None:
-    (found,) = sum_traffic([io("7", 100, 200)], Window(150, 400))
-    assert (found.bytes, found.begin, found.end) == (500, 150, 200)
-    assert found.rate_Bps == 10
+def test_only_the_part_of_a_job_within_the_window_counts() -> None:
+    (traffic,) = sum_traffic([io("7", 100, 200)], Window(150, 400))
+    assert (traffic.bytes, traffic.begin, traffic.end) == (500, 150, 200)
+    assert traffic.rate_Bps == 10
 
 
-def test_the_job_that_moved_most_comes_first_and_its_parts_are_one() -> None:
-    found = sum_traffic(
+def test_the_busiest_job_comes_first_and_its_parts_are_summed() -> None:
+    jobs = sum_traffic(
         [io("7", 0, 10), io("8", 0, 10, bytes=1500.0), io("7", 20, 30, small=0.5)], Window()
     )
-    assert [(one.job, one.bytes, one.begin, one.end) for one in found] == [
+    assert [(job.job, job.bytes, job.begin, job.end) for job in jobs] == [
         ("7", 2000, 0, 30),
         ("8", 1500, 0, 10),
     ]
-    assert found[0].small == 0.5
+    assert jobs[0].small == 0.5
 
 
-def test_who_says_it_is_told_apart() -> None:
-    found = sum_traffic([io("7", 0, 10), io("7", 0, 10, source=COUNTERS)], Window())
-    assert {one.source for one in found} == {COUNTERS, DARSHAN}
+def test_sources_are_kept_apart() -> None:
+    jobs = sum_traffic([io("7", 0, 10), io("7", 0, 10, source=COUNTERS)], Window())
+    assert {job.source for job in jobs} == {COUNTERS, DARSHAN}
 
 
 def test_another_target_or_time_is_left_out() -> None:
-    known = [io("7", 0, 10), io("8", 0, 10, target="OST1"), io("9", 90, 91)]
-    assert [one.job for one in sum_traffic(known, Window(0, 50), "OST0")] == ["7"]
+    traffic = [io("7", 0, 10), io("8", 0, 10, target="OST1"), io("9", 90, 91)]
+    assert [job.job for job in sum_traffic(traffic, Window(0, 50), "OST0")] == ["7"]
 
 
-def test_what_has_no_duration_is_there_at_its_moment() -> None:
-    assert [one.rate_Bps for one in sum_traffic([io("7", 10, 10)], Window(5, 15))] == [None]
+def test_a_job_without_duration_counts_at_its_moment() -> None:
+    assert [job.rate_Bps for job in sum_traffic([io("7", 10, 10)], Window(5, 15))] == [None]
     assert sum_traffic([io("7", 10, 10)], Window(11, 15)) == []
 
 
-def test_jobs_that_ran_and_of_which_nothing_is_known_are_named() -> None:
+def test_jobs_without_any_known_io_are_named() -> None:
     jobs = {name: Job(name, begin, end) for name, begin, end in (("7", 0, 9), ("8", 0, None))}
     jobs["9"] = Job("9", 100, 200)
     assert [job.id for job in without_traffic(jobs, {"7"}, Window(0, 50))] == ["8"]
 
 
-def test_requests_of_a_job_are_those_of_the_time() -> None:
-    found = [
+def test_requests_of_a_job_are_those_within_the_window() -> None:
+    requests = [
         JobRequests("7", "MDT0", 0, 10, {"open": 10}),
         JobRequests("7", "MDT0", 10, 20, {"open": 4, "close": 6}),
         JobRequests("8", "MDT1", 0, 10, {"open": 1}),
         JobRequests("9", "MDT0", 30, 40, {"open": 99}),
     ]
-    first, second = sum_requests(found, Window(5, 20))
+    first, second = sum_requests(requests, Window(5, 20))
     assert first == JobRequests("7", "MDT0", 5, 20, {"open": 9.0, "close": 6.0})
     assert (second.job, second.number) == ("8", 0.5)
-    assert [one.job for one in sum_requests(found, Window(), "MDT1")] == ["8"]
+    assert [row.job for row in sum_requests(requests, Window(), "MDT1")] == ["8"]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_a_name_of_any_bytes_is_shown_safely(name: str, safe: str) -> None:
     assert shown(name) == safe
 
 
-# --- What Slurm prints becomes jobs; what cannot be is left out with a sentence
+# --- Jobs from Slurm's output; impossible ones are left out with a sentence
 
 
 OLD = {
@@ -132,18 +132,18 @@ CLIMATE = Job("4711", 1763600400, 1763604000, "climate", "ada", "c[1-4]")
 GENOME = Job("4712", 1763600500, None, "genome", "bob", "c5")
 
 
-def test_sacct_and_squeue_say_jobs_as_json() -> None:
+def test_jobs_are_read_from_the_json_of_sacct_and_squeue() -> None:
     pending = {**QUEUED, "job_state": ["PENDING"], "start_time": number(0)}
-    found = parse_slurm(json.dumps({"jobs": [OLD, QUEUED, pending]}), "f")
-    assert found.jobs == (CLIMATE, GENOME)
-    assert found.left_out == ()
+    result = parse_slurm(json.dumps({"jobs": [OLD, QUEUED, pending]}), "f")
+    assert result.jobs == (CLIMATE, GENOME)
+    assert result.left_out == ()
 
 
-def test_the_table_of_sacct_says_the_same_and_its_steps_are_no_jobs() -> None:
+def test_the_table_of_sacct_gives_the_same_jobs_without_steps() -> None:
     assert parse_slurm(TABLE, "f").jobs == (CLIMATE, GENOME)
 
 
-def test_dates_of_sacct_are_those_of_this_host() -> None:
+def test_dates_of_sacct_are_local_time() -> None:
     later = parse_moment("2025-11-20T03:00:00")
     begin = parse_moment("2025-11-20T02:00:00")
     assert later is not None
@@ -163,26 +163,26 @@ def test_dates_of_sacct_are_those_of_this_host() -> None:
         None,
     ],
 )
-def test_a_damaged_job_is_a_sentence_and_the_others_stay(damaged: object) -> None:
-    found = parse_slurm(json.dumps({"jobs": [damaged, OLD]}), "sacct.json")
-    assert found.jobs == (CLIMATE,)
-    (sentence,) = found.left_out
+def test_a_damaged_job_is_reported_and_the_others_stay(damaged: object) -> None:
+    result = parse_slurm(json.dumps({"jobs": [damaged, OLD]}), "sacct.json")
+    assert result.jobs == (CLIMATE,)
+    (sentence,) = result.left_out
     assert sentence.startswith("sacct.json: job 1 is left out: ")
 
 
-def test_a_name_with_a_bar_in_it_breaks_its_own_line_alone() -> None:
-    found = parse_slurm(TABLE + "4714|a|b|ada|1|2|c1\n", "f")
-    assert found.jobs == (CLIMATE, GENOME)
-    assert "7 cells, the header 6" in found.left_out[0]
+def test_a_job_name_with_a_bar_damages_its_own_line_only() -> None:
+    result = parse_slurm(TABLE + "4714|a|b|ada|1|2|c1\n", "f")
+    assert result.jobs == (CLIMATE, GENOME)
+    assert "7 cells, the header 6" in result.left_out[0]
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", '{"jobs": 7}', "[1]", "slurm_load_jobs error: x"])
-def test_anything_else_is_refused_with_the_call_that_helps(text: str) -> None:
+def test_other_output_is_refused_with_the_right_command(text: str) -> None:
     with pytest.raises(DocumentError, match="sacct --allusers --json"):
         parse_slurm(text, "f")
 
 
-# --- A file of job times says what a scheduler would
+# --- A file of job times replaces a scheduler
 
 
 GOOD = "job,start,end,name,user\n7,1000,2000,climate,ada\n8,1970-01-01T00:30:00+00:00,,genome,\n"
@@ -195,18 +195,18 @@ def write(folder: Path, text: str) -> Path:
 
 
 def test_times_are_seconds_or_dates_and_a_job_without_an_end_runs(tmp_path: Path) -> None:
-    found = read_job_times(write(tmp_path, GOOD))
-    assert found.jobs == (
+    result = read_job_times(write(tmp_path, GOOD))
+    assert result.jobs == (
         Job("7", 1000, 2000, "climate", "ada"),
         Job("8", 1800, None, "genome"),
     )
-    assert found.left_out == ()
+    assert result.left_out == ()
 
 
-def test_a_row_that_cannot_be_is_a_sentence(tmp_path: Path) -> None:
-    found = read_job_times(write(tmp_path, GOOD + "9,soon,,,\n10,20,10,,\n,1,2,,\n11,,,,\n"))
-    assert len(found.jobs) == 2
-    assert len(found.left_out) == 4
+def test_an_impossible_row_is_reported(tmp_path: Path) -> None:
+    result = read_job_times(write(tmp_path, GOOD + "9,soon,,,\n10,20,10,,\n,1,2,,\n11,,,,\n"))
+    assert len(result.jobs) == 2
+    assert len(result.left_out) == 4
 
 
 @pytest.mark.parametrize("text", ["", "job,start\n7,1\n", "job,start,end\n7,1\n", "job,job\n"])
@@ -215,6 +215,6 @@ def test_a_file_of_another_form_is_refused(tmp_path: Path, text: str) -> None:
         read_job_times(write(tmp_path, text))
 
 
-def test_a_file_that_is_not_there_is_refused(tmp_path: Path) -> None:
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match="cannot be read"):
         read_job_times(tmp_path / "none.csv")

@@ -24,9 +24,9 @@ RECORDED = [line.split("\t") for line in data("messages/kernel.tsv").splitlines(
 
 @pytest.mark.parametrize(("kind", "name", "text"), RECORDED)
 def test_a_message_is_understood(kind: str, name: str, text: str) -> None:
-    told = parse_fault(text)
-    assert told is not None
-    assert (told.message.kind, told.name) == (kind, name)
+    fault = parse_fault(text)
+    assert fault is not None
+    assert (fault.message.kind, fault.name) == (kind, name)
 
 
 PATTERNS = [(message.kind, text) for message in MESSAGES for text in message.texts]
@@ -34,15 +34,14 @@ PATTERNS = [(message.kind, text) for message in MESSAGES for text in message.tex
 
 @pytest.mark.parametrize(("kind", "pattern"), PATTERNS)
 def test_each_pattern_has_a_recorded_message(kind: str, pattern: str) -> None:
-    assert [text for known, _, text in RECORDED if known == kind and re.match(pattern, text)]
+    assert [text for other, _, text in RECORDED if other == kind and re.match(pattern, text)]
 
 
-def test_a_captured_outage_of_a_target_is_understood_and_its_chatter_is_not() -> None:
+def test_a_captured_outage_of_a_target_gives_symptoms_and_its_noise_does_not() -> None:
     lines = data("messages/lustre-ost-down.txt").splitlines()
-    told = [parse_fault(line.partition("] ")[2]) for line in lines]
-    found = [(one.message.kind, one.name) for one in told if one]
+    parsed = [parse_fault(line.partition("] ")[2]) for line in lines]
     assert len(lines) > 40
-    assert found == [
+    assert [(fault.message.kind, fault.name) for fault in parsed if fault] == [
         ("connection_lost", "lustre-OST0003"),
         ("evicted", "lustre-OST0003"),
         ("connection_lost", "lustre-OST0003"),
@@ -53,11 +52,11 @@ def test_a_captured_outage_of_a_target_is_understood_and_its_chatter_is_not() ->
 
 
 @pytest.mark.parametrize("text", CASES["harmless"])
-def test_anything_else_is_not(text: str) -> None:
+def test_other_messages_are_ignored(text: str) -> None:
     assert parse_fault(text) is None
 
 
-# --- What a clean boot, mount, umount, failback and shutdown print raises no suspicion; faults do
+# --- A clean boot, mount, umount, failback or shutdown raises no suspicion; faults do
 
 
 COURSE = ("boot", "mount", "failback", "umount", "shutdown", "boot", "mount")
@@ -91,33 +90,35 @@ def test_a_clean_boot_mount_failback_umount_or_shutdown_raises_nothing(
     assert raised(tmp_path, recorded(name)) == []
 
 
-def test_all_of_them_one_after_the_other_raise_nothing(tmp_path: Path) -> None:
+def test_all_clean_sequences_in_a_row_raise_nothing(tmp_path: Path) -> None:
     assert raised(tmp_path, [text for name in COURSE for text in recorded(name)]) == []
 
 
-def test_the_journal_has_what_systemd_says_without_its_name(tmp_path: Path) -> None:
+def test_messages_of_systemd_in_the_journal_lack_its_name(tmp_path: Path) -> None:
     texts = [text.partition("systemd-shutdown[1]: ")[2] or text for text in recorded("shutdown")]
     assert raised(tmp_path, texts) == []
 
 
 def test_a_target_that_was_unmounted_lowers_the_suspicion_until_it_is_back(tmp_path: Path) -> None:
     node = make_node(tmp_path, answers=journal(recorded("umount")))
-    found = kernel.look(node).symptoms
-    assert {(one.kind, one.direction) for one in found} == {("failover", Direction.LOWERS)}
-    assert [one.component for one in found] == [
+    unmounts = kernel.look(node).symptoms
+    assert {(symptom.kind, symptom.direction) for symptom in unmounts} == {
+        ("failover", Direction.LOWERS)
+    }
+    assert [symptom.component for symptom in unmounts] == [
         *(f"lustre-OST000{n}" for n in range(4)),
         "lustre-MDT0000",
     ]
-    (first, *_) = found
+    (first, *_) = unmounts
     assert first.sentence == "kernel: unmounts of lustre-OST0000, for a failover or by hand"
     back = [*recorded("umount"), *recorded("boot"), *recorded("mount")]
-    left = kernel.look(make_node(tmp_path, answers=journal(back))).symptoms
-    # Lustre has printed the line of one target alone for those that it mounted together
-    assert {one.component for one in left} <= {"lustre-OST0001"}
+    remaining = kernel.look(make_node(tmp_path, answers=journal(back))).symptoms
+    # for targets mounted together Lustre prints the line of only one
+    assert {symptom.component for symptom in remaining} <= {"lustre-OST0001"}
 
 
 def lines(names: Iterable[str]) -> Iterator[str]:
-    """Yield messages by their names; ``other N`` are so many that tell nothing."""
+    """Yield messages by their names; ``other N`` are N meaningless ones."""
     for name in names:
         word, _, number = name.partition(" ")
         yield from ["x"] * int(number) if number else [CASES["messages"][word]]
@@ -133,16 +134,16 @@ def test_a_fault_raises_the_suspicion_and_routine_work_does_not(
 @pytest.mark.parametrize(
     ("state", "kinds"), [("FULL", []), ("IDLE", []), ("DISCONN", ["connection_lost"])]
 )
-def test_lustre_is_asked_where_the_log_does_not_say_that_a_connection_came_back(
+def test_lustre_is_queried_if_the_log_lacks_a_reconnect(
     tmp_path: Path, state: str, kinds: list[str]
 ) -> None:
-    found = raised(tmp_path, [LOST], lctl=IMPORT.format(state))
-    assert [kind for kind, _ in found] == kinds
+    symptoms = raised(tmp_path, [LOST], lctl=IMPORT.format(state))
+    assert [kind for kind, _ in symptoms] == kinds
 
 
-def test_lustre_is_not_asked_where_the_log_says_all() -> None:
-    def asked() -> tuple[str, ...]:
+def test_lustre_is_not_queried_if_the_log_is_complete() -> None:
+    def query() -> tuple[str, ...]:
         raise AssertionError("the log says that the connection came back")
 
     messages = [LogEntry(float(at), text) for at, text in enumerate([LOST, RESTORED, UP])]
-    assert list(faults(messages, asked)) == []
+    assert list(faults(messages, query)) == []

@@ -1,4 +1,4 @@
-"""Outputs of lfs and lctl of all versions are read."""
+"""Outputs of lfs and lctl of all Lustre versions."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_indices_may_be_sparse_and_states_anything() -> None:
     assert parse_osts(text) == {"a-OST0000": (0, "ACTIVE"), "a-OST0011": (17, "INACTIVE")}
 
 
-def test_only_the_devices_of_clients_are_seen() -> None:
+def test_only_client_devices_count() -> None:
     text = data("lustre/lctl_osc_active.txt")
     assert parse_parameter(text, "lustre-OST0002", "active") == {
         "lustre-OST0002-osc-ffff888120238800": "1"
@@ -58,12 +58,12 @@ def test_the_import_of_an_old_lustre_has_no_quotes() -> None:
         "    connection:\n       failover_nids: [10.0.0.1@o2ib, 10.0.0.2@o2ib]\n"
         "       current_connection: 10.0.0.2@o2ib\n       target_version: 2.10.8.0\n"
     )
-    found = parse_import("d", old)
-    assert found.nids == ("10.0.0.1@o2ib", "10.0.0.2@o2ib")
-    assert (found.connection, found.version) == ("10.0.0.2@o2ib", "2.10.8.0")
+    client_import = parse_import("d", old)
+    assert client_import.nids == ("10.0.0.1@o2ib", "10.0.0.2@o2ib")
+    assert (client_import.connection, client_import.version) == ("10.0.0.2@o2ib", "2.10.8.0")
 
 
-def test_the_group_column_is_not_taken_for_an_index() -> None:
+def test_the_group_column_is_no_index() -> None:
     assert parse_layout(data("lustre/lfs_getstripe.txt")).indices == (2,)
     wide = parse_layout(data("lustre/lfs_getstripe_v_wide.txt"))
     assert (wide.stripes, wide.indices) == (4, (0, 1, 2, 3))

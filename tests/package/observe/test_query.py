@@ -1,4 +1,4 @@
-"""Words of broken storage, and the question whether debugfs is closed."""
+"""Error messages of broken storage, and the test whether debugfs is closed."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ OTHERS = [errno.EACCES, errno.EPERM, errno.ENOENT, errno.EDQUOT, errno.ENOSPC, e
 
 
 @pytest.mark.parametrize("number", BROKEN)
-def test_an_io_error_is_known_by_its_number_and_by_its_words(number: int) -> None:
+def test_an_io_error_is_recognised_by_number_and_by_text(number: int) -> None:
     assert breaks("", number)
     assert breaks(f"fio: io_u error on file x: {os.strerror(number)}: write offset=0")
 
 
 @pytest.mark.parametrize("number", OTHERS)
-def test_what_is_no_fault_of_storage_is_not_taken_for_one(number: int) -> None:
+def test_other_errors_are_not_faults_of_storage(number: int) -> None:
     assert not breaks("", number)
     assert not breaks(f"touch: cannot touch 'x': {os.strerror(number)}")
 
 
-def test_sense_keys_are_known() -> None:
+def test_sense_keys_are_recognised() -> None:
     assert breaks("sgp_dd: Medium error, Hardware error on device")
     assert not breaks("Some error occurred, remaining blocks=0")
 
 
-def test_no_space_and_a_dead_mount_are_known_by_themselves() -> None:
+def test_no_space_and_a_dead_mount_have_errors_of_their_own() -> None:
     assert lacks_space("No space left on device")
     assert lacks_space("", errno.ENOSPC)
     assert is_dead("cat: /mnt/.meta/version: Transport endpoint is not connected")
 
 
-# --- Whether debugfs is closed to this process is asked of the kernel, capabilities and all
+# --- Whether debugfs is closed to this process, given its capabilities
 
 
 ROOT = Path(__file__).parents[3]
@@ -59,7 +59,7 @@ CAPABLE = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize(("options", "closed"), [((), "True"), (CAPABLE, "False")])
-def test_a_user_may_enter_with_the_capability_of_the_unit_alone(
+def test_the_capability_of_the_unit_lets_a_user_enter(
     tmp_path: Path, options: tuple[str, ...], closed: str
 ) -> None:
     inside = tmp_path / "debug"

@@ -1,4 +1,4 @@
-"""A command of the site's prints symptoms as JSON; what is not understood is not available."""
+"""A site's own command prints symptoms as JSON; invalid output makes it unavailable."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from plumbline.store.facts import load_site_commands
 from tests.package.observe.symptoms_nodes import NOW, make_node
 from tests.project.repository import ROOT
 
-FOUND = {
+SYMPTOM = {
     "component": "oss1-disk1",
     "kind": "degraded",
     "severity": "WARNING",
@@ -28,7 +28,7 @@ FOUND = {
     "sentence": "virtual drive 0/1 is degraded",
     "since": NOW - 3600,
 }
-SAID = {"schema": 1, "examined": 2, "symptoms": [FOUND]}
+OUTPUT = {"schema": 1, "examined": 2, "symptoms": [SYMPTOM]}
 Run = Callable[..., Look]
 
 
@@ -40,23 +40,23 @@ def node(tmp_path: Path) -> Node:
 
 @pytest.fixture
 def run(tmp_path: Path, node: Node) -> Run:
-    """Return what looks by a script of the shell."""
+    """Return a function that looks with a shell script as the site's command."""
 
-    def looked(script: str, timeout_s: float = 20.0) -> Look:
+    def run_script(script: str, timeout_s: float = 20.0) -> Look:
         program = tmp_path / "vendor"
         program.write_text(f"#!/bin/sh\n{script}\n", encoding="utf-8")
         program.chmod(0o755)
         return look(node, SiteCommand("megaraid", "arrays", (str(program),), timeout_s))
 
-    return looked
+    return run_script
 
 
 def printing(raw: Any) -> str:
     return f"cat <<'END'\n{json.dumps(raw)}\nEND"
 
 
-def test_what_it_prints_are_symptoms(run: Run) -> None:
-    assert run(printing({**SAID, "notes": ["no battery"], "looked_at": NOW - 3600})) == Look(
+def test_the_output_of_a_site_command_gives_symptoms(run: Run) -> None:
+    assert run(printing({**OUTPUT, "notes": ["no battery"], "looked_at": NOW - 3600})) == Look(
         "megaraid",
         2,
         (
@@ -74,7 +74,7 @@ def test_what_it_prints_are_symptoms(run: Run) -> None:
     )
 
 
-def test_the_example_of_the_documentation_is_understood(run: Run) -> None:
+def test_the_documented_example_is_valid(run: Run) -> None:
     text = (ROOT / "docs" / "symptoms.md").read_text(encoding="utf-8")
     (example,) = re.findall(r"```json\n(.*?)```", text, re.DOTALL)
     raw = json.loads(example.replace("oss2-disk1", "oss1-disk1"))
@@ -82,9 +82,9 @@ def test_the_example_of_the_documentation_is_understood(run: Run) -> None:
     assert (symptom.kind, symptom.severity) == ("degraded", State.WARNING)
 
 
-def test_its_texts_are_one_line_and_bounded(run: Run) -> None:
+def test_texts_of_a_site_command_are_one_line_and_bounded(run: Run) -> None:
     sentence = "a|b\n\x1b[31mc\ud800 " + "x" * 1000
-    (symptom,) = run(printing({**SAID, "symptoms": [{**FOUND, "sentence": sentence}]})).symptoms
+    (symptom,) = run(printing({**OUTPUT, "symptoms": [{**SYMPTOM, "sentence": sentence}]})).symptoms
     assert symptom.sentence.startswith("a|b \N{REPLACEMENT CHARACTER}[31mc? xxx")
     assert len(symptom.sentence) == 300
 
@@ -101,17 +101,20 @@ def without(raw: dict[str, Any], key: str) -> dict[str, Any]:
         ("echo '{'", "printed no symptoms ("),
         ("echo '[]'", "the report is damaged"),
         ("head -c 2000000 /dev/zero", "printed more than 1 MiB and was ended"),
-        (printing({**SAID, "schema": 2}), "schema 2, this version reads 1"),
-        (printing({**SAID, "colour": 1}), "'colour' is no key of"),
-        (printing(without(SAID, "examined")), "KeyError('examined')"),
-        (printing({**SAID, "examined": -1}), "examined is -1"),
-        (printing({**SAID, "symptoms": {}}), "symptoms is {}, which is no list"),
-        (printing({**SAID, "symptoms": [7]}), "is 7, which is no mapping"),
-        (printing({**SAID, "symptoms": [FOUND] * 1001}), "symptoms has 1001 entries, 1000 at most"),
-        (printing({**SAID, "notes": [7]}), "notes has 7"),
-        (printing({**SAID, "looked_at": NOW - 3601}), "its look is"),
+        (printing({**OUTPUT, "schema": 2}), "schema 2, this version reads 1"),
+        (printing({**OUTPUT, "colour": 1}), "'colour' is no key of"),
+        (printing(without(OUTPUT, "examined")), "KeyError('examined')"),
+        (printing({**OUTPUT, "examined": -1}), "examined is -1"),
+        (printing({**OUTPUT, "symptoms": {}}), "symptoms is {}, which is no list"),
+        (printing({**OUTPUT, "symptoms": [7]}), "is 7, which is no mapping"),
+        (
+            printing({**OUTPUT, "symptoms": [SYMPTOM] * 1001}),
+            "symptoms has 1001 entries, 1000 at most",
+        ),
+        (printing({**OUTPUT, "notes": [7]}), "notes has 7"),
+        (printing({**OUTPUT, "looked_at": NOW - 3601}), "its look is"),
         *(
-            (printing({**SAID, "symptoms": [{**FOUND, key: value}]}), part)
+            (printing({**OUTPUT, "symptoms": [{**SYMPTOM, key: value}]}), part)
             for key, value, part in (
                 ("component", "moon", "the component 'moon' is none that this node knows"),
                 ("component", 7, "component has 7, which is no text"),
@@ -125,40 +128,40 @@ def without(raw: dict[str, Any], key: str) -> dict[str, Any]:
             )
         ),
     ],
-    # the name of a test is in the environment of what it starts, where there is little space
+    # pytest puts the test id into the environment of child processes, which is small
     ids=lambda value: value[:30],
 )
-def test_what_is_not_understood_is_one_sentence_that_names_it(
+def test_invalid_output_is_one_sentence_that_names_the_command(
     run: Run, script: str, part: str
 ) -> None:
     with pytest.raises(ToolError) as caught:
         run(script)
-    said = str(caught.value)
-    assert part in said
-    assert "/vendor" in said
-    assert len(said) <= 300
-    assert said.isprintable()
+    sentence = str(caught.value)
+    assert part in sentence
+    assert "/vendor" in sentence
+    assert len(sentence) <= 300
+    assert sentence.isprintable()
 
 
 @pytest.mark.slow
-def test_one_that_hangs_is_ended(run: Run) -> None:
+def test_a_hung_site_command_is_ended(run: Run) -> None:
     with pytest.raises(ToolError, match=r"vendor gave no answer in \d+ s"):
         run("sleep 600", timeout_s=1.0)
 
 
-def test_one_that_is_not_there_is_named(node: Node) -> None:
+def test_a_missing_site_command_is_named(node: Node) -> None:
     with pytest.raises(ToolError, match="/no/vendor is not installed on this host"):
         look(node, SiteCommand("megaraid", "arrays", ("/no/vendor",)))
 
 
-def test_no_shell_reads_its_arguments(node: Node, tmp_path: Path) -> None:
+def test_arguments_of_a_site_command_pass_no_shell(node: Node, tmp_path: Path) -> None:
     words = ("/bin/echo", f"$(touch {tmp_path}/harm)", ";", "touch", f"{tmp_path}/harm")
     with pytest.raises(ToolError, match="printed no symptoms"):
         look(node, SiteCommand("megaraid", "arrays", words))
     assert not (tmp_path / "harm").exists()
 
 
-def test_it_is_one_collector_among_the_others(tmp_path: Path) -> None:
+def test_a_site_command_is_a_collector_like_the_others(tmp_path: Path) -> None:
     def fails(_: Node) -> Look:
         raise ToolError("/usr/bin/storcli failed")
 
@@ -179,11 +182,11 @@ def load(folder: Path, *commands: Any, schema: int = 1) -> tuple[SiteCommand, ..
     return load_site_commands(str(path))
 
 
-def test_the_commands_are_those_of_the_file(tmp_path: Path) -> None:
+def test_site_commands_are_read_from_the_file(tmp_path: Path) -> None:
     assert load_site_commands(str(tmp_path / "none.json")) == ()
     assert load(tmp_path) == ()
-    (found,) = load(tmp_path, COMMAND)
-    assert found == SiteCommand("megaraid", "arrays", ("/usr/bin/storcli", "0"), 60.0)
+    (command,) = load(tmp_path, COMMAND)
+    assert command == SiteCommand("megaraid", "arrays", ("/usr/bin/storcli", "0"), 60.0)
 
 
 @pytest.mark.parametrize(
@@ -200,9 +203,7 @@ def test_the_commands_are_those_of_the_file(tmp_path: Path) -> None:
         ([7], "is damaged"),
     ],
 )
-def test_a_file_that_is_not_understood_is_refused(
-    tmp_path: Path, commands: list[Any], part: str
-) -> None:
+def test_a_file_of_unknown_form_is_refused(tmp_path: Path, commands: list[Any], part: str) -> None:
     with pytest.raises(DocumentError, match=re.escape(part)) as caught:
         load(tmp_path, *commands)
     assert "correct symptoms_commands and deploy the role symptoms again" in str(caught.value)

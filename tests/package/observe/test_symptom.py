@@ -1,4 +1,4 @@
-"""Symptoms of a site that hold, their weight in verdicts, and the page that lists them."""
+"""Valid symptoms of a site, their weight in verdicts, and the page that lists them."""
 
 from __future__ import annotations
 
@@ -29,17 +29,17 @@ RUNNING = Symptom("md", "disk1", "recovery", State.WARNING, Direction.LOWERS, "r
 
 
 def report(looked_at: float = NOW, sentence: str = RUNNING.sentence) -> dict[str, Any]:
-    found = RUNNING._replace(sentence=sentence)
-    return Report("oss1", looked_at, (Look("md", 1, (found,)),)).to_json()
+    running = RUNNING._replace(sentence=sentence)
+    return Report("oss1", looked_at, (Look("md", 1, (running,)),)).to_json()
 
 
 @pytest.mark.parametrize("looked_at", [NOW, NOW - VALID_S, NOW + 60])
-def test_what_was_seen_within_the_hour_holds(looked_at: float) -> None:
+def test_a_symptom_seen_within_the_hour_is_valid(looked_at: float) -> None:
     assert site_symptoms({"oss1": report(looked_at)}, {"oss1": NOW}) == SiteSymptoms((RUNNING,))
 
 
 @pytest.mark.parametrize(
-    ("what", "reason"),
+    ("raw", "reason"),
     [
         (report(NOW - 21 * 86400), "oss1 (its last look is 21 d old)"),
         (report(NOW - VALID_S - 1), "oss1 (its last look is 60 min old)"),
@@ -53,30 +53,30 @@ def test_what_was_seen_within_the_hour_holds(looked_at: float) -> None:
         (None, "oss1 (the report of symptoms is damaged"),
     ],
 )
-def test_what_does_not_hold_is_left_out_and_takes_nothing_else_away(what: Any, reason: str) -> None:
-    found = site_symptoms({"oss1": what, "oss2": report()}, {"oss1": NOW, "oss2": NOW})
-    assert found.symptoms == (RUNNING,)
-    (left_out,) = found.left_out
+def test_an_outdated_symptom_is_left_out_and_the_others_stay(raw: Any, reason: str) -> None:
+    result = site_symptoms({"oss1": raw, "oss2": report()}, {"oss1": NOW, "oss2": NOW})
+    assert result.symptoms == (RUNNING,)
+    (left_out,) = result.left_out
     assert left_out.startswith(reason)
     left_out.encode()
 
 
-def test_a_node_that_the_plan_has_no_longer_says_nothing() -> None:
+def test_a_node_no_longer_in_the_plan_has_no_symptoms() -> None:
     assert site_symptoms({"oss9": report()}, {"oss1": NOW}) == SiteSymptoms(
         (), ("oss9 (it is no node of the plan)",)
     )
 
 
-def test_a_look_is_as_old_as_the_clock_of_its_node_says() -> None:
+def test_the_age_of_a_look_follows_the_clock_of_its_node() -> None:
     behind = NOW - 9000
     assert site_symptoms({"oss1": report(behind)}, {"oss1": behind}).symptoms == (RUNNING,)
 
 
-def test_a_look_holds_for_six_periods_of_its_timer() -> None:
+def test_a_look_is_valid_for_six_periods_of_its_timer() -> None:
     assert SymptomsPolicy().every == VALID_S / 6
 
 
-# --- What symptoms add to a verdict
+# --- Symptoms in a verdict
 
 
 def symptom(sentence: str, severity: State, direction: Direction, since: float = 0.0) -> Symptom:
@@ -87,15 +87,15 @@ FAULT = symptom("14 I/O errors of sdb", State.CRITICAL, Direction.RAISES, 1_795_
 CABLE = symptom("sdb has 3 more checksum errors on the cable", State.WARNING, Direction.RAISES)
 REBUILD = symptom("recovery of array md0 runs", State.WARNING, Direction.LOWERS)
 SCRUB = symptom("check of array md0 runs", State.OK, Direction.LOWERS)
-OTHERS = FAULT._replace(component="disk2", sentence="sdc has failed")
-ALL = [SCRUB, REBUILD, OTHERS, CABLE, FAULT, FAULT]
+OTHER_DISK = FAULT._replace(component="disk2", sentence="sdc has failed")
+ALL = [SCRUB, REBUILD, OTHER_DISK, CABLE, FAULT, FAULT]
 
 
-def test_faults_come_first_the_gravest_of_them_before_all() -> None:
+def test_faults_come_first_and_the_most_severe_before_all() -> None:
     assert about("disk1", ALL) == (FAULT, CABLE, REBUILD, SCRUB)
 
 
-def test_the_phrase_quotes_the_gravest_and_counts_the_rest() -> None:
+def test_the_phrase_quotes_the_most_severe_symptom_and_counts_the_rest() -> None:
     first = "; 14 I/O errors of sdb since 2026-11-20 02:13 UTC"
     assert phrase("disk1", [FAULT]) == first
     assert phrase("disk1", [FAULT, CABLE, REBUILD]) == (
@@ -111,7 +111,7 @@ def test_a_fault_outweighs_a_reason_to_be_slow() -> None:
     assert suspicion("disk3", ALL) is Suspicion.NONE
 
 
-# --- The page of the symptoms shows the rules of all collectors
+# --- The page of symptoms shows the rules of all collectors
 
 
 def test_the_page_has_the_table_of_the_rules() -> None:
