@@ -1,4 +1,4 @@
-"""A history with records that tests make."""
+"""An empty history for tests."""
 
 from __future__ import annotations
 

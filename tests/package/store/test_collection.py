@@ -26,7 +26,7 @@ from plumbline.store.job_traffic import JobTraffic
 from plumbline.store.trends import Pictures
 from tests.package.records import record
 
-# --- A console keeps records and cursor together, each record once; clocks and notes beside them.
+# --- A console keeps each record once, together with the cursor; also clocks and notes.
 
 
 NOW = 1795241041.0
@@ -41,7 +41,7 @@ def collection(tmp_path: Path) -> Iterator[Collection]:
 
 def ids(folder: Path) -> list[str]:
     with History(folder / "history.sqlite") as history:
-        return [one.id for one in history.records(Selection())]
+        return [kept.id for kept in history.records(Selection())]
 
 
 def unanswered(folder: Path) -> tuple[Unanswered, ...]:
@@ -49,7 +49,7 @@ def unanswered(folder: Path) -> tuple[Unanswered, ...]:
         return history.unanswered()
 
 
-def test_what_is_there_by_its_id_is_not_kept_twice(tmp_path: Path, collection: Collection) -> None:
+def test_a_record_with_a_known_id_is_not_kept_twice(tmp_path: Path, collection: Collection) -> None:
     first, second, third = (record(id=name) for name in "abc")
     assert collection.keep("oss1", [first, second], Cursor(2, "b"), NOW) == 2
     assert collection.keep("oss1", [second, third], Cursor(3, "c"), NOW) == 1
@@ -58,18 +58,18 @@ def test_what_is_there_by_its_id_is_not_kept_twice(tmp_path: Path, collection: C
     assert collection.cursor("oss2") == Cursor()
 
 
-def test_a_console_keeps_records_in_few_bytes_and_reads_those_of_earlier_versions(
+def test_a_console_compresses_records_and_reads_those_of_earlier_versions(
     tmp_path: Path, collection: Collection
 ) -> None:
     with History(tmp_path / "history.sqlite") as history:
         history.save(record(id="a", component="a"))
         history.save(record(id="b", component="a", retransmits=7))
         collection.keep("oss1", [record(id="c", component="a")], Cursor(1, "c"), NOW)
-        assert [one.id for one in history.records(Selection())] == ["a", "b", "c"]
+        assert [kept.id for kept in history.records(Selection())] == ["a", "b", "c"]
         (key,) = history.series("ost", "a")
         assert history.latest(key) == record(id="c", component="a")
-        said = [one["retransmits"] for one in history.documents(key, 9)]
-        assert said == [None, 7, None]
+        retransmits = [document["retransmits"] for document in history.documents(key, 9)]
+        assert retransmits == [None, 7, None]
     sizes = [size for (size,) in collection.table("SELECT length(body) FROM records")]
     assert sizes[2] < sizes[0] / 2
 
@@ -84,23 +84,23 @@ def test_a_damaged_record_of_a_console_is_a_sentence(
 
 
 @pytest.mark.parametrize(
-    ("message", "said"),
+    ("message", "reason"),
     [
         ("database or disk is full", "no space is left on"),
-        # what SQLite says too where a full disk has no room for its index
+        # SQLite's message also if a full disk has no room for its index
         ("disk I/O error", "is full, or cannot be read or written; free some space"),
         ("attempt to write a readonly database", "why .* is mounted read-only"),
     ],
 )
-def test_when_a_record_cannot_be_kept_neither_is_the_cursor(
-    tmp_path: Path, collection: Collection, message: str, said: str
+def test_the_cursor_stays_if_a_record_cannot_be_kept(
+    tmp_path: Path, collection: Collection, message: str, reason: str
 ) -> None:
     collection.keep("oss1", [record(id="a")], Cursor(1, "a"), NOW)
     collection.change(
         "CREATE TRIGGER full BEFORE INSERT ON records WHEN NEW.id = 'c' "
         f"BEGIN SELECT raise(ABORT, '{message}'); END"
     )
-    with pytest.raises(StoreError, match=said):
+    with pytest.raises(StoreError, match=reason):
         collection.keep("oss1", [record(id="b"), record(id="c")], Cursor(3, "c"), NOW)
     assert ids(tmp_path) == ["a"]
     assert collection.cursor("oss1") == Cursor(1, "a")
@@ -121,12 +121,12 @@ def test_a_node_that_failed_keeps_its_cursor_and_the_time_of_its_last_answer(
     assert unanswered(tmp_path) == (never,)
 
 
-def test_in_the_history_of_a_node_nobody_is_asked(tmp_path: Path) -> None:
+def test_the_history_of_a_node_has_no_unanswered_nodes(tmp_path: Path) -> None:
     with History(tmp_path / "history.sqlite"):
         assert unanswered(tmp_path) == ()
 
 
-def test_what_one_node_measures_does_not_touch_what_another_does(
+def test_running_measurements_of_nodes_are_independent(
     tmp_path: Path, collection: Collection
 ) -> None:
     disk, target = Running("raw", "disk", NOW), Running("ost", "OST0", NOW)
@@ -141,22 +141,22 @@ def test_old_records_are_dropped_once_a_day(collection: Collection) -> None:
     assert collection.prune_is_due(NOW)
     assert not collection.prune_is_due(NOW + 600)
     assert collection.prune_is_due(NOW + DAY_S)
-    # a clock that was stepped back does not keep it from ever being done
+    # also after the clock was stepped back
     assert collection.prune_is_due(NOW - 900 * DAY_S)
 
 
-def test_the_latest_look_at_a_clock_is_kept(collection: Collection) -> None:
+def test_the_latest_offset_of_a_clock_is_kept(collection: Collection) -> None:
     first, second = NodeClock("oss2", 1000.0, 0.1, 0.2), NodeClock("oss1", 2000.0, 0.25, 0.1)
     for clock in (NodeClock("oss1", 1000.0, -3.0, 0.5), first, second):
         collection.clock(clock)
     assert set(read_clocks(collection)) == {first, second}
 
 
-def test_a_history_that_was_never_collected_knows_of_no_clocks(history: History) -> None:
+def test_a_history_without_collections_has_no_clocks(history: History) -> None:
     assert read_clocks(history) == ()
 
 
-def test_notes_come_back_by_their_dates(tmp_path: Path) -> None:
+def test_notes_are_read_in_the_order_of_their_dates(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     add_note(path, Note(2000.0, "Lustre 2.15.8"))
     add_note(path, Note(1000.0, "new disks"))
@@ -181,7 +181,7 @@ def test_a_note_disturbs_neither_records_nor_a_collection(tmp_path: Path) -> Non
     assert len(read_notes(path)) == 2
 
 
-# --- The text of a record in few bytes comes back as it was, and damage is seen.
+# --- Deflated text of a record is read back unchanged, and damage is detected.
 
 
 TEXT = json.dumps(record().to_json(), separators=(",", ":"))
@@ -190,77 +190,77 @@ TEXT = json.dumps(record().to_json(), separators=(",", ":"))
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 @example("")
 @example(TEXT)
-def test_text_comes_back_whether_it_was_deflated_or_not(text: str) -> None:
+def test_deflated_and_plain_text_are_both_read(text: str) -> None:
     assert inflate(deflate(text)) == text
     assert inflate(text) == text
 
 
-def test_a_record_takes_a_third_of_its_bytes_at_most() -> None:
+def test_a_deflated_record_has_at_most_a_third_of_its_bytes() -> None:
     assert len(deflate(TEXT)) < len(TEXT) / 3
 
 
-def test_histories_that_earlier_versions_wrote_can_still_be_read() -> None:
-    """Another dictionary would make all of them unreadable."""
-    kept = "78f9bc46df9dc3cca879a9e54ab5005777071e"
-    assert inflate(bytes.fromhex(kept)) == '{"schema":1,"id":"new"}'
+def test_histories_of_earlier_versions_can_be_read() -> None:
+    """Another compression dictionary would make all of them unreadable."""
+    deflated = "78f9bc46df9dc3cca879a9e54ab5005777071e"
+    assert inflate(bytes.fromhex(deflated)) == '{"schema":1,"id":"new"}'
 
 
 @pytest.mark.parametrize("place", range(len(deflate(TEXT))))
-def test_damage_is_seen(place: int) -> None:
-    kept = deflate(TEXT)
-    assert inflate(kept[:place]) == ""
+def test_damaged_text_is_detected(place: int) -> None:
+    deflated = deflate(TEXT)
+    assert inflate(deflated[:place]) == ""
     for bit in range(8):
-        flipped = bytes([kept[place] ^ 1 << bit])
-        assert inflate(kept[:place] + flipped + kept[place + 1 :]) in ("", TEXT)
+        flipped = bytes([deflated[place] ^ 1 << bit])
+        assert inflate(deflated[:place] + flipped + deflated[place + 1 :]) in ("", TEXT)
 
 
 @pytest.mark.parametrize(
-    "kept", [b"", b"{}", zlib.compress(b"{}", 9)[:-1], zlib.compress(bytes(80 << 20))]
+    "content", [b"", b"{}", zlib.compress(b"{}", 9)[:-1], zlib.compress(bytes(80 << 20))]
 )
-def test_what_is_no_record_is_empty(kept: bytes) -> None:
-    assert inflate(kept) == ""
+def test_anything_but_a_record_inflates_to_empty_text(content: bytes) -> None:
+    assert inflate(content) == ""
 
 
-# --- What jobs have moved stays beside the records, bounded, and nothing of it is lost by damage.
+# --- Traffic of jobs is kept with the records, bounded; damage is reported.
 
 
 def io(job: str, begin: float) -> JobIo:
     return JobIo(job, "OST0", Operation.WRITE, 5.0, begin, begin + 10, DARSHAN, 0.5, None)
 
 
-def kept(path: Path) -> list[str]:
+def jobs(path: Path) -> list[str]:
     with JobTraffic(path) as traffic:
-        return [one.job for one in traffic.between(0.0, 1e12)]
+        return [row.job for row in traffic.between(0.0, 1e12)]
 
 
 @pytest.fixture
 def traffic_path(tmp_path: Path) -> Path:
     path = tmp_path / "history.sqlite"
-    with History(path) as kept_:
-        kept_.save(record())
+    with History(path) as history:
+        history.save(record())
     return path
 
 
-def test_traffic_comes_back_as_it_was_and_of_its_time_alone(traffic_path: Path) -> None:
-    found = [io("7", 100.0), io("8", 200.0)]
+def test_traffic_is_read_back_unchanged_and_within_its_time(traffic_path: Path) -> None:
+    rows = [io("7", 100.0), io("8", 200.0)]
     with JobTraffic(traffic_path) as traffic:
         assert list(traffic.between(0.0, 1e12)) == []
-        traffic.keep(found, 300.0)
-        assert list(traffic.between(0.0, 1e12)) == found
-        assert list(traffic.between(150.0, 300.0)) == found[1:]
+        traffic.keep(rows, 300.0)
+        assert list(traffic.between(0.0, 1e12)) == rows
+        assert list(traffic.between(150.0, 300.0)) == rows[1:]
     with History(traffic_path) as records:
         assert len(list(records.records(Selection()))) == 1
 
 
-def test_what_is_too_old_or_too_much_is_forgotten(
+def test_old_and_excess_traffic_is_dropped(
     traffic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(job_traffic, "MOST_ROWS", 2)
     now = 100 * DAY_S
-    found = [io(str(day), day * DAY_S) for day in (1, 96, 97, 98)]
+    rows = [io(str(day), day * DAY_S) for day in (1, 96, 97, 98)]
     with JobTraffic(traffic_path) as traffic:
-        traffic.keep(found, now)
-    assert sorted(kept(traffic_path)) == ["97", "98"]
+        traffic.keep(rows, now)
+    assert sorted(jobs(traffic_path)) == ["97", "98"]
 
 
 def test_damaged_traffic_is_named_with_the_remedy(traffic_path: Path) -> None:
@@ -268,4 +268,4 @@ def test_damaged_traffic_is_named_with_the_remedy(traffic_path: Path) -> None:
         traffic.keep([io("7", 100.0)], 300.0)
         traffic.change("UPDATE job_traffic SET operation = 'x'")
     with pytest.raises(DocumentError, match="read the logs again"):
-        kept(traffic_path)
+        jobs(traffic_path)

@@ -1,4 +1,4 @@
-"""A history is read for a console by who may only read, also while runs write to it."""
+"""Export of a history to a console by a reader without write permission, even during runs."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from plumbline.model.exchange import Cursor, Request
 from plumbline.model.series import Process
 from plumbline.model.series import Running
 from plumbline.store.export import extract
-found = extract(Path(sys.argv[1]), Request(Cursor(), 500))
-print(len(found.rows), len(found.running))
+answer = extract(Path(sys.argv[1]), Request(Cursor(), 500))
+print(len(answer.rows), len(answer.running))
 """
 
 
@@ -52,7 +52,7 @@ def test_records_come_in_order_after_the_cursor(tmp_path: Path) -> None:
     assert not rest.more
 
 
-def test_who_looks_for_a_fault_is_given_the_records_since_the_beginning_alone(
+def test_a_request_since_a_moment_gets_only_later_records(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "history.sqlite"
@@ -71,31 +71,31 @@ def test_a_cursor_of_another_history_begins_with_the_first_record(
     tmp_path: Path, cursor: Cursor
 ) -> None:
     fill(tmp_path / "history.sqlite", 3)
-    found = extract(tmp_path / "history.sqlite", Request(cursor, 10))
-    assert (found.again, len(found.rows)) == (True, 3)
+    answer = extract(tmp_path / "history.sqlite", Request(cursor, 10))
+    assert (answer.again, len(answer.rows)) == (True, 3)
 
 
 @pytest.mark.slow
 def test_large_records_come_in_several_answers(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     fill(path, 3, profile=(123456789.123,) * (MOST_BYTES // 28))
-    found = extract(path, Request(Cursor(), 500))
-    assert (len(found.rows), found.more) == (1, True)
+    answer = extract(path, Request(Cursor(), 500))
+    assert (len(answer.rows), answer.more) == (1, True)
 
 
-def test_no_history_is_an_empty_one(tmp_path: Path) -> None:
+def test_a_missing_history_is_empty(tmp_path: Path) -> None:
     assert extract(tmp_path / "none.sqlite", Request(Cursor(), 5)).rows == ()
     assert extract(tmp_path / "none.sqlite", Request(Cursor(4, "x"), 5)).again
 
 
-def test_what_is_no_database_is_a_sentence(tmp_path: Path) -> None:
+def test_a_file_that_is_no_database_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "x.sqlite").write_text("this is no database at all, but a text of some length")
     with pytest.raises(StoreError, match=r"cannot be read by user id .* see that"):
         extract(tmp_path / "x.sqlite", Request(Cursor(), 5))
 
 
 def as_stranger(path: Path) -> str:
-    """Read as a user who is only in the group of the file."""
+    """Read as another user in the group of the file."""
     done = subprocess.run(
         [sys.executable, "-c", READ, str(path)],
         user=NOBODY,
@@ -109,19 +109,19 @@ def as_stranger(path: Path) -> str:
     return done.stdout + done.stderr
 
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 
 
 @pytest.fixture
 def shared(tmp_path: Path) -> Path:
-    """Return a history that its group may read, in a folder that it may not write."""
+    """Return a path for a history in a folder that its group can read and not write."""
     let_through(tmp_path)
     tmp_path.chmod(0o750)
     return tmp_path / "history.sqlite"
 
 
 @needs_root
-def test_a_history_that_nobody_has_open_is_read_without_a_right_to_write(shared: Path) -> None:
+def test_a_closed_history_is_read_without_write_permission(shared: Path) -> None:
     fill(shared, 7)
     assert not shared.with_name("history.sqlite-wal").exists()
     assert as_stranger(shared) == "7 0\n"
@@ -129,7 +129,7 @@ def test_a_history_that_nobody_has_open_is_read_without_a_right_to_write(shared:
 
 
 @needs_root
-def test_what_a_run_has_just_written_is_read_without_a_right_to_write(shared: Path) -> None:
+def test_fresh_records_are_read_without_write_permission(shared: Path) -> None:
     fill(shared, 3)
     with History(shared) as history:
         history.save(record(id="fresh"))
@@ -138,7 +138,7 @@ def test_what_a_run_has_just_written_is_read_without_a_right_to_write(shared: Pa
 
 
 @needs_root
-def test_what_a_killed_run_left_in_its_log_is_read(shared: Path) -> None:
+def test_records_in_the_log_of_a_killed_run_are_read(shared: Path) -> None:
     code = "import os, sys; from pathlib import Path; from tests.package.store.test_export import *"
     code += "; h = History(Path(sys.argv[1])); h.save(record(id='last')); os._exit(9)"
     root = str(Path(__file__).parents[3])
@@ -159,9 +159,9 @@ def test_reading_while_a_run_writes_loses_no_record(tmp_path: Path) -> None:
     writer.start()
     cursor, seen = Cursor(), []
     while writer.is_alive() or extract(path, Request(cursor, 5)).rows:
-        found = extract(path, Request(cursor, 5))
-        assert not found.again
-        for seq, body in found.rows:
+        answer = extract(path, Request(cursor, 5))
+        assert not answer.again
+        for seq, body in answer.rows:
             cursor = Cursor(seq, json.loads(body)["id"])
             seen.append(seq)
     writer.join()
@@ -171,13 +171,13 @@ def test_reading_while_a_run_writes_loses_no_record(tmp_path: Path) -> None:
 DISK, TARGET = Running("raw", "disk", 5.0), Running("ost", "OST0", 7.0)
 
 
-def test_what_was_interrupted_is_not_said_to_run(tmp_path: Path) -> None:
+def test_an_interrupted_measurement_does_not_count_as_running(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
-    gone = Process(1, 1, "another boot", "00:00:0")
+    dead = Process(1, 1, "another boot", "00:00:0")
     with History(path) as history:
         history.begin("run-1", DISK)
         history.begin("run-2", TARGET)
-        history.begin("run-3", Running("ost", "OST1", 8.0, gone))
+        history.begin("run-3", Running("ost", "OST1", 8.0, dead))
         assert extract(path, Request(Cursor(), 10)).running == (TARGET, DISK)
         history.interrupt("raw", "disk")
         assert extract(path, Request(Cursor(), 10)).running == (TARGET,)

@@ -1,4 +1,4 @@
-"""The history keeps every record, in the order of arrival; recent figures of it."""
+"""The history keeps all records in the order of arrival; its recent figures."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tests.package.judgements import evidence
 from tests.package.parallel.curves import declining, flat
 from tests.package.records import failed, record
 
-# --- The history keeps every record, in the order of arrival, whatever the clock or a kill does.
+# --- The history keeps all records in the order of arrival, despite clock steps and kills.
 
 
 KEY = SeriesKey("ost", "a", "read", "single", "")
@@ -43,7 +43,7 @@ OST, GROUP = ("ost", "a", False), ("ost", "a", True)
 DAY = 86400.0
 
 
-def test_a_record_comes_back_as_it_was_saved(history: History) -> None:
+def test_a_record_is_read_back_unchanged(history: History) -> None:
     saved = record(partner="oss2", versions={"client": "2.17.57"}, fill=0.4)
     history.save(saved)
     assert list(history.records(Selection())) == [saved]
@@ -65,10 +65,10 @@ def test_records_are_selected(history: History, selection: Selection, ids: list[
     history.save(record(id="1"))
     history.save(record(id="2", component="b", started_at=2000.0))
     history.save(record(id="3", component="b", layer="raw", run_id="run-9", started_at=3000.0))
-    assert [found.id for found in history.records(selection)] == ids
+    assert [selected.id for selected in history.records(selection)] == ids
 
 
-def test_the_latest_record_is_the_last_that_came_also_when_the_clock_went_back(
+def test_the_latest_record_is_the_last_to_arrive_even_after_a_clock_step(
     history: History,
 ) -> None:
     history.save(record(id="before", started_at=9_000.0))
@@ -89,12 +89,12 @@ def test_a_failed_measurement_is_a_point_without_a_rate(history: History) -> Non
     assert history.rates("run-1", "ost", Operation.READ, Scenario.SINGLE) == {}
 
 
-def test_a_series_that_is_not_there_is_a_sentence(history: History) -> None:
+def test_a_missing_series_is_one_sentence(history: History) -> None:
     with pytest.raises(StoreError, match="has no record of ost a read single"):
         history.latest(KEY)
 
 
-def test_what_runs_is_noted_until_it_ends(history: History) -> None:
+def test_a_run_is_noted_until_it_ends(history: History) -> None:
     history.begin("run-1", Running("ost", "a", 5.0))
     history.begin("run-2", Running("ost", "a", 7.0))
     assert history.running() == (Running("ost", "a", 7.0),)
@@ -118,13 +118,15 @@ def test_a_clock_that_jumps_ahead_does_not_cost_the_history(history: History) ->
     assert history.prune(before=1e12) == 0
 
 
-def test_what_servers_counted_goes_sooner_but_beside_runs_of_all_targets(history: History) -> None:
+def test_server_records_are_dropped_sooner_except_near_runs_of_all_targets(
+    history: History,
+) -> None:
     for day in (0, 10, 40):
         history.save(record(layer=SERVER, component="disk1", started_at=day * DAY))
         history.save(record(started_at=day * DAY))
     history.save(record(layer="fs", started_at=10 * DAY + 1800))
     assert history.prune_servers(41 * DAY) == 1
-    kept = [one.started_at for one in history.records(Selection(layer=SERVER))]
+    kept = [sampled.started_at for sampled in history.records(Selection(layer=SERVER))]
     assert kept == [10 * DAY, 40 * DAY]
     assert len(history.points(KEY, 10)) == 3
 
@@ -146,7 +148,7 @@ def test_another_schema_is_refused_and_left_alone(tmp_path: Path, schema: int) -
 @pytest.mark.parametrize(
     "content", [b"not a database at all" * 100, b"SQLite format 3\0" + b"\7" * 4000]
 )
-def test_a_damaged_history_says_what_to_do_and_is_not_touched(
+def test_a_damaged_history_names_the_remedy_and_is_not_touched(
     tmp_path: Path, content: bytes
 ) -> None:
     path = tmp_path / "history.sqlite"
@@ -156,7 +158,7 @@ def test_a_damaged_history_says_what_to_do_and_is_not_touched(
     assert path.read_bytes() == content
 
 
-def test_a_history_in_a_folder_that_is_missing_is_a_sentence(tmp_path: Path) -> None:
+def test_a_history_in_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"cannot be opened; see that .*nowhere exists"):
         History(tmp_path / "nowhere" / "history.sqlite")
 
@@ -187,7 +189,7 @@ except StoreError as error:
 """
 
 
-def test_a_full_disk_is_a_sentence_and_every_record_before_it_is_kept(tmp_path: Path) -> None:
+def test_a_full_disk_is_one_sentence_and_earlier_records_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     ended = subprocess.run(
         [sys.executable, "-c", FILL, str(path)], capture_output=True, text=True, check=True
@@ -230,7 +232,7 @@ with History(Path(sys.argv[1])) as history:
 """
 
 
-def test_two_runs_that_begin_a_history_together_both_keep_everything(tmp_path: Path) -> None:
+def test_two_runs_that_create_a_history_together_lose_no_record(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     writers = [subprocess.Popen([sys.executable, "-c", WRITE, path, name]) for name in "ab"]
     assert [writer.wait() for writer in writers] == [0, 0]
@@ -256,7 +258,7 @@ def test_a_damaged_note_of_a_run_is_named(history: History, process: str) -> Non
         history.running()
 
 
-def test_what_is_known_is_kept_in_the_place_of_what_was(history: History) -> None:
+def test_new_evidence_replaces_the_old(history: History) -> None:
     raw = evidence(what="write", ratio=None, alarm=False, shared=True)
     history.keep_evidence({OST: evidence(), GROUP: evidence(odds=4.0, alarm=False)})
     history.keep_evidence({GROUP: evidence(), ("raw", "sda", False): raw})
@@ -267,7 +269,7 @@ def test_what_is_known_is_kept_in_the_place_of_what_was(history: History) -> Non
 
 
 @pytest.mark.parametrize("body", ["{", "[]", "3", "{}", '{"odds":1}', '"text"'])
-def test_damaged_evidence_is_a_sentence(history: History, body: str) -> None:
+def test_damaged_evidence_is_one_sentence(history: History, body: str) -> None:
     history.keep_evidence({OST: evidence()})
     history.change("UPDATE evidence SET body = ?", (body,))
     with pytest.raises(
@@ -276,7 +278,7 @@ def test_damaged_evidence_is_a_sentence(history: History, body: str) -> None:
         history.evidence()
 
 
-def test_the_history_counts_what_changes_of_a_component(history: History) -> None:
+def test_the_history_counts_revisions_of_a_component(history: History) -> None:
     history.save(record(id="1", component="a"))
     history.save(record(id="2", component="b"))
     history.begin("run-0", Running("ost", "a", 5.0))
@@ -287,25 +289,25 @@ def test_the_history_counts_what_changes_of_a_component(history: History) -> Non
     assert history.revisions_of([("ost", "a"), ("ost", "b")]) == {("ost", "a"): 2, ("ost", "b"): 2}
 
 
-# --- Samples stand beside the median of their peers, with what else older records show.
+# --- Samples with the median of their peers and other figures of older records.
 
 
 DAY_S = 86400.0
 NOW = 100 * DAY_S
 MEMBERS = {("ost", name): Member("scratch", 0.9) for name in "abc"}
 
-# few values, so that equal ones are frequent
+# few values, to get many equal ones
 RATES = st.dictionaries(st.sampled_from("abcdefg"), st.sampled_from([1.0, 2.0, 3.0, 5.0, 9.0]))
 
 
 @given(RATES, st.sampled_from("abcdefgh"))
 def test_the_peers_of_a_component_are_all_others(rates: dict[str, float], name: str) -> None:
-    others = [rate for other, rate in rates.items() if other != name]
-    expected: tuple[Optional[float], int] = (median(others) if others else None, len(others))
+    peers = [rate for peer, rate in rates.items() if peer != name]
+    expected: tuple[Optional[float], int] = (median(peers) if peers else None, len(peers))
     assert Rates(rates).others(name) == expected
 
 
-def test_a_peer_that_was_measured_more_often_since_still_counts(history: History) -> None:
+def test_a_peer_measured_more_often_since_then_still_counts(history: History) -> None:
     for name, rate in (("a", 100e6), ("b", 300e6), ("c", 200e6)):
         history.save(record(component=name, rate=rate, run_id="night"))
     for number in range(SAMPLES):
@@ -336,7 +338,7 @@ def test_a_sample_of_a_known_state_is_excluded(
 ) -> None:
     history.save(record(component="a", flags=flags))
     (series,) = Recent(history, MEMBERS).of("ost", "a")
-    assert [one.excluded for one in series.samples] == [excluded]
+    assert [sample.excluded for sample in series.samples] == [excluded]
 
 
 def test_operations_are_not_mixed(history: History) -> None:
@@ -349,17 +351,17 @@ def test_operations_are_not_mixed(history: History) -> None:
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    found = tmp_path / "history.sqlite"
-    with History(found) as history:
+    database = tmp_path / "history.sqlite"
+    with History(database) as history:
         for at in (1000.0, 2000.0, 3000.0):
             history.save(record(id=f"{at}", started_at=at, rate=at))
         history.save(failed()._replace(id="failed", started_at=2100.0))
         history.save(record(id="server", layer=SERVER, started_at=2000.0))
         history.begin("run-9", Running("ost", "later", 2900.0, None))
-    return found
+    return database
 
 
-def test_what_came_later_is_not_there_yet(path: Path) -> None:
+def test_a_past_history_has_no_later_records(path: Path) -> None:
     with PastHistory(path, 2500.0) as kept:
         (key, *_) = kept.series("ost", record().component)
         assert kept.latest(key).started_at <= 2500.0
@@ -370,14 +372,14 @@ def test_what_came_later_is_not_there_yet(path: Path) -> None:
         assert len(history.running()) == 1
 
 
-def test_the_measurements_since_a_moment_are_those_of_components(
+def test_measurements_since_a_moment_exclude_server_records(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with PastHistory(path, 2500.0) as kept:
-        found = kept.since(1500.0)
-        assert [(one.started_at, one.rate) for one in found] == [(2000.0, 2e3), (2100.0, None)]
+        runs = kept.since(1500.0)
+        assert [(run.started_at, run.rate) for run in runs] == [(2000.0, 2e3), (2100.0, None)]
         monkeypatch.setattr(past, "MOST_RUNS", 1)
-        assert kept.since(1500.0) == found[:1]
+        assert kept.since(1500.0) == runs[:1]
 
 
 PAIR = SeriesKey("net", "oss3", "send", "single", "oss1")
@@ -397,7 +399,7 @@ def sent(segments: Optional[int]) -> dict[str, Any]:
     }
 
 
-def test_the_share_of_segments_of_each_run_is_known_newest_first(history: History) -> None:
+def test_the_retransmit_share_of_each_run_is_known_newest_first(history: History) -> None:
     for segments in (20_000, None, 0):
         history.save(record(**sent(segments)))
     assert retransmit_shares(history, PAIR) == [0.0, None, 0.02]
@@ -405,7 +407,7 @@ def test_the_share_of_segments_of_each_run_is_known_newest_first(history: Histor
     assert [sample.retransmitted for sample in series.samples] == [0.0, None, 0.02]
 
 
-def test_how_far_each_profile_is_from_the_baselines_is_known(history: History) -> None:
+def test_the_distance_of_each_profile_from_the_baseline_is_known(history: History) -> None:
     history.save(record(component="a", details={"form": STEEP}))
     history.save(failed(component="a"))
     history.save(record(component="a", details={"form": [100] * 20}))
@@ -420,7 +422,7 @@ def test_how_far_each_profile_is_from_the_baselines_is_known(history: History) -
     assert {sample.apart for sample in series.samples} == {None}
 
 
-def test_a_difference_within_the_curves_own_scatter_is_none(history: History) -> None:
+def test_a_difference_within_the_scatter_of_the_curve_is_zero(history: History) -> None:
     history.save(record(component="a", details={"form": [10, 190, 190, 10, 190, 10]}))
     assert profile_distances(history, WHOLE, FLAT) == [0.0]
 
@@ -429,7 +431,7 @@ def test_a_difference_within_the_curves_own_scatter_is_none(history: History) ->
     "body",
     ["{", "7", '{"details": {"form": "x"}}', '{"details": {"form": [-1, 2]}}', '{"details": 3}'],
 )
-def test_an_old_record_that_is_damaged_says_nothing(history: History, body: str) -> None:
+def test_a_damaged_old_record_gives_no_figures(history: History, body: str) -> None:
     history.save(record(component="a", details={"form": STEEP}))
     history.change("UPDATE records SET body = ?", (body,))
     assert profile_distances(history, WHOLE, FLAT) == [None]

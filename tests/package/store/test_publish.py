@@ -23,7 +23,7 @@ from plumbline.store.snapshot import load_expectations, load_snapshot
 from tests.package.judgements import evidence, expectation, series, snapshot, write
 from tests.package.records import failed, record
 
-# --- The snapshot holds what checks need, is replaced as a whole, and loses nothing of two writers.
+# --- The snapshot has the data for the checks and is replaced as a whole, even by two writers.
 
 
 GROUPS = {("ost", name): Member("scratch", 0.9) for name in "abc"}
@@ -46,7 +46,7 @@ def test_each_operation_has_its_latest_record_and_its_samples_newest_first(
     assert [sample.rate for sample in read.samples] == [190e6, 200e6]
 
 
-def test_the_latest_record_comes_without_what_no_check_reads(history: History) -> None:
+def test_the_latest_record_lacks_fields_that_no_check_reads(history: History) -> None:
     history.save(record())
     (series,) = built(history).of("ost", "a")
     assert (series.latest.profile, series.latest.spec) == ((), None)
@@ -55,7 +55,7 @@ def test_the_latest_record_comes_without_what_no_check_reads(history: History) -
     assert series.latest.details is None
 
 
-def test_of_a_parallel_run_the_form_of_the_curve_is_kept_and_the_ranks_are_not(
+def test_a_parallel_run_keeps_the_form_of_its_curve_and_not_its_ranks(
     history: History,
 ) -> None:
     history.save(record(details={"ranks": [{"rank": 0}], "form": [120, 90, 90, 100, 100]}))
@@ -63,7 +63,7 @@ def test_of_a_parallel_run_the_form_of_the_curve_is_kept_and_the_ranks_are_not(
     assert series.latest.details == {"form": [120, 90, 90, 100, 100]}
 
 
-def test_osts_that_the_topology_does_not_name_reach_the_checks(history: History) -> None:
+def test_osts_missing_in_the_topology_reach_the_checks(history: History) -> None:
     history.save(record(details={"unnamed": ["a-OST0010"]}))
     (series,) = built(history).of("ost", "a")
     assert series.latest.details == {"unnamed": ["a-OST0010"]}
@@ -86,14 +86,14 @@ def test_a_peer_that_failed_does_not_count(history: History) -> None:
     assert series.samples[0].peers == 0
 
 
-def test_a_series_is_cut_to_the_samples_that_are_needed(history: History) -> None:
+def test_a_series_is_cut_to_the_needed_samples(history: History) -> None:
     for _ in range(SAMPLES + 5):
         history.save(record())
     (series,) = built(history).of("ost", "a")
     assert len(series.samples) == SAMPLES
 
 
-def test_what_is_no_longer_expected_is_left_out_and_what_runs_is_in(history: History) -> None:
+def test_a_snapshot_omits_retired_components_and_includes_running_ones(history: History) -> None:
     history.save(record(component="retired"))
     history.begin("run-1", Running("ost", "a", 7.0))
     snapshot = built(history)
@@ -101,7 +101,7 @@ def test_what_is_no_longer_expected_is_left_out_and_what_runs_is_in(history: His
     assert snapshot.running == (Running("ost", "a", 7.0),)
 
 
-def test_what_the_last_runs_say_together_is_published(history: History) -> None:
+def test_the_evidence_of_the_last_runs_is_published(history: History) -> None:
     for name in "abx":
         history.save(record(component=name))
     group, member = evidence(what="write"), evidence(odds=4.0, alarm=False)
@@ -109,12 +109,12 @@ def test_what_the_last_runs_say_together_is_published(history: History) -> None:
     snapshot = built(history)
     assert snapshot.evidence(("ost", "scratch", True)) == group
     assert snapshot.evidence(("ost", "a", False)) == member
-    for nothing in (("ost", "b", False), ("ost", "home", True), ("raw", "scratch", True)):
-        assert snapshot.evidence(nothing) is None
+    for unweighed in (("ost", "b", False), ("ost", "home", True), ("raw", "scratch", True)):
+        assert snapshot.evidence(unweighed) is None
     assert [len(snapshot.of("ost", name)) for name in "abx"] == [1, 1, 1]
 
 
-def test_a_run_that_begins_or_ends_without_weighing_keeps_what_was_known(history: History) -> None:
+def test_a_run_without_weighing_keeps_the_earlier_evidence(history: History) -> None:
     history.save(record(component="a"))
     history.keep_evidence({("ost", "a", False): evidence(), ("ost", "scratch", True): evidence()})
     history.begin("run-2", Running("ost", "a", 7.0))
@@ -126,7 +126,7 @@ def test_a_run_that_begins_or_ends_without_weighing_keeps_what_was_known(history
     assert again.evidence(("ost", "scratch", True)) == evidence()
 
 
-def test_damaged_evidence_is_not_published_as_none(history: History, tmp_path: Path) -> None:
+def test_damaged_evidence_is_not_published(history: History, tmp_path: Path) -> None:
     history.save(record(component="a"))
     history.keep_evidence({("ost", "a", False): evidence()})
     history.change("UPDATE evidence SET body = '{}'")
@@ -134,7 +134,7 @@ def test_damaged_evidence_is_not_published_as_none(history: History, tmp_path: P
         Publisher(history, tmp_path / "snapshot.json", "client1", GROUPS)(now=1.0)
 
 
-def test_the_file_is_written_for_its_group_and_leaves_no_other(
+def test_the_file_is_readable_by_its_group_and_the_only_one(
     history: History, tmp_path: Path
 ) -> None:
     history.save(record())
@@ -178,7 +178,7 @@ def test_a_full_disk_leaves_the_old_snapshot_whole(history: History, tmp_path: P
     assert json.loads(path.read_text())["written_at"] == 1.0
 
 
-def test_a_folder_that_is_missing_is_a_sentence(history: History, tmp_path: Path) -> None:
+def test_publishing_into_a_missing_folder_is_one_sentence(history: History, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"nowhere/snapshot.json cannot be written"):
         Publisher(history, tmp_path / "nowhere" / "snapshot.json", "client1", {})(now=1.0)
 
@@ -211,17 +211,17 @@ def test_two_layers_that_finish_together_are_both_in_the_last_snapshot(tmp_path:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_who_publishes_again_and_again_reads_only_what_is_new(history: History, seed: int) -> None:
+def test_incremental_snapshots_equal_those_built_afresh(history: History, seed: int) -> None:
     chance = Random(seed)
     publisher = Publisher(history, Path("unused"), "client1", GROUPS)
     for run in range(40):
         name, start = chance.choice("abcxz"), chance.uniform(0, 4000.0)
-        what = chance.randrange(5)
-        if what == 0:
+        action = chance.randrange(5)
+        if action == 0:
             history.save(failed(component=name, run_id=f"run-{run // 3}", started_at=start))
-        elif what == 1:
+        elif action == 1:
             history.prune(4000.0)
-        elif what == 2:
+        elif action == 2:
             history.change("UPDATE records SET coverage = 0.3 WHERE component = ?", (name,))
         else:
             rate = chance.uniform(1e8, 2e8)
@@ -232,7 +232,7 @@ def test_who_publishes_again_and_again_reads_only_what_is_new(history: History, 
         assert publisher.build(now=5000.0) == afresh
 
 
-def test_what_has_not_changed_is_not_read_again(history: History) -> None:
+def test_unchanged_records_are_not_read_again(history: History) -> None:
     history.save(record(component="a"))
     publisher = Publisher(history, Path("unused"), "client1", GROUPS)
     before = publisher.build(now=5000.0)
@@ -241,22 +241,22 @@ def test_what_has_not_changed_is_not_read_again(history: History) -> None:
     assert publisher.build(now=5000.0) == before
 
 
-# --- A document is believed when its rightful writer wrote all of it; else one sentence says why.
+# --- A document is accepted if its rightful writer wrote all of it; else one sentence says why.
 
 
 NOBODY = 65534
-TAKEN = snapshot(series())
+SNAPSHOT = snapshot(series())
 
 
 @pytest.fixture
 def paths(tmp_path: Path) -> tuple[Path, Path]:
-    write(tmp_path, [expectation()], TAKEN)
+    write(tmp_path, [expectation()], SNAPSHOT)
     return tmp_path / "expectations.json", tmp_path / "snapshot.json"
 
 
 def test_both_documents_are_read_as_they_were_written(paths: tuple[Path, Path]) -> None:
     assert load_expectations(str(paths[0])).find("ost") == (expectation(),)
-    assert load_snapshot(str(paths[1])).series == TAKEN.series
+    assert load_snapshot(str(paths[1])).series == SNAPSHOT.series
 
 
 def rewrite(**changes: Any) -> Callable[[Path], None]:
@@ -341,35 +341,33 @@ def test_a_damaged_note_of_a_run_is_refused(
 
 
 @pytest.mark.parametrize("number", [0, 1])
-def test_a_file_without_end_is_refused_before_it_is_read(
-    paths: tuple[Path, Path], number: int
-) -> None:
+def test_a_huge_file_is_refused_before_it_is_read(paths: tuple[Path, Path], number: int) -> None:
     os.truncate(paths[number], 20 << 30)
     with pytest.raises(DocumentError, match=r"21\.5 GB are more than plumbline writes \(64 MiB at"):
         (load_expectations, load_snapshot)[number](str(paths[number]))
 
 
 @pytest.mark.slow
-def test_no_bit_of_a_sealed_snapshot_is_changed_unnoticed(paths: tuple[Path, Path]) -> None:
+def test_any_flipped_bit_of_a_sealed_snapshot_is_detected(paths: tuple[Path, Path]) -> None:
     sealed = seal(paths[1].read_text()).encode()
     paths[1].write_bytes(sealed)
-    assert load_snapshot(str(paths[1])).series == TAKEN.series
+    assert load_snapshot(str(paths[1])).series == SNAPSHOT.series
     unnoticed = []
     for place in range(len(sealed)):
         changed = bytearray(sealed)
         changed[place] ^= 1 << place % 7
         paths[1].write_bytes(bytes(changed))
         try:
-            found = load_snapshot(str(paths[1]))
+            changed_snapshot = load_snapshot(str(paths[1]))
         except DocumentError:
             continue
         unnoticed.append(place)
-        assert found.series == TAKEN.series
-    # nothing but the name of the checksum itself
+        assert changed_snapshot.series == SNAPSHOT.series
+    # only the name of the checksum itself
     assert set(unnoticed) <= set(range(2, 7))
 
 
-def test_a_changed_figure_is_said_in_one_sentence(paths: tuple[Path, Path]) -> None:
+def test_a_changed_figure_is_one_sentence(paths: tuple[Path, Path]) -> None:
     sealed = seal(paths[1].read_text())
     paths[1].write_text(sealed.replace("200000000", "210000000"))
     with pytest.raises(DocumentError, match=r"\.json is damaged \(its checksum .*; run a probe to"):
@@ -380,7 +378,7 @@ def test_a_snapshot_of_an_older_version_has_no_checksum_and_is_read(
     paths: tuple[Path, Path],
 ) -> None:
     assert b"crc32" not in paths[1].read_bytes()
-    assert load_snapshot(str(paths[1])).series == TAKEN.series
+    assert load_snapshot(str(paths[1])).series == SNAPSHOT.series
 
 
 def test_a_sealed_snapshot_is_plain_json(paths: tuple[Path, Path]) -> None:
@@ -391,25 +389,23 @@ def test_a_sealed_snapshot_is_plain_json(paths: tuple[Path, Path]) -> None:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_a_strangers_document_is_refused(paths: tuple[Path, Path]) -> None:
+def test_a_document_of_another_user_is_refused(paths: tuple[Path, Path]) -> None:
     os.chown(paths[1], NOBODY, NOBODY)
     with pytest.raises(DocumentError, match=r"belongs to user id 65534, neither root"):
         load_snapshot(str(paths[1]))
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-def test_the_owner_of_the_folder_is_believed(paths: tuple[Path, Path]) -> None:
-    # the user plumbline owns /var/lib/plumbline; the user of NRPE reads there
+def test_a_document_of_the_owner_of_its_folder_is_accepted(paths: tuple[Path, Path]) -> None:
+    # the user plumbline owns /var/lib/plumbline, and the NRPE user reads there
     os.chown(paths[1], NOBODY, NOBODY)
     os.chown(paths[1].parent, NOBODY, NOBODY)
     assert load_snapshot(str(paths[1])).host == "client1"
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\n\n"])
-def test_a_sealed_snapshot_that_was_brought_as_text_is_the_same(
-    paths: tuple[Path, Path], end: str
-) -> None:
-    """debug_slow_storage.yml brings those of the nodes with an end of line behind them."""
+def test_a_line_end_after_a_sealed_snapshot_is_accepted(paths: tuple[Path, Path], end: str) -> None:
+    """debug_slow_storage.yml fetches snapshots of nodes with a line end after them."""
     plain = paths[1].read_text()
     expected = load_snapshot(str(paths[1]))
     for text in (plain, plain + end):

@@ -1,4 +1,4 @@
-"""Files replaced as a whole, and the facts of nodes in them."""
+"""Files that are replaced as a whole, and facts of nodes in them."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from plumbline.store.facts import (
 from plumbline.store.replacing import begin, replace, replacing
 from tests.package.observe.nodes import NOW, bill, condition, ledger
 
-# --- Files that are replaced as a whole, by several processes at once too.
+# --- Replacing files as a whole, even by several processes at once.
 
 
 SOURCE = Path(__file__).parents[3] / "src"
@@ -45,9 +45,9 @@ for _ in range(50):
 """
 
 
-def test_of_two_that_write_at_once_one_file_stays_whole(tmp_path: Path) -> None:
+def test_of_two_simultaneous_writes_one_remains_whole(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
-    both = [
+    writers = [
         subprocess.Popen(
             [sys.executable, "-c", WRITE, str(path), letter],
             env={**os.environ, "PYTHONPATH": str(SOURCE)},
@@ -55,47 +55,45 @@ def test_of_two_that_write_at_once_one_file_stays_whole(tmp_path: Path) -> None:
         )
         for letter in "ab"
     ]
-    assert [one.communicate()[1] for one in both] == [b"", b""]
+    assert [writer.communicate()[1] for writer in writers] == [b"", b""]
     assert path.read_text() in ("a" * 100_000, "b" * 100_000)
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_after_an_error_the_old_file_stands_alone(tmp_path: Path) -> None:
+def test_after_an_error_only_the_old_file_is_left(tmp_path: Path) -> None:
     path = tmp_path / "state.json"
     replace(path, "old")
     with pytest.raises(UnicodeEncodeError):
         replace(path, "\udc80")
-    assert [one.name for one in tmp_path.iterdir()] == ["state.json"]
+    assert [file.name for file in tmp_path.iterdir()] == ["state.json"]
     assert path.read_text() == "old"
 
 
-@pytest.mark.parametrize("name", ["daemon", "a group that is not there"])
-def test_a_file_is_given_to_those_who_check_where_that_is_possible(
-    tmp_path: Path, name: str
-) -> None:
+@pytest.mark.parametrize("name", ["daemon", "a missing group"])
+def test_a_file_is_given_to_the_group_of_the_checks_if_possible(tmp_path: Path, name: str) -> None:
     path = tmp_path / "state.json"
     before = path.parent.stat().st_gid
     replace(path, "{}", group=name)
-    known = name == "daemon" and os.geteuid() == 0
-    assert path.stat().st_gid == (getgrnam(name).gr_gid if known else before)
+    possible = name == "daemon" and os.geteuid() == 0
+    assert path.stat().st_gid == (getgrnam(name).gr_gid if possible else before)
     assert path.stat().st_mode & 0o777 == 0o640
 
 
-def test_what_a_killed_process_has_left_is_removed_and_that_of_a_living_one_is_not(
+def test_temporary_files_of_dead_processes_are_removed_and_of_living_ones_kept(
     tmp_path: Path,
 ) -> None:
-    gone = subprocess.Popen(["true"])
-    gone.wait()
-    for process in (gone.pid, os.getppid()):
+    dead = subprocess.Popen(["true"])
+    dead.wait()
+    for process in (dead.pid, os.getppid()):
         (tmp_path / f".a.json.{process}.new").touch()
     (tmp_path / ".b.json.1.new").touch()
     with replacing(tmp_path / "a.json") as new:
         new.touch()
-    left = {one.name for one in tmp_path.iterdir()}
-    assert left == {"a.json", f".a.json.{os.getppid()}.new", ".b.json.1.new"}
+    names = {file.name for file in tmp_path.iterdir()}
+    assert names == {"a.json", f".a.json.{os.getppid()}.new", ".b.json.1.new"}
 
 
-def test_what_somebody_has_put_in_the_place_of_the_new_file_is_not_written_to(
+def test_a_foreign_link_in_place_of_the_new_file_is_not_written_to(
     tmp_path: Path,
 ) -> None:
     precious = tmp_path / "precious"
@@ -113,7 +111,7 @@ def test_what_somebody_has_put_in_the_place_of_the_new_file_is_not_written_to(
     assert precious.read_text() == "of root"
 
 
-def test_what_lies_there_before_is_replaced_and_not_followed(tmp_path: Path) -> None:
+def test_an_existing_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     precious, path = tmp_path / "precious", tmp_path / "page.html"
     precious.write_text("of root")
     (tmp_path / f".page.html.{os.getpid()}.new").symlink_to(precious)
@@ -121,9 +119,9 @@ def test_what_lies_there_before_is_replaced_and_not_followed(tmp_path: Path) -> 
     assert (precious.read_text(), path.read_text()) == ("of root", "page")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives files away")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
 @pytest.mark.parametrize("kind", ["link", "hard link"])
-def test_root_gives_no_file_away_that_was_put_in_the_place_of_its_own(
+def test_root_does_not_give_away_a_foreign_file_in_place_of_its_own(
     tmp_path: Path, kind: str
 ) -> None:
     precious, own = tmp_path / "precious", tmp_path / "own"
@@ -141,8 +139,8 @@ def test_root_gives_no_file_away_that_was_put_in_the_place_of_its_own(
     assert (precious.stat().st_uid, precious.stat().st_mode & 0o777) == (0, 0o600)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="what root would follow")
-def test_root_begins_no_history_where_the_link_of_another_user_leads(tmp_path: Path) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root would follow the link")
+def test_root_creates_no_history_through_a_link_of_another_user(tmp_path: Path) -> None:
     elsewhere, own = tmp_path / "elsewhere", tmp_path / "own"
     own.mkdir()
     path = own / "history.sqlite"
@@ -154,7 +152,7 @@ def test_root_begins_no_history_where_the_link_of_another_user_leads(tmp_path: P
 
 
 @pytest.mark.parametrize("kind", ["pipe", "link to a pipe", "folder", "root"])
-def test_what_is_no_plain_file_is_never_replaced(kind: str, tmp_path: Path) -> None:
+def test_only_plain_files_are_replaced(kind: str, tmp_path: Path) -> None:
     path = tmp_path / "there"
     if kind == "folder":
         path.mkdir()
@@ -170,29 +168,29 @@ def test_what_is_no_plain_file_is_never_replaced(kind: str, tmp_path: Path) -> N
     assert path.lstat().st_mode == before
 
 
-# --- Looks and ledgers of nodes survive what may happen to their files.
+# --- Looks and ledgers of nodes survive damage to their files.
 
 
 OLD, NEW = condition("kernel", "4.18"), condition("kernel", "5.14")
 
 
-def test_bills_become_the_ledger_of_a_node(tmp_path: Path) -> None:
+def test_bills_form_the_ledger_of_a_node(tmp_path: Path) -> None:
     assert keep_bill(tmp_path, bill(OLD)) == ""
     assert keep_bill(tmp_path, bill(NEW, day=1)) == ""
     assert load_ledger(str(tmp_path / FILE)) == ledger(bill(OLD), bill(NEW, day=1))
     assert (tmp_path / FILE).stat().st_mode & 0o007 == 0
 
 
-def test_a_damaged_ledger_is_said_and_kept_under_another_name(tmp_path: Path) -> None:
+def test_a_damaged_ledger_is_reported_and_kept_under_another_name(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text('{"schema": 1', encoding="utf-8")
-    said = keep_bill(tmp_path, bill(OLD))
-    assert "conditions.json is damaged" in said
-    assert "conditions.json.damaged" in said
+    sentence = keep_bill(tmp_path, bill(OLD))
+    assert "conditions.json is damaged" in sentence
+    assert "conditions.json.damaged" in sentence
     assert (tmp_path / f"{FILE}.damaged").read_text(encoding="utf-8") == '{"schema": 1'
     assert load_ledger(str(tmp_path / FILE)) == first_ledger(bill(OLD))
 
 
-def test_a_link_of_a_stranger_is_not_followed(tmp_path: Path) -> None:
+def test_a_foreign_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text("precious", encoding="utf-8")
     (tmp_path / FILE).symlink_to(tmp_path / "elsewhere")
     assert "symbolic link" in keep_bill(tmp_path, bill(OLD))
@@ -204,20 +202,20 @@ def test_a_ledger_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None
         keep_bill(tmp_path / "gone", bill(OLD))
 
 
-def test_a_console_keeps_what_a_node_that_begins_again_has_lost(tmp_path: Path) -> None:
+def test_a_console_keeps_the_changes_of_a_node_that_starts_anew(tmp_path: Path) -> None:
     history = tmp_path / "history.sqlite"
     keep_collected(history, "oss1", ledger(bill(OLD), bill(NEW, day=1)).to_json())
     assert collected_at(history, "oss1") == NOW + 86400
     keep_collected(history, "oss1", first_ledger(bill(condition("kernel", "6.1"), day=3)).to_json())
-    ((found,), damaged) = collected_ledgers(history, ["oss1", "oss2"])
-    assert [one.now for one in found.changes] == ["5.14", "6.1"]
+    ((node_ledger,), damaged) = collected_ledgers(history, ["oss1", "oss2"])
+    assert [change.now for change in node_ledger.changes] == ["5.14", "6.1"]
     assert damaged == ()
 
 
 @pytest.mark.parametrize(
     "sent", [None, [], {}, {"schema": 1}, first_ledger(bill(OLD, node="x")).to_json()]
 )
-def test_what_is_no_ledger_of_the_node_replaces_nothing(tmp_path: Path, sent: object) -> None:
+def test_an_invalid_ledger_of_a_node_replaces_nothing(tmp_path: Path, sent: object) -> None:
     history = tmp_path / "history.sqlite"
     keep_collected(history, "oss1", first_ledger(bill(OLD)).to_json())
     with pytest.raises(DocumentError, match="ledger of conditions"):
@@ -225,12 +223,12 @@ def test_what_is_no_ledger_of_the_node_replaces_nothing(tmp_path: Path, sent: ob
     assert collected_ledgers(history, ["oss1", "oss2"])[0] == (first_ledger(bill(OLD)),)
 
 
-def test_a_damaged_copy_is_told_beside_the_others(tmp_path: Path) -> None:
+def test_a_damaged_copy_is_reported_with_the_others(tmp_path: Path) -> None:
     history = tmp_path / "history.sqlite"
     keep_collected(history, "oss1", first_ledger(bill(OLD)).to_json())
     (tmp_path / "conditions" / "oss2.json").write_text("[]", encoding="utf-8")
-    found, (damaged,) = collected_ledgers(history, ["oss1", "oss2"])
-    assert [one.node for one in found] == ["oss1"]
+    ledgers, (damaged,) = collected_ledgers(history, ["oss1", "oss2"])
+    assert [node_ledger.node for node_ledger in ledgers] == ["oss1"]
     assert "oss2.json" in damaged
     keep_collected(history, "oss2", first_ledger(bill(OLD, node="oss2")).to_json())
     assert len(collected_ledgers(history, ["oss1", "oss2"])[0]) == 2
@@ -243,7 +241,7 @@ SAVED = SavedLook(
 )
 
 
-def test_what_was_saved_is_read_back_and_not_open_to_all(tmp_path: Path) -> None:
+def test_a_saved_look_is_read_back_and_not_world_readable(tmp_path: Path) -> None:
     path = tmp_path / "symptoms.json"
     save_symptoms(path, SAVED)
     assert load_symptoms(str(path)) == SAVED
@@ -252,7 +250,7 @@ def test_what_was_saved_is_read_back_and_not_open_to_all(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize("cut", [0, 1, 40, 100])
-def test_a_file_that_was_cut_is_one_sentence(tmp_path: Path, cut: int) -> None:
+def test_a_truncated_file_is_one_sentence(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "symptoms.json"
     save_symptoms(path, SAVED)
     path.write_text(path.read_text(encoding="utf-8")[:cut], encoding="utf-8")
@@ -267,12 +265,12 @@ def test_a_file_without_its_past_is_damaged(tmp_path: Path) -> None:
         load_symptoms(str(path))
 
 
-def test_a_folder_that_is_not_there_is_one_sentence(tmp_path: Path) -> None:
+def test_saving_into_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="belongs to the user that runs this"):
         save_symptoms(tmp_path / "missing" / "symptoms.json", SAVED)
 
 
-def test_a_look_that_was_collected_is_as_old_as_the_clock_of_its_node_says(tmp_path: Path) -> None:
+def test_the_age_of_a_collected_look_follows_the_clock_of_its_node(tmp_path: Path) -> None:
     history = tmp_path / "history.sqlite"
     folder = tmp_path / "symptoms"
     folder.mkdir()
@@ -281,10 +279,10 @@ def test_a_look_that_was_collected_is_as_old_as_the_clock_of_its_node_says(tmp_p
         (folder / f"{node}.json").write_text(text, encoding="utf-8")
     with Collection(history) as collection:
         collection.clock(NodeClock("oss1", 1e5, -99_000.0, 1.0))
-    found = collected_symptoms(history, ("oss1", "oss2"), 1e5)
-    assert found.left_out == ("oss2 (its last look is 28 h old)",)
+    symptoms = collected_symptoms(history, ("oss1", "oss2"), 1e5)
+    assert symptoms.left_out == ("oss2 (its last look is 28 h old)",)
 
 
-def test_without_any_look_nothing_is_opened(tmp_path: Path) -> None:
+def test_without_looks_no_history_is_opened(tmp_path: Path) -> None:
     assert collected_symptoms(tmp_path / "history.sqlite", (), 1e5) == SiteSymptoms()
     assert list(tmp_path.iterdir()) == []

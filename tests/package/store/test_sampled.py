@@ -1,4 +1,4 @@
-"""Files of samples are read as they are; what cannot be is a sentence with file and line."""
+"""Files of samples; errors are one sentence with file and line."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_a_latency_becomes_calls_per_second(tmp_path: Path) -> None:
     assert (read.unit, read.without) == ("calls/s", 0)
 
 
-def test_a_rate_is_taken_as_it_is_and_a_missing_day_follows_from_the_moment(tmp_path: Path) -> None:
+def test_a_rate_is_unchanged_and_a_missing_day_follows_from_the_time_stamp(tmp_path: Path) -> None:
     read = read_samples(written(tmp_path, "ts,component,rate\n1700006400,a,5e6\n"))
     assert read.samples == [Sampled("", "2023-11-15", 1700006400.0, "a", 5e6)]
     assert read.unit == "B/s"
@@ -48,7 +48,7 @@ def test_a_compressed_file_is_the_same(tmp_path: Path) -> None:
     assert read_samples(path).samples[0].rate == 20_000.0
 
 
-def test_summaries_of_benchmarks_have_the_job_s_share_as_coverage(tmp_path: Path) -> None:
+def test_the_coverage_of_benchmark_summaries_is_the_share_of_the_job(tmp_path: Path) -> None:
     head = (
         "_datetime_start,_file_system,darshan_app,darshan_nprocs,darshan_agg_perf_by_slowest_posix,"
         "darshan_tot_bytes_read_posix,darshan_tot_bytes_written_posix,fs_tot_gibs_read,"
@@ -78,23 +78,23 @@ RUNS = (
 
 @pytest.mark.parametrize("unnamed", ["", ","])
 def test_row_numbers_without_a_name_are_left_out(tmp_path: Path, unnamed: str) -> None:
-    """As pandas writes its index: an empty name, or none in a header that is one shorter."""
+    """Pandas writes its index with an empty name, or with none in a shorter header."""
     plain = read_samples(written(tmp_path, SUMMARIES + RUNS.format("", "")))
-    assert [one.rate for one in plain.samples] == [19248.5 * 2**20, 20150.2 * 2**20]
+    assert [sample.rate for sample in plain.samples] == [19248.5 * 2**20, 20150.2 * 2**20]
     numbered = unnamed + SUMMARIES + RUNS.format("2865,", "17,")
     assert read_samples(written(tmp_path, numbered)) == plain
 
 
-def test_a_byte_order_mark_is_no_part_of_a_name(tmp_path: Path) -> None:
+def test_a_byte_order_mark_does_not_belong_to_a_name(tmp_path: Path) -> None:
     path = tmp_path / "samples.csv"
     path.write_text("ts,component,rate\n1700006400,a,5\n", encoding="utf-8-sig")
     assert read_samples(path).samples[0].component == "a"
 
 
-def test_a_row_without_a_component_is_counted_and_an_empty_line_is_none(tmp_path: Path) -> None:
+def test_a_row_without_a_component_counts_and_an_empty_line_does_not(tmp_path: Path) -> None:
     text = "ts,component,rate\n1700006400,,5\n\n1700006400,a,5\n"
     read = read_samples(written(tmp_path, text))
-    assert ([one.component for one in read.samples], read.without) == (["a"], 1)
+    assert ([sample.component for sample in read.samples], read.without) == (["a"], 1)
 
 
 @pytest.mark.parametrize(
@@ -122,14 +122,14 @@ def test_time_stamps_of_a_finer_unit_are_refused(
 @pytest.mark.parametrize(
     "case", yaml.safe_load(data("refused_samples.yml")), ids=lambda case: case["says"]
 )
-def test_what_is_not_understood_is_named(tmp_path: Path, case: dict[str, str]) -> None:
+def test_errors_in_sample_files_are_named(tmp_path: Path, case: dict[str, str]) -> None:
     with pytest.raises(DocumentError, match=r"samples\.csv") as caught:
         read_samples(written(tmp_path, case["text"]))
     assert case["says"] in str(caught.value)
 
 
 @pytest.mark.parametrize("content", [b"\x1f\x8b\x08\x00cut", b"\xff\xfe\x00"])
-def test_a_file_that_is_not_what_it_seems_is_a_sentence(tmp_path: Path, content: bytes) -> None:
+def test_a_file_of_the_wrong_kind_is_one_sentence(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "samples.csv.gz"
     path.write_bytes(content)
     with pytest.raises(DocumentError, match=r"samples.csv.gz cannot be read: "):

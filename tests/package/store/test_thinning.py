@@ -1,4 +1,4 @@
-"""Runs older than two months become daily figures, each for good before its runs are gone."""
+"""Runs older than two months become daily figures, each written before its runs are deleted."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ KEY = SeriesKey("ost", "a", "read", "single", "")
 
 
 def at(ago: float) -> float:
-    """Return a moment so many days ago, at noon."""
+    """Return noon of a day, in epoch seconds."""
     return (1000 - ago) * DAY_S + DAY_S / 2
 
 
@@ -45,7 +45,7 @@ def night(ago: int, **changes: Any) -> Record:
 
 
 def young(**changes: Any) -> list[Record]:
-    """Return the runs of last month: as many as the judge looks at."""
+    """Return the runs of last month, as many as the judge reads."""
     return [night(ago, **changes) for ago in range(KEEP_RECORDS, 0, -1)]
 
 
@@ -68,12 +68,12 @@ def days(path: Path) -> list[Day]:
         return [day for key, day in history.days(None, None) if key == KEY]
 
 
-def left(path: Path) -> list[float]:
+def start_times(path: Path) -> list[float]:
     with History(path) as history:
-        return [one.started_at for one in history.records(Selection())]
+        return [run.started_at for run in history.records(Selection())]
 
 
-def test_a_day_is_the_median_of_its_runs_and_says_how_many_they_were(tmp_path: Path) -> None:
+def test_a_daily_figure_has_the_median_and_number_of_its_runs(tmp_path: Path) -> None:
     old = [night(80, started_at=at(80) + hour, rate=rate) for hour, rate in enumerate((3, 1, 8))]
     path = saved(tmp_path, *old, failed(run_id="x", started_at=at(70)), *young())
     assert thin(path) == Thinned(4, 2, unfinished=False)
@@ -81,11 +81,11 @@ def test_a_day_is_the_median_of_its_runs_and_says_how_many_they_were(tmp_path: P
     assert first[:3] == (at(80) + 2, 3, 3)
     assert second[:2] == (at(70), 1)
     assert isnan(second.rate)
-    assert left(path) == [at(ago) for ago in range(KEEP_RECORDS, 0, -1)]
+    assert start_times(path) == [at(ago) for ago in range(KEEP_RECORDS, 0, -1)]
     assert thin(path) == Thinned(0, 0, unfinished=False)
 
 
-def test_what_is_younger_stays_and_so_do_the_latest_of_a_series(tmp_path: Path) -> None:
+def test_younger_runs_and_the_latest_of_each_series_stay(tmp_path: Path) -> None:
     path = saved(tmp_path, night(KEEP_WHOLE_DAYS + 1), night(KEEP_WHOLE_DAYS), *young())
     assert thin(path).runs == 1
     (tmp_path / "few").mkdir()
@@ -93,32 +93,32 @@ def test_what_is_younger_stays_and_so_do_the_latest_of_a_series(tmp_path: Path) 
     assert thin(few).runs == 0
 
 
-def test_runs_that_are_looked_at_for_one_component_stay_for_its_peers(tmp_path: Path) -> None:
+def test_runs_needed_for_one_component_stay_for_its_peers(tmp_path: Path) -> None:
     seldom = [night(ago, component="b") for ago in (80, 1)]
     path = saved(tmp_path, night(90), night(80), *young(), *seldom)
     assert thin(path) == Thinned(1, 1, unfinished=False)
-    assert at(80) in left(path)
+    assert at(80) in start_times(path)
 
 
-def test_a_day_goes_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_day_is_thinned_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     later = night(80, started_at=at(80) + 60, run_id="confirmed")
     seldom = record(run_id="confirmed", started_at=at(80) + 60, component="b")
     path = saved(tmp_path, night(80), later, *young(), seldom)
     assert thin(path).runs == 0
 
 
-def test_runs_that_arrive_late_have_a_figure_of_their_own(tmp_path: Path) -> None:
+def test_late_runs_get_a_daily_figure_of_their_own(tmp_path: Path) -> None:
     path = saved(tmp_path, night(80), *young())
     thin(path)
     with History(path) as history:
         history.save(night(80, id="late", rate=7.0))
-        for one in young(host="x"):
-            history.save(one)
+        for run in young(host="x"):
+            history.save(run)
     thin(path)
-    assert [(one.runs, one.rate) for one in days(path)] == [(1, 200e6), (1, 7.0)]
+    assert [(day.runs, day.rate) for day in days(path)] == [(1, 200e6), (1, 7.0)]
 
 
-def test_a_site_that_is_asked_for_all_again_does_not_count_a_day_twice(tmp_path: Path) -> None:
+def test_collecting_everything_again_does_not_count_a_day_twice(tmp_path: Path) -> None:
     path = saved(tmp_path, night(80), *young())
     thin(path)
     with Collection(path) as collection:
@@ -127,7 +127,7 @@ def test_a_site_that_is_asked_for_all_again_does_not_count_a_day_twice(tmp_path:
         assert not collection.is_thinned(night(80, component="b"))
 
 
-def test_a_course_says_which_of_its_points_are_days(tmp_path: Path) -> None:
+def test_a_course_counts_its_daily_figures(tmp_path: Path) -> None:
     path = saved(tmp_path, night(300), night(80, rate=5e7), *young())
     thin(path)
     with Pictures(path, at(90)) as pictures:
@@ -146,10 +146,10 @@ def test_a_change_of_versions_on_a_thinned_day_is_still_known(tmp_path: Path) ->
     thin(path)
     with Pictures(path, 0.0) as pictures:
         assert pictures.version_changes() == before
-    assert [one.text for one in before] == ["client 2.15.4 -> 2.15.5"]
+    assert [change.text for change in before] == ["client 2.15.4 -> 2.15.5"]
 
 
-def test_the_last_run_before_a_moment_may_be_a_day(tmp_path: Path) -> None:
+def test_the_last_run_before_a_moment_can_be_a_daily_figure(tmp_path: Path) -> None:
     path = saved(tmp_path, night(90), night(80), *young())
     thin(path)
     with History(path) as history:
@@ -157,15 +157,17 @@ def test_the_last_run_before_a_moment_may_be_a_day(tmp_path: Path) -> None:
         assert history.last_before("ost", ["a"], at(85)) == at(90)
 
 
-def test_days_are_dropped_when_records_would_be(tmp_path: Path) -> None:
+def test_daily_figures_are_dropped_at_the_age_of_records(tmp_path: Path) -> None:
     path = saved(tmp_path, night(80 + KEEP_DAYS), night(80), *young())
     thin(path)
     with History(path) as history:
         history.prune(NOW - KEEP_DAYS * DAY_S)
-    assert [one.at for one in days(path)] == [at(80)]
+    assert [day.at for day in days(path)] == [at(80)]
 
 
-def test_history_shows_a_day_as_a_day(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_history_shows_daily_figures_as_such(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = saved(tmp_path, night(80), night(80, started_at=at(80) + 1), *young())
     thin(path)
     assert main(["history", "a", "--state", str(tmp_path)]) == 0
@@ -173,24 +175,24 @@ def test_history_shows_a_day_as_a_day(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "1972-07-09 " in first
     assert "daily figure, runs: 2" in first
     assert main(["history", "--json", "--state", str(tmp_path)]) == 0
-    said = capsys.readouterr()
-    assert len(said.out.splitlines()) == KEEP_RECORDS
-    assert "daily figures, no records: 1" in said.err
+    output = capsys.readouterr()
+    assert len(output.out.splitlines()) == KEEP_RECORDS
+    assert "daily figures, no records: 1" in output.err
 
 
-def test_what_is_damaged_is_left_out(tmp_path: Path) -> None:
+def test_a_damaged_day_is_left_out(tmp_path: Path) -> None:
     day = Day(1.0, 2.0, 3.0, 4.0)
     assert list(unpack_days(pack_days([day, day])[:-5])) == [day]
 
 
 def many(folder: Path) -> Path:
     names = [f"disk{number}" for number in range(30)]
-    every = [night(ago, component=name) for ago in range(160, 0, -1) for name in names]
-    return saved(folder, *every)
+    runs = [night(ago, component=name) for ago in range(160, 0, -1) for name in names]
+    return saved(folder, *runs)
 
 
 @pytest.mark.slow
-def test_who_has_no_time_left_goes_on_the_next_time(tmp_path: Path) -> None:
+def test_thinning_out_of_time_continues_at_the_next_collection(tmp_path: Path) -> None:
     path = many(tmp_path)
     seconds = iter(range(0, 1000, 40))
     first = tidy(path, NOW, lambda: next(seconds))
@@ -208,14 +210,14 @@ KILLED = """
 import os, sys
 from pathlib import Path
 from plumbline.store.history import History
-left = int(sys.argv[2])
+remaining = int(sys.argv[2])
 class Killed(History):
-    def _add_daily(self, gone):
-        global left
-        left -= 1
-        if not left:
+    def _add_daily(self, days):
+        global remaining
+        remaining -= 1
+        if not remaining:
             os.kill(os.getpid(), 9)
-        super()._add_daily(gone)
+        super()._add_daily(days)
 with Killed(Path(sys.argv[1])) as history:
     history.thin(float(sys.argv[3]), lambda: True)
 """
@@ -230,9 +232,9 @@ def test_a_kill_loses_nothing_and_counts_nothing_twice(tmp_path: Path, place: in
     assert subprocess.run(argv, env=environment, check=False).returncode == -signal.SIGKILL
     with History(path) as history:
         figures = [day for _, day in history.days(None, None)]
-    assert len(figures) + len(left(path)) == 160 * 30
+    assert len(figures) + len(start_times(path)) == 160 * 30
     thin(path)
     with History(path) as history:
         after = [day for _, day in history.days(None, None)]
     assert len(after) == 100 * 30
-    assert all(one.runs == 1 for one in after)
+    assert all(day.runs == 1 for day in after)

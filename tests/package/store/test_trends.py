@@ -1,4 +1,4 @@
-"""A history read at once: courses, pairs, the latest run, changes of versions."""
+"""Reading a whole history: courses, pairs, the latest run, changes of versions."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from plumbline.store.trends import Pictures
 from plumbline.store.version_changes import version_changes
 from tests.package.records import failed, record, save
 
-# --- A history read at once: courses, pairs and the latest run.
+# --- Reading a whole history: courses, pairs and the latest run.
 
 
 NET = {"layer": "net", "component": "oss1", "partner": "oss2", "operation": Operation.SEND}
@@ -48,7 +48,7 @@ def test_a_course_is_a_series_in_the_order_of_arrival(tmp_path: Path) -> None:
     assert second.component == "b"
 
 
-def test_what_is_older_is_left_out(tmp_path: Path) -> None:
+def test_older_records_are_left_out(tmp_path: Path) -> None:
     path = history(tmp_path, record(started_at=1000.0), record(started_at=2000.0))
     with Pictures(path, 1500.0) as pictures:
         (course,) = pictures.courses()
@@ -64,14 +64,14 @@ def test_a_pair_has_its_latest_test_in_each_direction(tmp_path: Path) -> None:
         record(**{**NET, "partner": "oss3"}),
     )
     with Pictures(path, 0.0) as pictures:
-        found = {(one.partner, one.operation): one for one in pictures.pairs()}
-    assert set(found) == {("oss2", "send"), ("oss2", "receive"), ("oss3", "send")}
-    latest = found["oss2", "send"]
+        pairs = {(pair.partner, pair.operation): pair for pair in pictures.pairs()}
+    assert set(pairs) == {("oss2", "send"), ("oss2", "receive"), ("oss3", "send")}
+    latest = pairs["oss2", "send"]
     assert (latest.rate, latest.retransmits, latest.started_at) == (9e7, 7, 2000.0)
-    assert found["oss3", "send"].retransmits is None
+    assert pairs["oss3", "send"].retransmits is None
 
 
-def test_the_latest_run_is_that_of_the_first_layer_that_has_one(tmp_path: Path) -> None:
+def test_the_latest_run_comes_from_the_first_layer_with_one(tmp_path: Path) -> None:
     path = history(
         tmp_path,
         record(run_id="old"),
@@ -85,10 +85,10 @@ def test_the_latest_run_is_that_of_the_first_layer_that_has_one(tmp_path: Path) 
         assert pictures.latest_run(("fs",)) is None
     assert run is not None
     assert (run.layer, run.run_id) == ("ost", "new")
-    assert [one.component for one in run.records] == ["a", "b"]
+    assert [result.component for result in run.records] == ["a", "b"]
 
 
-def test_an_empty_history_has_nothing(tmp_path: Path) -> None:
+def test_an_empty_history_has_no_courses(tmp_path: Path) -> None:
     with Pictures(history(tmp_path), 0.0) as pictures:
         assert (pictures.courses(), pictures.pairs()) == ((), ())
         assert pictures.latest_run(("ost",)) is None
@@ -102,7 +102,7 @@ def test_a_damaged_record_is_named_with_the_remedy(tmp_path: Path) -> None:
         pictures.latest_run(("ost",))
 
 
-def test_a_run_has_what_servers_counted_meanwhile(tmp_path: Path) -> None:
+def test_a_run_has_the_server_counters_of_its_time(tmp_path: Path) -> None:
     server = {"layer": "server", "host": "oss1", "component": "disk1"}
     path = history(
         tmp_path,
@@ -114,11 +114,11 @@ def test_a_run_has_what_servers_counted_meanwhile(tmp_path: Path) -> None:
     with Pictures(path, 0.0) as pictures:
         run = pictures.latest_run(["ost"])
     assert run is not None
-    assert [one.id for one in run.servers] == ["meanwhile"]
+    assert [sampled.id for sampled in run.servers] == ["meanwhile"]
     assert run.clocks == ()
 
 
-def test_a_clock_that_is_known_to_be_off_hides_no_sample(tmp_path: Path) -> None:
+def test_samples_are_found_despite_a_known_clock_offset(tmp_path: Path) -> None:
     server = {"layer": "server", "host": "oss1", "component": "disk1"}
     path = history(
         tmp_path,
@@ -130,11 +130,11 @@ def test_a_clock_that_is_known_to_be_off_hides_no_sample(tmp_path: Path) -> None
     with Pictures(path, 0.0) as pictures:
         run = pictures.latest_run(["ost"])
     assert run is not None
-    assert [one.id for one in run.servers] == ["an hour ahead"]
+    assert [sampled.id for sampled in run.servers] == ["an hour ahead"]
     assert run.clocks == (NodeClock("oss1", 20000.0, 3600.0, 0.1),)
 
 
-# --- A version that records carry with another value than before is a change with its moment.
+# --- A new value of a version in records is a change with its moment.
 
 
 def measured(
@@ -146,46 +146,46 @@ def measured(
     )
 
 
-def found(folder: Path, *records: Record, since: float = 0.0) -> list[tuple[float, str]]:
+def changes(folder: Path, *records: Record, since: float = 0.0) -> list[tuple[float, str]]:
     path = folder / "history.sqlite"
     save(path, records)
     with Store(path) as store:
-        return [(one.at, one.text) for one in version_changes(store, since)]
+        return [(change.at, change.text) for change in version_changes(store, since)]
 
 
-def test_an_upgrade_is_one_change_however_many_components_it_reaches(tmp_path: Path) -> None:
+def test_an_upgrade_of_many_components_is_one_change(tmp_path: Path) -> None:
     old, new = {"client": "2.3.0", "server": "2.5"}, {"client": "2.4.0", "server": "2.5"}
     nights = [
         measured(at, versions, name)
         for at, versions in ((100.0, old), (200.0, new), (300.0, new))
         for name in ("a", "b")
     ]
-    assert found(tmp_path, *nights) == [(200.0, "client 2.3.0 -> 2.4.0")]
+    assert changes(tmp_path, *nights) == [(200.0, "client 2.3.0 -> 2.4.0")]
 
 
-def test_a_rolling_upgrade_is_one_change_that_says_how_far_it_is(tmp_path: Path) -> None:
+def test_a_rolling_upgrade_is_one_change_with_its_progress(tmp_path: Path) -> None:
     first = [measured(100.0, {"server": "1"}, name) for name in "abc"]
     later = [measured(300.0, {"server": "2"}, "b"), measured(200.0, {"server": "2"}, "c")]
-    assert found(tmp_path, *first, *later) == [(200.0, "server 1 -> 2 (2 of 3 components)")]
+    assert changes(tmp_path, *first, *later) == [(200.0, "server 1 -> 2 (2 of 3 components)")]
 
 
-def test_an_upgrade_taken_back_and_made_again_is_three_changes(tmp_path: Path) -> None:
+def test_an_upgrade_reverted_and_repeated_is_three_changes(tmp_path: Path) -> None:
     nights = [measured(at, {"client": text}) for at, text in enumerate("1121122", start=1)]
-    assert found(tmp_path, *nights) == [
+    assert changes(tmp_path, *nights) == [
         (3.0, "client 1 -> 2"),
         (4.0, "client 2 -> 1"),
         (6.0, "client 1 -> 2"),
     ]
 
 
-def test_two_clients_of_different_versions_that_take_turns_change_nothing(tmp_path: Path) -> None:
+def test_alternating_clients_of_different_versions_are_no_change(tmp_path: Path) -> None:
     nights = [
         measured(float(at), {"client": f"2.{at % 2}"}, host=f"client{at % 2}") for at in range(6)
     ]
-    assert found(tmp_path, *nights) == []
+    assert changes(tmp_path, *nights) == []
 
 
-def test_what_is_not_known_is_no_change(tmp_path: Path) -> None:
+def test_an_unknown_version_is_no_change(tmp_path: Path) -> None:
     nights = [
         measured(1.0, {"client": "1"}),
         measured(2.0, None),
@@ -195,40 +195,43 @@ def test_what_is_not_known_is_no_change(tmp_path: Path) -> None:
         measured(6.0, {"server": "7"}),
         measured(7.0, {"client": "2", "server": "7"}),
     ]
-    assert found(tmp_path, *nights) == [(7.0, "client 1 -> 2")]
+    assert changes(tmp_path, *nights) == [(7.0, "client 1 -> 2")]
 
 
-def test_what_servers_have_counted_and_what_is_older_is_left_out(tmp_path: Path) -> None:
+def test_server_records_and_older_changes_are_left_out(tmp_path: Path) -> None:
     nights = [measured(1.0, {"client": "1"}), measured(2.0, {"client": "2"})]
     counted = [measured(at, {"os": f"{at}"}, layer="server") for at in (1.0, 2.0, 3.0)]
-    assert found(tmp_path, *nights, *counted, since=2.0) == []
+    assert changes(tmp_path, *nights, *counted, since=2.0) == []
 
 
-def test_the_first_record_of_a_run_that_says_versions_speaks_for_it(tmp_path: Path) -> None:
+def test_the_first_record_of_a_run_with_versions_counts_for_the_run(tmp_path: Path) -> None:
     steps = (Operation.WRITE, Operation.READ, Operation.REREAD)
     runs = [
         measured(at + number, versions, operation=step, run_id=run)
-        for at, run, said in ((1.0, "first", ({}, OLD, OLD)), (11.0, "second", (None, NEW, OLD)))
-        for number, (step, versions) in enumerate(zip(steps, said))
+        for at, run, reported in (
+            (1.0, "first", ({}, OLD, OLD)),
+            (11.0, "second", (None, NEW, OLD)),
+        )
+        for number, (step, versions) in enumerate(zip(steps, reported))
     ]
-    assert found(tmp_path, *runs) == [(12.0, "client 2.3.0 -> 2.4.0")]
+    assert changes(tmp_path, *runs) == [(12.0, "client 2.3.0 -> 2.4.0")]
 
 
-def test_a_text_that_reads_like_versions_is_none(tmp_path: Path) -> None:
+def test_text_that_looks_like_versions_is_ignored(tmp_path: Path) -> None:
     odd = '"versions":{"client":"9"},"flags":'
     nights = [
         measured(1.0, {"client": odd}, reason=odd, path=("versions", odd)),
         measured(2.0, {"client": odd}, reason=odd, details={"versions": {"client": "8"}}),
         measured(3.0, {"client": "1"}, reason=odd),
     ]
-    assert found(tmp_path, *nights) == [(3.0, f"client {odd} -> 1")]
+    assert changes(tmp_path, *nights) == [(3.0, f"client {odd} -> 1")]
 
 
 def since(folder: Path, *records: Record, count: int = 30) -> Optional[float]:
-    """Return since when a history says that target a has the versions of today."""
+    """Return the moment since which target a has its current versions."""
     with History(folder / "history.sqlite") as opened:
-        for one in records:
-            opened.save(one)
+        for run in records:
+            opened.save(run)
         return opened.changed_at(SeriesKey("ost", "a", "read", "single", ""), count)
 
 
@@ -245,17 +248,17 @@ OLD, NEW = {"client": "2.3.0", "server": "2.5"}, {"client": "2.4.0", "server": "
         ([OLD, NEW, NEW, NEW], 2.0),
         ([NEW, OLD, NEW, NEW], 3.0),
         ([OLD, {"client": "2.3.5"}, NEW], 3.0),
-        # what a run could not find out is no change
+        # an unknown version is no change
         ([OLD, NEW, {"client": "2.4.0"}, None, {}, NEW], 2.0),
         ([OLD, NEW, {"client": "2.4.0"}], 2.0),
         ([NEW, None, NEW], None),
     ],
 )
-def test_the_versions_of_today_have_a_beginning(
+def test_the_current_versions_have_a_first_date(
     tmp_path: Path, nights: list[Optional[dict[str, str]]], moment: Optional[float]
 ) -> None:
-    every = [measured(float(at), found) for at, found in enumerate(nights, start=1)]
-    assert since(tmp_path, *every) == moment
+    runs = [measured(float(at), versions) for at, versions in enumerate(nights, start=1)]
+    assert since(tmp_path, *runs) == moment
 
 
 def test_the_versions_of_another_client_are_no_change(tmp_path: Path) -> None:
@@ -281,14 +284,14 @@ def test_the_versions_of_other_operations_and_components_are_no_change(tmp_path:
     assert since(tmp_path, *nights) is None
 
 
-def test_of_the_records_that_are_asked_for_none_may_be_of_other_versions(tmp_path: Path) -> None:
+def test_only_the_requested_records_are_searched_for_other_versions(tmp_path: Path) -> None:
     nights = [measured(1.0, OLD), *(measured(float(at), NEW) for at in range(2, 6))]
     assert since(tmp_path, *nights, count=4) is None
     assert since(tmp_path, count=5) == 2.0
 
 
 @pytest.mark.parametrize("versions", ["[1]", '{"client":2}', '"2.15"', "{"])
-def test_damaged_versions_are_a_sentence(tmp_path: Path, versions: str) -> None:
+def test_damaged_versions_are_one_sentence(tmp_path: Path, versions: str) -> None:
     path = tmp_path / "history.sqlite"
     with History(path) as opened:
         opened.save(measured(1.0, {"client": "1"}))
@@ -301,5 +304,5 @@ def test_damaged_versions_are_a_sentence(tmp_path: Path, versions: str) -> None:
         since(tmp_path)
 
 
-def test_the_words_of_a_change() -> None:
+def test_the_text_of_a_version_change() -> None:
     assert VersionChange(1.0, "client", "1", "2", 3, 3).text == "client 1 -> 2"
