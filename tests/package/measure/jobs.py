@@ -1,4 +1,4 @@
-"""Jobs of each probe, changed in what a test is about, and the ends of tools."""
+"""Jobs of each probe with changes for a test, and ends of tools."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ _JOBS: dict[str, Job] = {
 
 
 def job(tool: str, spec: Optional[dict[str, Any]] = None, **changes: Any) -> Job:
-    """Return a sound job of ``tool`` with changes to it and to its specification."""
-    sound = _JOBS[tool]
-    return sound._replace(spec=sound.spec._replace(**(spec or {})), **changes)
+    """Return a valid job of ``tool`` with changes to it and to its specification."""
+    valid = _JOBS[tool]
+    return valid._replace(spec=valid.spec._replace(**(spec or {})), **changes)
 
 
 def completed(stdout: str = "", stderr: str = "", exit_code: int = 0) -> Completed:
-    """Return the end of a tool that ended by itself."""
+    """Return the result of a tool that ended normally."""
     return Completed(("tool",), exit_code, stdout, stderr, 1.0)
 
 
 class Good(NamedTuple):
-    """An output in a file of tests/data, the job that it is of, and what it says."""
+    """An output in a file of tests/data, its job and its expected figures."""
 
     tool: str
     file: str
@@ -61,11 +61,11 @@ class Good(NamedTuple):
     @property
     def job(self) -> Job:
         """Return the job."""
-        sound = job(self.tool, dict(self.spec), confidence_pct=self.confidence_pct)
-        return sound._replace(operation=Operation(self.operation)) if self.operation else sound
+        valid = job(self.tool, dict(self.spec), confidence_pct=self.confidence_pct)
+        return valid._replace(operation=Operation(self.operation)) if self.operation else valid
 
     def ended(self, text: str) -> Completed:
-        """Return the end of the tool that has printed a text; sgp_dd does on standard error."""
+        """Return the result of the tool with this output; sgp_dd prints to standard error."""
         output, errors = ("", text) if self.tool == "sgp_dd" else (text, "")
         return completed(output, errors, self.exit_code)
 

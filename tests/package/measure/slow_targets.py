@@ -1,8 +1,8 @@
 #!/usr/bin/python3
-"""A Python for ranks, in which reading takes its time: each target has a course that it keeps to.
+"""A Python for ranks in which each target has its own course of read times.
 
-Everything else of the ranks is as it is.  From the common start on a rank's clock goes on only when
-it moves bytes, so that the courses do not depend on what the machine does besides.
+The ranks are otherwise real.  From the common start on, a rank's clock advances only when it moves
+bytes, so that the courses do not depend on the load of this machine.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ CALLS = 400
 
 
 def flat(part: float) -> float:
-    """Return when a part of the bytes has been read, in seconds since the first call."""
+    """Return the time at which a part of the bytes has been read, in seconds since the start."""
     return part * LASTS_S
 
 
 def declining(part: float) -> float:
-    """From 1.8 times the mean rate steadily to 0.2 of it: the first kind of Edison's figure 7."""
+    """Decline from 1.8 to 0.2 times the mean rate: the first kind of Edison's figure 7."""
     return LASTS_S * (1.8 - sqrt(3.24 - 3.2 * part)) / 1.6
 
 
 def dropping(part: float) -> float:
-    """Twice the mean rate in the first 5 % of the time, then flat: the second kind."""
+    """Begin with twice the mean rate for 5 % of the time, then flat: the second kind."""
     return LASTS_S * (part / 2 if part < 0.1 else 0.05 + (part - 0.1) * 0.95 / 0.9)
 
 
 def late(part: float) -> float:
-    """As flat, but nothing comes at first: the first kind of straggler of BlueGene/L's figure 5."""
+    """Start late, then flat: the first kind of straggler in BlueGene/L's figure 5."""
     return LATE_S + flat(part)
 
 
 def slow(part: float) -> float:
-    """Slower all the time: the second kind of straggler."""
+    """Be slower all the time: the second kind of straggler."""
     return part * (LASTS_S + LATE_S)
 
 
 def trailing(part: float) -> float:
-    """As flat, but the last quarter takes longer."""
+    """Be flat, but slower in the last quarter."""
     return flat(part) + max(0.0, part - 0.75) / 0.25 * LATE_S
 
 
@@ -62,7 +62,7 @@ COURSES = {
 
 
 class Rank:
-    """The clock of a rank and its calls, each of which ends when its bytes are due."""
+    """The clock of a rank and its calls, which end when their bytes are due."""
 
     def __init__(self) -> None:
         self._now, self._write, self._readv = time.monotonic, os.write, os.readv
@@ -100,16 +100,16 @@ def file_of(descriptor: int) -> Path:
 
 
 def main() -> None:
-    option, what, *sys.argv[1:] = sys.argv[1:]
+    option, program, *sys.argv[1:] = sys.argv[1:]
     if option == "-c":
-        exec(what)
+        exec(program)
         return
     rank = Rank()
     time.monotonic, os.write, os.readv = rank.monotonic, rank.write, rank.readv
-    # after that: ranks take the clock by its name
+    # only now, as ranks import the clock by name
     world: Any = import_module("plumbline.parallel.mpi")
     world.World.start_together = rank.started(world.World.start_together)
-    runpy.run_module(what, run_name="__main__", alter_sys=True)
+    runpy.run_module(program, run_name="__main__", alter_sys=True)
 
 
 if __name__ == "__main__":

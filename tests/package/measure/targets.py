@@ -1,17 +1,17 @@
-"""Targets of files of tests/data/targets: what a healthy system answers about each, and cases.
+"""Targets of tests/data/targets: answers of a healthy system about each, and cases.
 
 A file has the description of a ``target``, its ``component``, the ``bytes`` of its probe file, and
-``answers`` by name: the begin of a command, and what it answers, see :mod:`tests.package.recorded`.
+``answers`` by name: the beginning of a command and its answer, see :mod:`tests.package.recorded`.
 
 A case may change ``keys`` of the description, the ``component``, the fill ``limit`` and, by name or
-begin of the command, answers (``changes``; those for its last deed alone are in ``then``).  It
-``does`` something, each by the name of a method or a list of it and its arguments: ``state`` unless
-told, nothing where the target itself is refused.  The last deed ``raises`` an error with words, or
-``gives`` a value, or a text that ``begins`` so; of a state some of it, or all three parts.
+beginning of a command, answers (``changes``; ``then`` for the last method only).  ``does`` lists
+the methods to call, each a name or a list of it and its arguments; the default is ``state``, and
+none if the target itself is refused.  The last method ``raises`` an error with words, ``gives`` a
+value, or a text that ``begins`` with this; of a state some or all three parts.
 
-``calls`` are those that begin so (``number``: how many), ``within`` says whether they may make
-their folder, ``never`` is not called, ``first`` is the first call, and ``order`` has the first two
-words of all.
+``calls`` are the calls with a beginning, ``number`` counts them, ``within`` is whether they may
+make their folder, ``never`` is not called, ``first`` is the first call, and ``order`` has the first
+two words of all calls.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ CASES = [
     for case in file["cases"]
 ]
 CLIENT = "ffff888120238800"
-"""The mount of the client that has printed what is kept of Lustre."""
-EVERY = "lctl get_param osc.lustre-OST*-osc-*.import"
-"""The question for the imports of all OSTs."""
+"""The mount of the client that printed the recorded output of Lustre."""
+ALL_IMPORTS = "lctl get_param osc.lustre-OST*-osc-*.import"
+"""The command for the imports of all OSTs."""
 
 
 def healthy(kind: str, /, **changes: Answer) -> dict[str, Answer]:
-    """Return what a healthy system answers; ``changes`` replace answers by their names."""
-    known = FILES[kind]["answers"]
-    return {start: changes.get(name, reply(raw)) for name, (start, raw) in known.items()}
+    """Return the answers of a healthy system; ``changes`` replace some by name."""
+    answers = FILES[kind]["answers"]
+    return {start: changes.get(name, reply(raw)) for name, (start, raw) in answers.items()}
 
 
 def of_ost(ost: str, **changes: Answer) -> dict[str, Answer]:
-    """Return what a healthy client of Lustre answers about an OST."""
+    """Return the answers of a healthy Lustre client about an OST."""
     answers = healthy("lustre", **changes)
     return {start.replace("lustre-OST0003", ost): value for start, value in answers.items()}
 
 
 def imports(**states: str) -> str:
-    """Return the imports of all OSTs; ``states`` are those of the client's by the end of a name."""
+    """Return the imports of all OSTs, with ``states`` of the client's by the end of their names."""
     text = data("lustre/lctl_osc_import.txt")
     for ost, state in states.items():
         head, name, tail = text.partition(f"osc.lustre-{ost}-osc-{CLIENT}.import=")
@@ -70,8 +70,8 @@ def target(kind: str, /, limit: float = 0.9, component: Optional[str] = None, **
     return target_for({**file["target"], **keys}, name, limit)
 
 
-class Deeds:
-    """The deeds of a case, and the calls of its last one, or of all where no answer changes."""
+class CaseRun:
+    """Runs the methods of a case; records the calls of the last, or of all if no answer changes."""
 
     def __init__(self, kind: str, case: Mapping[str, Any]) -> None:
         self._kind, self._case = kind, case
@@ -88,63 +88,65 @@ class Deeds:
         return FakeRunner(self._answers)
 
     def do(self) -> Any:
-        """Do all of it and return what the last deed gives."""
-        case, path, given = self._case, "", None
-        made = target(
+        """Call all methods and return the result of the last."""
+        case, path, result = self._case, "", None
+        subject = target(
             self._kind, case.get("limit", 0.9), case.get("component"), **case.get("keys", {})
         )
-        deeds = case.get("does", ["state"])
-        for number, deed in enumerate(deeds, 1):
-            name, *arguments = deed if isinstance(deed, list) else [deed]
+        methods = case.get("does", ["state"])
+        for number, method in enumerate(methods, 1):
+            name, *arguments = method if isinstance(method, list) else [method]
             usual = {"place": [FILES[self._kind]["bytes"]], "verify": [path]}.get(name, [])
-            if number == len(deeds) and "then" in case:
+            if number == len(methods) and "then" in case:
                 self.run = self._changed(case["then"])
-            given = getattr(made, name)(self.run, *(arguments or usual))
-            path = given if name == "place" else path
-        return given
+            result = getattr(subject, name)(self.run, *(arguments or usual))
+            path = result if name == "place" else path
+        return result
 
 
 def check(kind: str, case: Mapping[str, Any]) -> None:
-    """Raise AssertionError where a case does not come out as its file says."""
-    deeds = Deeds(kind, case)
+    """Assert the expectations of a case."""
+    case_run = CaseRun(kind, case)
     if "raises" in case:
         name, words = case["raises"]
         with pytest.raises(errors.PlumblineError) as caught:
-            deeds.do()
-        said = str(caught.value)
-        assert (type(caught.value).__name__, words in said, "\n" in said) == (name, True, False), (
-            said
-        )
+            case_run.do()
+        message = str(caught.value)
+        assert (type(caught.value).__name__, words in message, "\n" in message) == (
+            name,
+            True,
+            False,
+        ), message
     else:
-        given = deeds.do()
+        result = case_run.do()
         if "gives" in case:
-            assert _shown(given, case["gives"]) == case["gives"]
-        assert str(given).startswith(case.get("begins", ""))
+            assert _shown(result, case["gives"]) == case["gives"]
+        assert str(result).startswith(case.get("begins", ""))
     for start, calls in case.get("calls", {}).items():
-        assert deeds.run.called(start) == calls
+        assert case_run.run.called(start) == calls
     for start, number in case.get("number", {}).items():
-        assert len(deeds.run.called(start)) == number
-    assert "first" not in case or deeds.run.calls[0] == case["first"]
+        assert len(case_run.run.called(start)) == number
+    assert "first" not in case or case_run.run.calls[0] == case["first"]
     for start, makes in case.get("within", {}).items():
-        placed = deeds.run.placed(start)
+        placed = case_run.run.placed(start)
         folder = (".plumbline", FILES[kind]["component"])
         assert {(w.names, w.file, w.make) for w in placed if w} == {(folder, "probe.dat", makes)}
         assert None not in placed
-    assert [start for start in case.get("never", ()) if deeds.run.called(start)] == []
-    order = [" ".join(call.split()[:2]) for call in deeds.run.calls]
+    assert [start for start in case.get("never", ()) if case_run.run.called(start)] == []
+    order = [" ".join(call.split()[:2]) for call in case_run.run.calls]
     assert case.get("order", order) == order
 
 
-def _shown(given: Any, expected: Any) -> Any:
-    """Return a value in the form of a file, of a state as much as is expected of it."""
-    if not isinstance(given, TargetState):
-        return list(given) if isinstance(given, tuple) else given
+def _shown(result: Any, expected: Any) -> Any:
+    """Return a value in the form of a file; of a state only the expected parts."""
+    if not isinstance(result, TargetState):
+        return list(result) if isinstance(result, tuple) else result
     versions = expected.get("versions", {})
     state = {
-        "fill": given.fill if given.fill is None else pytest.approx(given.fill, abs=1e-4),
-        "flags": [flag.value for flag in given.flags],
-        "versions": {name: given.versions.get(name) for name in versions},
+        "fill": result.fill if result.fill is None else pytest.approx(result.fill, abs=1e-4),
+        "flags": [flag.value for flag in result.flags],
+        "versions": {name: result.versions.get(name) for name in versions},
     }
     if expected.keys() == state.keys():
-        state["versions"] = dict(given.versions)
+        state["versions"] = dict(result.versions)
     return {name: state[name] for name in expected}

@@ -1,4 +1,4 @@
-"""A file just written is read without one cache more each time, and it is said which one served."""
+"""Reads of a fresh file, each with one more cache dropped, show which cache served it."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ OST = "lustre-OST0003"
 SIZE = FILES["lustre"]["bytes"]
 PAGE, LOCKS, SERVER = "dd if=/proc/self/fd/0", "lctl set_param ldlm.", "lfs ladvise"
 RATES = {"": 4100.0, PAGE: 610.0, LOCKS: 580.0, SERVER: 190.0}
-"""MB/s of a read after the last cache that was dropped before it."""
+"""MB/s of a read, by the last cache dropped before it."""
 
 
 class Storage(FakeRunner):
-    """An OST whose reads are as fast as the nearest cache that has the file."""
+    """An OST that reads at the rate of the nearest cache with the file."""
 
     def __init__(
         self, rates: Mapping[str, float] = RATES, changes: Optional[Mapping[str, Answer]] = None
@@ -62,18 +62,18 @@ def caches(rates: Mapping[str, float]) -> Caches:
     return caches_of(OST, sequence(Storage(rates)))
 
 
-def test_each_read_is_without_one_cache_more() -> None:
+def test_each_read_drops_one_more_cache() -> None:
     runner = Storage()
     write, *reads = sequence(runner)
     assert write.outcome is Outcome.OK
-    assert [each.rate for each in reads] == pytest.approx([rate * 1e6 for rate in RATES.values()])
-    assert [(each.details or {})[WITHOUT] for each in reads] == [
+    assert [read.rate for read in reads] == pytest.approx([rate * 1e6 for rate in RATES.values()])
+    assert [(read.details or {})[WITHOUT] for read in reads] == [
         *("", "page cache", "lock cache", "server cache")
     ]
-    assert [len(each.repeats) for each in (write, *reads)] == [1, 2, 2, 2, 2]
+    assert [len(record.repeats) for record in (write, *reads)] == [1, 2, 2, 2, 2]
 
 
-def test_every_repeat_begins_without_what_was_dropped() -> None:
+def test_caches_are_dropped_before_each_repeat() -> None:
     runner = Storage()
     sequence(runner)
     order = [
@@ -93,7 +93,7 @@ def test_every_repeat_begins_without_what_was_dropped() -> None:
     )
 
 
-def test_nothing_else_is_set_and_the_permanent_file_is_not_touched() -> None:
+def test_no_other_parameter_is_set_and_the_permanent_file_is_untouched() -> None:
     runner = Storage()
     sequence(runner)
     assert {words for words in runner.calls if "set_param" in words} == set(runner.called(LOCKS))
@@ -103,7 +103,7 @@ def test_nothing_else_is_set_and_the_permanent_file_is_not_touched() -> None:
     assert runner.called("rmdir")
 
 
-def test_caches_serve_buffered_reads_that_fio_does_not_drop_itself() -> None:
+def test_reads_are_buffered_and_fio_drops_no_cache_itself() -> None:
     runner = Storage()
     sequence(runner, transfer_bytes=16 << 20, queue_depth=32)
     for words in runner.called("fio --name"):
@@ -112,26 +112,26 @@ def test_caches_serve_buffered_reads_that_fio_does_not_drop_itself() -> None:
         assert "--ioengine=psync" in words
 
 
-def test_a_cache_that_cannot_be_dropped_is_said_and_the_others_are_told_apart() -> None:
+def test_a_cache_that_cannot_be_dropped_is_reported_and_the_others_are_distinguished() -> None:
     refused = answer(stderr="lfs ladvise: Operation not supported", exit_code=1)
     *reads, last = sequence(Storage(changes={SERVER: refused}))
-    assert [each.outcome for each in reads] == [Outcome.OK] * 4
+    assert [read.outcome for read in reads] == [Outcome.OK] * 4
     assert last.outcome is Outcome.SKIPPED
     assert "not dropped: lfs ladvise" in last.reason
     assert "Operation not supported" in last.reason
-    said = caches_of(OST, [*reads, last])
-    assert "What a server or array caches was not dropped." in said.sentences
+    result = caches_of(OST, [*reads, last])
+    assert "What a server or array caches was not dropped." in result.sentences
 
 
-def test_a_server_that_is_stuck_ends_it_and_nothing_waits_for_its_file() -> None:
+def test_a_hung_server_ends_the_sequence_and_nothing_waits_for_its_file() -> None:
     runner = Storage(changes={LOCKS: HANGING})
     reads = sequence(runner)
-    assert [each.outcome for each in reads] == [*[Outcome.OK] * 3, Outcome.UNANSWERED]
+    assert [read.outcome for read in reads] == [*[Outcome.OK] * 3, Outcome.UNANSWERED]
     assert not runner.called(SERVER)
     assert not runner.called("rm -f")
 
 
-def test_a_target_that_is_too_full_is_not_written() -> None:
+def test_a_full_target_is_not_written() -> None:
     limits = expectation(OST).limits._replace(fill_limit=0.0)
     unit = CachesUnit(entry()._replace(limits=limits))
     runner = Storage()
@@ -141,7 +141,7 @@ def test_a_target_that_is_too_full_is_not_written() -> None:
     assert caches_of(OST, [record]).sentences[0].startswith(f"{OST}: nothing is known")
 
 
-def test_a_device_has_no_file_that_is_cached() -> None:
+def test_a_device_has_no_cached_file() -> None:
     target = {"kind": "device", "device": "/dev/disk/by-id/a"}
     with pytest.raises(UsageError, match="has no file that caches keep"):
         CachesUnit(expectation("a", target=target))
@@ -167,24 +167,24 @@ def test_a_device_has_no_file_that_is_cached() -> None:
             "reads 1 GiB at 450.0 MB/s",
         ),
         (
-            # a read without the page cache was disturbed: it is no cache that slows reads
+            # the read without the page cache was disturbed, as no cache slows later reads
             {"": 600.0, PAGE: 300.0, LOCKS: 600.0, SERVER: 290.0},
             [True, False, False],
             "reads the storage at 290.0 MB/s",
         ),
     ],
 )
-def test_what_served_the_read_follows_from_the_rates(
+def test_the_cache_that_served_a_read_follows_from_the_rates(
     rates: Mapping[str, float], served: list[Optional[bool]], worth: str
 ) -> None:
-    said = caches(rates)
-    assert [each.served for each in said.drops] == served
-    assert worth in " ".join(said.sentences)
-    certain = "not certain" in " ".join(said.sentences)
+    result = caches(rates)
+    assert [drop.served for drop in result.drops] == served
+    assert worth in " ".join(result.sentences)
+    certain = "not certain" in " ".join(result.sentences)
     assert certain is (None in served)
 
 
-def test_the_sentences_name_each_cache_with_its_times() -> None:
+def test_the_sentences_name_each_cache_with_its_gain() -> None:
     assert caches(RATES).sentences == (
         "The page cache served 1 GiB just written: 6.7 times the rate without it.",
         "The server cache served 1 GiB just written: 3.1 times the rate without it.",
@@ -194,6 +194,6 @@ def test_the_sentences_name_each_cache_with_its_times() -> None:
     )
 
 
-def test_the_commands_of_a_dry_run_have_what_drops_caches_between_the_reads() -> None:
+def test_a_dry_run_shows_the_commands_that_drop_caches_between_the_reads() -> None:
     words = [argv[0] for argv in CachesUnit(entry()).commands()]
     assert words == ["fio", "fio", "dd", "fio", "lctl", "fio", "lfs", "fio"]

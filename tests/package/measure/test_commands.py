@@ -1,4 +1,4 @@
-"""What is called is bounded, changes nothing it should not, and cannot be talked into more."""
+"""Commands of probes are bounded and harmless, and refuse anything else."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.package.measure.jobs import CALLS, REFUSED, VERSIONS, changed, job
 
 
 @pytest.mark.parametrize("case", CALLS, ids=lambda case: case["case"])
-def test_a_tool_is_called_so(case: dict[str, Any]) -> None:
+def test_a_tool_is_called_with_these_options(case: dict[str, Any]) -> None:
     argv = probe_for(case["tool"]).command(changed(case["tool"], case))
     assert set(case.get("has", ())) <= set(argv)
     for start in case.get("lacks", ()):
@@ -21,13 +21,13 @@ def test_a_tool_is_called_so(case: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=str)
-def test_what_a_tool_cannot_or_must_not_do_is_refused(case: dict[str, Any]) -> None:
+def test_impossible_and_forbidden_jobs_are_refused(case: dict[str, Any]) -> None:
     for tool in case["tools"]:
         with pytest.raises(DocumentError, match=case["says"]):
             probe_for(tool).command(changed(tool, case))
 
 
 @pytest.mark.parametrize("tool", VERSIONS)
-def test_a_tool_is_given_more_time_than_it_needs_before_it_is_stuck(tool: str) -> None:
-    sound = job(tool)
-    assert probe_for(tool).limit_s(sound) > sound.spec.seconds
+def test_the_time_limit_of_a_tool_exceeds_its_duration(tool: str) -> None:
+    valid = job(tool)
+    assert probe_for(tool).limit_s(valid) > valid.spec.seconds

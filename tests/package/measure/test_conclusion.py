@@ -1,4 +1,4 @@
-"""Whose fault a failure is that came twice: the target's, its server's, or this node's."""
+"""Cause of a repeated failure: the target, its server, or this node."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class Silent(NoMount):
     """The mount does not answer."""
 
 
-class Known(DirectoryTarget):
-    """A target that is in a state, on a server that answers or not."""
+class FakeTarget(DirectoryTarget):
+    """A target in a given state, on a server that answers or not."""
 
     def __init__(self, error: Optional[SkipTarget], answers: Optional[bool]) -> None:
         super().__init__("/mnt/a", "", "a", 0.9)
@@ -46,13 +46,13 @@ CASES = [
     # an error, and the target is there
     (Outcome.BROKEN, FINE, None, Outcome.BROKEN),
     (Outcome.HUNG, FINE, None, Outcome.HUNG),
-    # an error because the server has gone down in the midst of a write
+    # an error because the server went down during a write
     (Outcome.BROKEN, LOST, False, Outcome.UNREACHABLE),
     (Outcome.HUNG, LOST, False, Outcome.UNREACHABLE),
     # an error because the target is gone and its server is not
     (Outcome.BROKEN, LOST, True, Outcome.BROKEN),
     (Outcome.HUNG, LOST, True, Outcome.HUNG),
-    # nobody can tell a target from its server: the alarm is on the server's host either way
+    # target and server cannot be distinguished; the alarm is on the server's host either way
     (Outcome.BROKEN, LOST, None, Outcome.BROKEN),
     (Outcome.UNREACHABLE, LOST, None, Outcome.BROKEN),
     (Outcome.UNREACHABLE, LOST, True, Outcome.BROKEN),
@@ -60,24 +60,24 @@ CASES = [
     (Outcome.BROKEN, NoMount("nothing is mounted"), None, Outcome.NO_MOUNT),
     (Outcome.NO_MOUNT, NoMount("nothing is mounted"), None, Outcome.NO_MOUNT),
     (Outcome.UNANSWERED, FINE, None, Outcome.UNANSWERED),
-    # the daemon of the mount is stopped in the midst of a write
+    # the daemon of the mount stopped during a write
     (Outcome.HUNG, Silent("cat gave no answer"), None, Outcome.UNANSWERED),
     (Outcome.HUNG, SkipTarget("93% full"), None, Outcome.HUNG),
 ]
 
 
-@pytest.mark.parametrize(("came", "state", "answers", "concluded"), CASES)
-def test_the_target_its_server_or_this_node_is_at_fault(
-    came: Outcome, state: Optional[SkipTarget], answers: Optional[bool], concluded: Outcome
+@pytest.mark.parametrize(("outcome", "state", "answers", "concluded"), CASES)
+def test_a_failure_is_due_to_the_target_its_server_or_this_node(
+    outcome: Outcome, state: Optional[SkipTarget], answers: Optional[bool], concluded: Outcome
 ) -> None:
     suspicion = Suspicion(
-        expectation("a"), Known(state, answers), FakeRunner({"cat": HANGING}), 0.0, last=True
+        expectation("a"), FakeTarget(state, answers), FakeRunner({"cat": HANGING}), 0.0, last=True
     )
-    assert suspicion.concluded(Failure(came, "fio: Input/output error")).outcome is concluded
+    assert suspicion.concluded(Failure(outcome, "fio: Input/output error")).outcome is concluded
 
 
-class Connected(Known):
-    """A target whose connection is asked for alone, and that shares its servers or not."""
+class Connected(FakeTarget):
+    """A target with a connection of its own, on a shared server or not."""
 
     def __init__(self, error: Optional[SkipTarget], *, shares: bool) -> None:
         super().__init__(error, True)
@@ -101,7 +101,7 @@ class Connected(Known):
         (SkipTarget("lctl shows no import"), False, True, Outcome.UNANSWERED),
     ],
 )
-def test_a_question_without_an_answer_accuses_its_target_only_where_nothing_else_may_hang(
+def test_an_unanswered_query_blames_its_target_only_if_nothing_else_can_hang(
     state: Optional[SkipTarget], shares: bool, others_answer: bool, concluded: Outcome
 ) -> None:
     target = Connected(state, shares=shares)
@@ -110,27 +110,27 @@ def test_a_question_without_an_answer_accuses_its_target_only_where_nothing_else
     )
     silence = Silence(Outcome.UNANSWERED, "stat gave no answer")
     assert suspicion.concluded(silence).outcome is concluded
-    # an error that another target has caused is no silence
+    # an error caused by another target is no silence
     disturbed = Failure(Outcome.UNANSWERED, "touch: Input/output error")
     assert suspicion.concluded(disturbed).outcome is Outcome.UNANSWERED
 
 
 @pytest.mark.parametrize("outcome", list(Outcome))
-def test_what_may_pass_or_be_another_one_s_fault_is_tried_twice(outcome: Outcome) -> None:
-    first = Suspicion(expectation("a"), Known(FINE, None), FakeRunner({}), 0.0, last=False)
+def test_uncertain_failures_are_tried_twice(outcome: Outcome) -> None:
+    first = Suspicion(expectation("a"), FakeTarget(FINE, None), FakeRunner({}), 0.0, last=False)
     certain = (Outcome.OK, Outcome.FAILED, Outcome.SKIPPED, Outcome.HUNG)
     assert first.waits(Failure(outcome, "")) is (outcome not in certain)
     assert not first._replace(last=True).waits(Failure(outcome, ""))
 
 
-class Evicted(Known):
+class Evicted(FakeTarget):
     """A target whose server has evicted this client."""
 
     def cause(self, run: CommandRunner, said: str, since: float) -> str:
         return f"evicted since {since:g}"
 
 
-def test_an_io_error_that_has_a_cause_is_no_fault_of_the_target() -> None:
+def test_an_io_error_with_a_known_cause_is_no_fault_of_the_target() -> None:
     suspicion = Suspicion(expectation("a"), Evicted(FINE, None), FakeRunner({}), 7.0, last=True)
     concluded = suspicion.concluded(Failure(Outcome.BROKEN, "truncate: Input/output error"))
     assert concluded.outcome is Outcome.FAILED

@@ -1,4 +1,4 @@
-"""Counters of kernel and Lustre, as this kind of machine and a Lustre 2.15 server have them."""
+"""Counters of the kernel and of Lustre, recorded on a PC and a Lustre 2.15 server."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_sector_has_512_bytes_on_every_device() -> None:
     assert moved[254, 0] == (268155178 * 512, 286791120 * 512)
 
 
-def test_what_this_kernel_counts_is_what_it_counts_of_each_device() -> None:
+def test_diskstats_of_this_kernel_match_its_devices() -> None:
     moved = diskstats(LocalSystem(SystemRunner()).read(DISKSTATS))
     for stat in Path("/sys/block").glob("*/stat"):
         number = tuple(map(int, (stat.parent / "dev").read_text().split(":")))
@@ -64,7 +64,7 @@ def test_what_this_kernel_counts_is_what_it_counts_of_each_device() -> None:
         assert sectors * 512 >= moved[number[0], number[1]][0]
 
 
-def test_a_device_that_is_gone_has_no_counter() -> None:
+def test_a_missing_device_has_no_counter() -> None:
     moved = Devices({"disk1": (7, 7), "gone": (9, 9)}, FakeFiles({DISKSTATS: DISKS})).read()
     assert moved == {
         Counter("disk1", READ, "diskstats"): 3934674 * 512,
@@ -73,13 +73,13 @@ def test_a_device_that_is_gone_has_no_counter() -> None:
 
 
 @pytest.mark.parametrize("text", ["7 0 loop0 1 2", "7 0 loop0 1 2 x 4 5 6 7"])
-def test_lines_that_are_not_understood_are_said(text: str) -> None:
+def test_invalid_lines_are_reported(text: str) -> None:
     with pytest.raises(ToolError, match=r"/proc/diskstats is not understood"):
         diskstats(text)
 
 
 @pytest.mark.parametrize("folder", LUSTRE)
-def test_targets_are_found_where_a_release_keeps_them(folder: str) -> None:
+def test_targets_are_found_in_the_folder_of_each_lustre_release(folder: str) -> None:
     path = f"{folder}/scratch-OST0000/stats"
     files = FakeFiles({path: OST_STATS, f"{folder}/num_refs": "3"})
     targets = Targets(files)
@@ -102,31 +102,31 @@ STATISTICS = "/sys/kernel/debug/lustre/obdfilter/scratch-OST{:04x}/stats"
 
 
 @pytest.mark.parametrize(
-    ("readable", "said"),
+    ("readable", "sentences"),
     [
         ((), [f"none of 4 OSTs watched: {NEEDS_DEBUGFS}"]),
         ((0, 2), [f"2 of 4 OSTs watched: {NEEDS_DEBUGFS}"]),
         ((0, 1, 2, 3), []),
     ],
 )
-def test_targets_that_this_user_may_not_read_are_said(
-    readable: tuple[int, ...], said: list[str]
+def test_targets_unreadable_for_this_user_are_reported(
+    readable: tuple[int, ...], sentences: list[str]
 ) -> None:
     texts = {SERVED.format(n): "" for n in range(4)}
     files = FakeFiles({**texts, **{STATISTICS.format(n): OST_STATS for n in readable}})
     targets = Targets(files)
     names = [f"scratch-OST{n:04x}" for n in range(4)]
     assert sorted([*targets.names, *targets.closed]) == names
-    assert list(unwatched(targets, names)) == said
+    assert list(unwatched(targets, names)) == sentences
     assert {(counter.component, counter.operation) for counter in closed(targets)} == {
         (name, operation) for name in targets.closed for operation in (READ, WRITE)
     }
 
 
-def test_targets_that_the_topology_puts_on_another_server_than_they_are_on_are_said() -> None:
+def test_targets_on_another_server_than_in_the_topology_are_reported() -> None:
     files = FakeFiles({SERVED.format(0): "", STATISTICS.format(0): OST_STATS})
-    (said,) = unwatched(Targets(files), ["scratch-OST0000", "scratch-OST0001"])
-    assert said.startswith("scratch-OST0001 not watched: this server does not have")
+    (sentence,) = unwatched(Targets(files), ["scratch-OST0000", "scratch-OST0001"])
+    assert sentence.startswith("scratch-OST0001 not watched: this server does not have")
     assert list(unwatched(Targets(FakeFiles({})), [])) == []
 
 
@@ -144,14 +144,14 @@ print(*targets.names, "not", *targets.closed, "of", sum(targets.read().values())
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
 @pytest.mark.parametrize(
-    ("capabilities", "said"),
+    ("capabilities", "output"),
     [
         ("-all", "not scratch-OST0000 of 0"),
         ("-all,+dac_read_search", "scratch-OST0000 not of 1225785344"),
     ],
 )
-def test_one_capability_lets_any_user_read_what_lies_in_debugfs(
-    tmp_path: Path, capabilities: str, said: str
+def test_one_capability_lets_any_user_read_debugfs(
+    tmp_path: Path, capabilities: str, output: str
 ) -> None:
     let_through(tmp_path / "package")
     tmp_path.chmod(0o711)
@@ -160,7 +160,7 @@ def test_one_capability_lets_any_user_read_what_lies_in_debugfs(
         file = tmp_path / path.format(0).lstrip("/")
         file.parent.mkdir(parents=True)
         file.write_text(text, encoding="utf-8")
-    # as systemd mounts it
+    # like systemd's mount
     (tmp_path / "sys/kernel/debug").chmod(0o700)
     options = [f"--{kind}={capabilities}" for kind in ("inh-caps", "ambient-caps", "bounding-set")]
     done = subprocess.run(
@@ -173,22 +173,22 @@ def test_one_capability_lets_any_user_read_what_lies_in_debugfs(
         text=True,
         check=False,
     )
-    assert (done.stdout.strip(), done.stderr) == (said, "")
+    assert (done.stdout.strip(), done.stderr) == (output, "")
 
 
-def test_a_link_leads_to_the_number_of_its_device(tmp_path: Path) -> None:
-    devices = [each for each in Path("/dev").iterdir() if each.is_block_device()]
+def test_a_link_gives_the_number_of_its_device(tmp_path: Path) -> None:
+    devices = [path for path in Path("/dev").iterdir() if path.is_block_device()]
     if not devices:
         pytest.skip("this machine shows no block device")
     link = tmp_path / "by-id"
     link.symlink_to(devices[0])
-    said = os.stat(devices[0]).st_rdev
-    assert device_number("disk1", str(link)) == (os.major(said), os.minor(said))
+    number = os.stat(devices[0]).st_rdev
+    assert device_number("disk1", str(link)) == (os.major(number), os.minor(number))
 
 
 @pytest.mark.parametrize(
     ("path", "words"), [("none", "cannot be found"), (".", "is no block device")]
 )
-def test_what_is_no_device_is_said(path: str, words: str, tmp_path: Path) -> None:
+def test_a_path_that_is_no_device_is_reported(path: str, words: str, tmp_path: Path) -> None:
     with pytest.raises(DocumentError, match=f"disk1: .*{words}"):
         device_number("disk1", str(tmp_path / path))

@@ -1,4 +1,4 @@
-"""A dead OST is named by the run that meets it first, though its own question stays stuck."""
+"""The first run that meets a dead OST names it, though the run's own query stays stuck."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from plumbline.model.record import Outcome, Record
 from plumbline.store.database import Selection
 from plumbline.store.history import History
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
-from tests.package.measure.targets import EVERY, FILES, imports, of_ost
+from tests.package.measure.targets import ALL_IMPORTS, FILES, imports, of_ost
 from tests.package.measure.units import FakeClock, expectation
 from tests.package.recorded import data, text
 
@@ -37,7 +37,7 @@ Measure = Callable[..., list[Record]]
 
 
 def client(after: str, osts: Sequence[str], server: str, mdt: str) -> FakeRunner:
-    """Return what a client answers that loses OST0003 while it asks how full that is."""
+    """Return the answers of a client that loses OST0003 while it queries its usage."""
     answers: dict[str, Answer] = {}
     for ost in osts:
         get = f"lctl get_param osc.{ost}-osc-*"
@@ -46,14 +46,14 @@ def client(after: str, osts: Sequence[str], server: str, mdt: str) -> FakeRunner
         answers[f"{get}.import"] = imports()
     answers["lctl get_param osc.lustre-OST0003-osc-*.import"] = [answer(UP), answer(after)]
     states = {f"OST000{index}": server for index in range(3)}
-    answers[EVERY] = imports(OST0003="DISCONN", **states)
+    answers[ALL_IMPORTS] = imports(OST0003="DISCONN", **states)
     answers[MDC] = data("lustre/lctl_mdc_import.txt").replace("state: FULL", f"state: {mdt}")
     return FakeRunner({**answers, "lfs df": HANGING, "lfs df --ost=": HANGING})
 
 
 @pytest.fixture
 def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Measure]:
-    """Give a run over OSTs whose ``lfs df`` leaves a process with the lock that no signal ends."""
+    """Return a run over OSTs whose ``lfs df`` leaves an unkillable process with the lock."""
     monkeypatch.setattr(lock, "_ORPHAN_WAIT_S", 0.3)
     monkeypatch.setattr(os, "kill", lambda pid, number: KILL(pid, 0))
     lfs = tmp_path / "lfs"
@@ -88,7 +88,7 @@ def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Measure
                     progress=lambda step: None,
                 )
                 if number:
-                    # as another process finds it
+                    # as if in another process
                     sign(context.locks.directory)
                 Session(context).run([TargetUnit(entry(ost)) for ost in osts])
             return list(history.records(Selection()))[-2 * len(osts) :]
@@ -100,11 +100,11 @@ def measure(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Measure
 
 
 def sign(directory: Path) -> None:
-    """Let the locks be those of a run whose process is gone."""
-    gone = subprocess.Popen(["true"])
-    gone.wait()
+    """Change the locks to those of a dead run."""
+    dead = subprocess.Popen(["true"])
+    dead.wait()
     for path in directory.glob("*.lock"):
-        path.write_text(json.dumps({**json.loads(path.read_text()), "pid": gone.pid}))
+        path.write_text(json.dumps({**json.loads(path.read_text()), "pid": dead.pid}))
 
 
 def entry(ost: str) -> Expectation:
@@ -112,9 +112,7 @@ def entry(ost: str) -> Expectation:
 
 
 @pytest.mark.parametrize("runs", [1, 2])
-def test_a_dead_ost_that_is_measured_alone_is_broken_in_each_run(
-    measure: Measure, runs: int
-) -> None:
+def test_a_dead_ost_measured_alone_is_broken_in_each_run(measure: Measure, runs: int) -> None:
     write, read = measure(DOWN, "lustre-OST0003", runs=runs)
     assert (write.outcome, read.outcome) == (Outcome.BROKEN, Outcome.BROKEN)
     assert write.reason.startswith("the import of lustre-OST0003 is DISCONN (process ")
@@ -122,7 +120,7 @@ def test_a_dead_ost_that_is_measured_alone_is_broken_in_each_run(
     assert f"of {'this run' if runs == 1 else 'a run'} " in write.reason
 
 
-def test_a_dead_server_stays_one_alarm_when_one_of_its_targets_is_measured_alone(
+def test_a_dead_server_is_one_alarm_even_if_one_of_its_targets_is_measured_alone(
     measure: Measure,
 ) -> None:
     write, _ = measure(DOWN, "lustre-OST0003", server="DISCONN")
@@ -132,19 +130,19 @@ def test_a_dead_server_stays_one_alarm_when_one_of_its_targets_is_measured_alone
     )
 
 
-def test_an_ost_that_alone_gives_no_answer_hangs(measure: Measure) -> None:
+def test_an_ost_is_hung_if_only_it_gives_no_answer(measure: Measure) -> None:
     write, _ = measure(UP, "lustre-OST0003")
     assert write.outcome is Outcome.HUNG
     assert "of this run" in write.reason
     assert write.reason.endswith("nothing else in this run hangs")
 
 
-def test_an_ost_is_not_accused_while_its_metadata_server_is_lost(measure: Measure) -> None:
+def test_an_ost_is_not_blamed_while_its_metadata_server_is_lost(measure: Measure) -> None:
     write, _ = measure(UP, "lustre-OST0003", mdt="DISCONN")
     assert write.outcome is Outcome.UNANSWERED
 
 
-def test_no_ost_is_accused_by_a_stuck_question_while_another_gives_no_answer(
+def test_no_ost_is_blamed_for_a_stuck_query_while_another_gives_no_answer(
     measure: Measure,
 ) -> None:
     records = measure(UP, *OSTS)

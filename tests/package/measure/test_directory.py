@@ -1,4 +1,4 @@
-"""A directory is measured on the file system that the site meant; on real files where possible."""
+"""A directory is measured on the intended file system; with real files if possible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def target(directory: object, limit: float = 0.99, **keys: Any) -> Any:
 
 
 @pytest.mark.slow
-def test_a_file_is_made_proven_kept_and_removed_without_a_trace(tmp_path: Path) -> None:
+def test_a_file_is_made_verified_kept_and_removed_without_a_trace(tmp_path: Path) -> None:
     run = SystemRunner()
     here = target(tmp_path)
     state = here.state(run)
@@ -102,11 +102,11 @@ print(os.listdir(sys.argv[1]))
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="root alone mounts an overlay")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount an overlay")
 def test_an_overlay_is_a_directory_like_any_other(tmp_path: Path) -> None:
     for name in ("lower", "upper", "here"):
         (tmp_path / name).mkdir()
-    # in mounts of its own, which end with it
+    # in a mount namespace that ends with the process
     words = ["unshare", "--mount", "sh", "-c", IN_AN_OVERLAY, "sh", str(tmp_path), sys.executable]
     ended = subprocess.run([*words, PLACE_AND_REMOVE], capture_output=True, text=True, check=False)
     if "mount:" in ended.stderr:
@@ -114,7 +114,7 @@ def test_an_overlay_is_a_directory_like_any_other(tmp_path: Path) -> None:
     assert (ended.stdout, ended.stderr) == ("True\n[]\n", "")
 
 
-def test_a_directory_behind_a_link_is_named_by_where_it_leads(tmp_path: Path) -> None:
+def test_a_directory_behind_a_link_is_refused_with_its_real_path(tmp_path: Path) -> None:
     (tmp_path / "real").mkdir()
     (tmp_path / "link").symlink_to("real")
     with pytest.raises(SkipTarget, match=r"leads to .*/real over a symbolic link"):
@@ -126,7 +126,7 @@ def test_a_missing_directory_is_skipped(tmp_path: Path) -> None:
         target(tmp_path / "nosuch").state(SystemRunner())
 
 
-def test_a_file_larger_than_the_space_left_is_not_made(tmp_path: Path) -> None:
+def test_a_file_larger_than_the_free_space_is_not_made(tmp_path: Path) -> None:
     here = target(tmp_path)
     here.state(SystemRunner())
     with pytest.raises(SkipTarget, match="more are needed"):

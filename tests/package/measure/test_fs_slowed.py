@@ -1,4 +1,4 @@
-"""Real ranks read from targets that take their time: what is said of profiles and of stragglers."""
+"""Profiles and stragglers of real ranks that read from slowed targets."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.package.parallel.test_run import Site, measured, missing, of
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(missing() != "", reason=missing() or "all is there"),
+    pytest.mark.skipif(missing() != "", reason=missing() or "nothing is missing"),
 ]
 
 METHOD = Method("slowed", 4096)
@@ -34,39 +34,39 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Record]:
     return [record for record in measured(unit) if record.operation is Operation.READ]
 
 
-def told(records: list[Record], name: str) -> Mapping[str, Any]:
+def details(records: list[Record], name: str) -> Mapping[str, Any]:
     record = of(records, name, Operation.READ)
     assert record.outcome is Outcome.OK, record.reason
     return record.details or {}
 
 
-def test_late_ranks_are_told_apart_by_where_their_delay_came_from(records: list[Record]) -> None:
-    late = told(records, "whole")["stragglers"]
-    assert {straggler["target"]: straggler["kind"] for straggler in late} == {
+def test_kinds_of_late_ranks_follow_from_the_cause_of_their_delay(records: list[Record]) -> None:
+    stragglers = details(records, "whole")["stragglers"]
+    assert {straggler["target"]: straggler["kind"] for straggler in stragglers} == {
         "g": "late",
         "h": "slow",
         "i": "tail",
     }
-    for straggler in late:
+    for straggler in stragglers:
         assert straggler["late_s"] == pytest.approx(LATE_S, abs=0.4)
         assert "after the others: " in straggler["sentence"]
 
 
-def test_reads_of_one_mean_are_told_apart_by_their_course(records: list[Record]) -> None:
+def test_reads_with_the_same_mean_differ_in_their_profile(records: list[Record]) -> None:
     means = {name: of(records, name, Operation.READ).seconds for name in "abcdef"}
     assert means == pytest.approx(dict.fromkeys("abcdef", LASTS_S), rel=0.05)
-    declines = {name: told(records, name)["shape"]["decline"] for name in "abcdef"}
-    # of the first and the last whole second, where the course is at 1.72 and 0.34 of the mean
+    declines = {name: details(records, name)["shape"]["decline"] for name in "abcdef"}
+    # the first and last whole seconds have 1.72 and 0.34 times the mean rate
     assert declines.pop("e") == pytest.approx(0.80, abs=0.1)
     assert declines == pytest.approx(dict.fromkeys("abcdf", 0.0), abs=0.15)
 
 
-def test_a_steady_decline_is_beyond_the_limit_from_the_profile_of_others_and_a_drop_is_not(
+def test_a_steady_decline_exceeds_the_profile_limit_and_an_initial_drop_does_not(
     records: list[Record],
 ) -> None:
-    baseline = told(records, "a")["form"]
-    found = {
+    baseline = details(records, "a")["form"]
+    distances = {
         name: distance(of(records, name, Operation.READ).profile, baseline) for name in "bcdef"
     }
-    assert found["e"].share == pytest.approx(0.2, abs=0.04)
-    assert [name for name, one in found.items() if one.beyond(0.10)] == ["e"]
+    assert distances["e"].share == pytest.approx(0.2, abs=0.04)
+    assert [name for name, apart in distances.items() if apart.beyond(0.10)] == ["e"]

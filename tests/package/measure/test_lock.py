@@ -1,4 +1,4 @@
-"""A target is held by one run, and by what a dead run has left, until that is gone."""
+"""A target is held by one run, or by orphans of a dead run until they are gone."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def locks(tmp_path: Path) -> Locks:
 
 
 class Run(NamedTuple):
-    """Another process that holds the lock, and its tool, which inherited it."""
+    """Another process that holds the lock, and its tool that inherited it."""
 
     process: subprocess.Popen[str]
     tool: int
@@ -65,14 +65,14 @@ def run_of_another(locks: Locks, *tool: str) -> Iterator[Run]:
 
 @contextmanager
 def killed_run(locks: Locks, *tool: str) -> Iterator[Run]:
-    """Yield a run that was killed and has left its tool."""
+    """Yield a killed run whose tool is an orphan."""
     with run_of_another(locks, *tool) as run:
         run.process.kill()
         run.process.wait()
         yield run
 
 
-def test_a_lock_says_who_holds_it_and_leaves_nothing_behind(locks: Locks) -> None:
+def test_a_lock_names_its_holder_and_leaves_nothing_behind(locks: Locks) -> None:
     with locks.hold("raw", "oss1/disk 1"):
         (file,) = locks.directory.iterdir()
         assert json.loads(file.read_text())["pid"] == os.getpid()
@@ -82,7 +82,7 @@ def test_a_lock_says_who_holds_it_and_leaves_nothing_behind(locks: Locks) -> Non
     assert list(locks.directory.iterdir()) == []
 
 
-def test_a_second_run_is_told_who_holds_the_target_and_for_how_long(locks: Locks) -> None:
+def test_a_second_run_learns_who_holds_the_target(locks: Locks) -> None:
     with run_of_another(locks) as run:
         sentence = f"ost-a is being measured by process {run.process.pid}"
         with pytest.raises(BusyError, match=sentence), locks.hold("ost", "a"):
@@ -90,7 +90,7 @@ def test_a_second_run_is_told_who_holds_the_target_and_for_how_long(locks: Locks
 
 
 @pytest.mark.parametrize("name", ["link", "."])
-def test_a_living_run_is_found_by_whatever_way_its_folder_is_named(
+def test_a_living_run_is_found_by_any_path_of_its_folder(
     locks: Locks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
     (tmp_path / "link").symlink_to(locks.directory)
@@ -116,7 +116,7 @@ def test_a_living_run_is_found_by_whatever_way_its_folder_is_named(
         '{"pid": 1, "host": "a", "since": "today"}',
     ],
 )
-def test_a_lock_that_was_never_signed_in_full_says_that_it_is_held(locks: Locks, text: str) -> None:
+def test_a_lock_with_a_damaged_note_still_counts_as_held(locks: Locks, text: str) -> None:
     with locks.hold("ost", "a"):
         (file,) = locks.directory.iterdir()
         file.write_text(text)
@@ -124,7 +124,7 @@ def test_a_lock_that_was_never_signed_in_full_says_that_it_is_held(locks: Locks,
             pass
 
 
-def test_a_name_longer_than_a_file_may_have_is_locked_too(locks: Locks) -> None:
+def test_a_component_name_longer_than_a_file_name_is_locked_too(locks: Locks) -> None:
     component, other = "/mnt/" + "a" * 250, "/mnt/" + "a" * 250 + "b"
     with locks.hold("ost", component), locks.hold("ost", other):
         assert len(list(locks.directory.iterdir())) == 2
@@ -137,14 +137,14 @@ def test_the_same_process_cannot_hold_a_target_twice(locks: Locks) -> None:
         pass
 
 
-def test_the_tool_of_a_killed_run_is_ended_and_its_target_taken_over(locks: Locks) -> None:
+def test_an_orphan_of_a_killed_run_is_ended_and_its_target_taken_over(locks: Locks) -> None:
     with killed_run(locks) as run:
         assert not is_free(locks, "ost", "a"), "the tool inherited the lock"
         with locks.hold("ost", "a"):
             assert f"/{run.tool}/" not in str(list(Path("/proc").glob(f"{run.tool}/fd/*")))
 
 
-def test_a_tool_that_ends_by_itself_while_it_is_looked_at_is_not_a_living_run(
+def test_an_orphan_that_just_ends_is_not_a_living_run(
     locks: Locks,
 ) -> None:
     with killed_run(locks) as run:
@@ -159,11 +159,11 @@ def test_a_tool_that_ends_by_itself_while_it_is_looked_at_is_not_a_living_run(
             pass
 
 
-def test_a_target_that_another_run_has_taken_over_is_not_called_stuck(
+def test_a_target_taken_over_by_another_run_is_not_stuck(
     locks: Locks, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with killed_run(locks), ExitStack() as others:
-        taken: list[Run] = []
+    with killed_run(locks), ExitStack() as stack:
+        runs: list[Run] = []
 
         class Meanwhile(SystemClock):
             sleeps = 0
@@ -173,17 +173,17 @@ def test_a_target_that_another_run_has_taken_over_is_not_called_stuck(
                 self.sleeps += 1
                 if self.sleeps == 2:
                     # the tool has been ended by now
-                    taken.append(others.enter_context(run_of_another(locks)))
+                    runs.append(stack.enter_context(run_of_another(locks)))
 
         with monkeypatch.context() as patched:
-            patched.setattr(Locks, "_take", lambda *_: None)  # it is always a moment too late
+            patched.setattr(Locks, "_take", lambda *_: None)  # always a moment too late
             with (
                 pytest.raises(BusyError) as caught,
                 Locks(locks.directory, Meanwhile()).hold("ost", "a"),
             ):
                 pass
         assert not isinstance(caught.value, StuckError)
-        assert f"measured by process {taken[0].process.pid} on" in str(caught.value)
+        assert f"measured by process {runs[0].process.pid} on" in str(caught.value)
 
 
 FORKS = """
@@ -196,17 +196,17 @@ time.sleep(60)
 """
 
 
-def test_what_the_tool_of_a_killed_run_starts_before_it_is_ended_is_ended_too(
+def test_children_that_an_orphan_starts_before_its_end_are_ended_too(
     locks: Locks, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    word = tmp_path / "word"
-    with killed_run(locks, sys.executable, "-c", FORKS, str(word)) as run:
+    signal_file = tmp_path / "word"
+    with killed_run(locks, sys.executable, "-c", FORKS, str(signal_file)) as run:
         kill = os.kill
 
         def forked_and_killed(pid: int, number: int) -> None:
             if pid == run.tool and number == signal.SIGKILL:
-                word.touch()
-                while word.exists():
+                signal_file.touch()
+                while signal_file.exists():
                     time.sleep(0.01)
             kill(pid, number)
 
@@ -216,30 +216,26 @@ def test_what_the_tool_of_a_killed_run_starts_before_it_is_ended_is_ended_too(
                 assert (tmp_path / "word.done").exists()
 
 
-def test_a_stuck_tool_of_a_dead_run_keeps_its_target(
-    locks: Locks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stuck_orphan_keeps_its_target(locks: Locks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "_ORPHAN_WAIT_S", 0.3)
     with killed_run(locks) as run, monkeypatch.context() as patched:
-        patched.setattr(os, "kill", lambda pid, number: None)  # what the kernel does to it
+        patched.setattr(os, "kill", lambda pid, number: None)  # as if stuck in the kernel
         sentence = f"process {run.tool} of a run .* stuck in the kernel"
         with pytest.raises(StuckError, match=sentence), locks.hold("ost", "a"):
             pass
 
 
-def test_what_a_user_cannot_see_is_not_called_stuck(
-    locks: Locks, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_invisible_holder_is_not_stuck(locks: Locks, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lock, "_ORPHAN_WAIT_S", 0.3)
     with killed_run(locks):
-        # as /proc shows it to a user when the tool is another's
+        # as in /proc for a user if the tool is another user's
         monkeypatch.setattr(lock, "_processes_with", lambda path: [])
         with pytest.raises(BusyError, match="by another run") as caught, locks.hold("ost", "a"):
             pass
         assert not isinstance(caught.value, StuckError)
 
 
-def test_a_lock_outlives_its_run_while_an_abandoned_tool_is_there(locks: Locks) -> None:
+def test_a_lock_outlives_its_run_while_an_abandoned_tool_runs(locks: Locks) -> None:
     with locks.hold("ost", "a") as descriptor:
         tool = subprocess.Popen(["sleep", "60"], pass_fds=[descriptor])
     try:
@@ -250,7 +246,7 @@ def test_a_lock_outlives_its_run_while_an_abandoned_tool_is_there(locks: Locks) 
     assert is_free(locks, "ost", "a")
 
 
-def test_a_tool_that_starts_beside_it_leaves_no_lock_file(tmp_path: Path) -> None:
+def test_a_tool_starting_at_release_leaves_no_lock_file(tmp_path: Path) -> None:
     started: list[subprocess.Popen[bytes]] = []
 
     class Clock(SystemClock):
@@ -259,7 +255,7 @@ def test_a_tool_that_starts_beside_it_leaves_no_lock_file(tmp_path: Path) -> Non
 
     locks = Locks(tmp_path / "locks", Clock())
     with locks.hold("ost", "a") as descriptor:
-        # as a child that has not become the tool yet, which has all descriptors
+        # like a child between fork and exec, which has all descriptors
         started.append(subprocess.Popen(["cat"], pass_fds=[descriptor], stdin=subprocess.PIPE))
     assert started == []
     assert list(locks.directory.iterdir()) == []
@@ -279,7 +275,7 @@ def test_a_waiting_run_does_not_take_a_lock_file_that_was_just_removed(locks: Lo
     os.close(old)
 
 
-def test_a_folder_that_cannot_be_made_is_a_sentence(tmp_path: Path) -> None:
+def test_a_lock_folder_that_cannot_be_made_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match=r"locks cannot be kept in .*file/locks: .*--locks"):
         Locks(tmp_path / "file" / "locks", SystemClock())
@@ -290,7 +286,7 @@ def own(tmp_path: Path) -> OwnLocks:
     return OwnLocks(tmp_path / "own", SystemClock())
 
 
-def test_a_users_own_folder_is_dissolved_but_for_what_is_held(own: OwnLocks) -> None:
+def test_a_users_own_folder_is_dissolved_except_held_locks(own: OwnLocks) -> None:
     (own.directory / "ost-killed.lock").write_text("{}")
     with own.hold("ost", "b"):
         own.dissolve()
@@ -299,17 +295,17 @@ def test_a_users_own_folder_is_dissolved_but_for_what_is_held(own: OwnLocks) -> 
     assert not own.directory.exists()
 
 
-def test_a_users_own_folder_goes_when_a_tool_that_was_ended_lets_go(own: OwnLocks) -> None:
+def test_a_users_own_folder_is_removed_once_an_ended_tool_releases_its_lock(own: OwnLocks) -> None:
     descriptor = os.open(own.directory / "ost-b.lock", os.O_CREAT | os.O_RDWR)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
-    letting_go = threading.Timer(0.1, os.close, (descriptor,))
-    letting_go.start()
+    release = threading.Timer(0.1, os.close, (descriptor,))
+    release.start()
     own.dissolve()
-    letting_go.join()
+    release.join()
     assert not own.directory.exists()
 
 
-def test_a_folder_that_another_run_has_dissolved_is_made_anew(own: OwnLocks) -> None:
+def test_a_folder_dissolved_by_another_run_is_made_anew(own: OwnLocks) -> None:
     other = OwnLocks(own.directory, SystemClock())
     other.dissolve()
     with own.hold("ost", "b"):
@@ -321,15 +317,15 @@ def test_the_folder_of_the_system_is_never_dissolved(locks: Locks) -> None:
     assert locks.directory.exists()
 
 
-def test_a_link_to_a_folder_is_not_taken_for_ones_own(tmp_path: Path) -> None:
+def test_a_link_does_not_count_as_the_users_own_folder(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").mkdir()
     (tmp_path / "own").symlink_to("elsewhere")
     with pytest.raises(StoreError, match="own belongs to somebody else"):
         OwnLocks(tmp_path / "own", SystemClock())
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give a folder to another user")
-def test_the_folder_of_another_user_is_not_taken(tmp_path: Path) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+def test_the_folder_of_another_user_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     os.chown(tmp_path / "own", 65534, 65534)
     with pytest.raises(StoreError, match="own belongs to somebody else"):
@@ -341,8 +337,8 @@ mount -t tmpfs plumbline-test "$1" && exec 9> "$1/ost-a.lock" && echo ready && e
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="root alone mounts")
-def test_a_process_that_has_a_file_of_the_same_name_in_a_container_is_left_alone(
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+def test_a_process_with_the_same_lock_path_in_a_container_is_left_alone(
     locks: Locks,
 ) -> None:
     words = ["unshare", "--mount", "sh", "-c", IN_A_CONTAINER, "sh", str(locks.directory)]
@@ -351,16 +347,19 @@ def test_a_process_that_has_a_file_of_the_same_name_in_a_container_is_left_alone
     ready = container.stdout.readline()
     try:
         with killed_run(locks) as run:
-            left = abandoned_lock(locks.directory / "ost-a.lock")
-            assert left
-            found = (ready, left.holder.pid, left.orphans)
-            assert found == ("ready\n", run.process.pid, (run.tool,))
+            abandoned = abandoned_lock(locks.directory / "ost-a.lock")
+            assert abandoned
+            assert (ready, abandoned.holder.pid, abandoned.orphans) == (
+                "ready\n",
+                run.process.pid,
+                (run.tool,),
+            )
     finally:
         container.kill()
         container.communicate()
 
 
-def test_a_lock_file_that_has_a_second_name_is_not_written_to(locks: Locks) -> None:
+def test_a_lock_file_with_a_hard_link_is_not_written_to(locks: Locks) -> None:
     precious = locks.directory.parent / "precious"
     precious.write_text("of root")
     os.link(precious, locks.directory / "ost-OST0.lock")

@@ -1,4 +1,4 @@
-"""A host measures the partner of the slot in both directions, once the partner answers."""
+"""A host measures its partner of the slot in both directions once the partner answers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ REMOTE_TRANSPORT_RETRANS=5
 
 @pytest.fixture
 def receiver() -> Iterator[int]:
-    """Listen as the partner's netserver does; give the port."""
+    """Listen like the partner's netserver; yield the port."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
@@ -80,7 +80,7 @@ def test_a_connection_that_the_receiver_resets_is_tried_once_more(receiver: int)
     assert clock.now == 1001.0
 
 
-def test_a_receiver_that_resets_twice_has_failed(receiver: int) -> None:
+def test_two_resets_of_a_receiver_are_a_failure(receiver: int) -> None:
     runner = FakeRunner({"netperf -V": "Netperf version 2.7.1\n", "netperf": [RESET]})
     send, receive = measured(PairUnit(pair(receiver), "oss2"), runner, FakeClock())
     assert (send.outcome, receive.outcome) == (Outcome.FAILED, Outcome.FAILED)
@@ -88,7 +88,7 @@ def test_a_receiver_that_resets_twice_has_failed(receiver: int) -> None:
     assert len(runner.called("netperf -P")) == 4
 
 
-def test_a_partner_that_does_not_answer_in_time_is_named() -> None:
+def test_a_partner_without_an_answer_in_time_is_named() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         closed = server.getsockname()[1]
     clock = FakeClock()
@@ -98,7 +98,7 @@ def test_a_partner_that_does_not_answer_in_time_is_named() -> None:
     assert clock.now == 1000.0 + ANSWER_LIMIT_S
 
 
-def test_a_receiver_that_opens_a_little_late_is_waited_for() -> None:
+def test_a_slightly_late_receiver_is_waited_for() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
         port = server.getsockname()[1]
     opened: list[socket.socket] = []
@@ -122,17 +122,17 @@ def test_a_receiver_that_opens_a_little_late_is_waited_for() -> None:
         (Slot(7, Turn("oss2", Role.INITIATOR)), ""),
     ],
 )
-def test_a_host_that_does_not_begin_says_so(slot: Slot, text: str) -> None:
+def test_a_host_without_a_turn_gives_the_reason(slot: Slot, text: str) -> None:
     assert slot.idle("oss1").startswith(text)
     assert bool(slot.idle("oss1")) is bool(text)
 
 
-def test_the_slot_follows_from_the_clock_unless_it_is_given() -> None:
+def test_the_slot_follows_from_the_clock_by_default() -> None:
     assert slot_of(pair(1), 7200.0, None).number == 2
     assert slot_of(pair(1), 7200.0, 5).number == 5
 
 
-def test_the_hosts_of_one_slot_agree_on_who_begins() -> None:
+def test_the_hosts_of_a_slot_agree_on_the_initiator() -> None:
     hosts = ["oss1", "oss2", "oss3"]
     for number in range(12):
         roles = []
@@ -144,7 +144,7 @@ def test_the_hosts_of_one_slot_agree_on_who_begins() -> None:
 
 
 @pytest.mark.parametrize(("partner", "missing"), [("oss9", None), ("oss2", "port")])
-def test_a_pair_that_is_not_described_is_refused(partner: str, missing: str) -> None:
+def test_an_undescribed_pair_is_refused(partner: str, missing: str) -> None:
     entry = pair(1)
     target = {key: value for key, value in entry.target.items() if key != missing}
     with pytest.raises(DocumentError, match="deploy the role agent again"):

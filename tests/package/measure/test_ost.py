@@ -1,4 +1,4 @@
-"""A target is measured on a file that lies on it, before and after; doubt gives no number."""
+"""A target is measured on a file that lies on it before and after; doubt gives no rate."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ FILE = yaml.safe_load(data("units.yml"))
 
 
 def target(changes: Mapping[str, Answer] = {}) -> FakeRunner:
-    """Return a healthy target with its file, whose device moves what the probe moves."""
+    """Return a healthy target with its file, on a device with the probe's traffic only."""
     healthy = {start: reply(raw) for start, raw in FILE["answers"].items()}
     return FakeRunner({**healthy, **changes})
 
 
 @pytest.mark.parametrize("case", FILE["cases"], ids=lambda case: case["case"])
-def test_a_measurement_has_its_outcome_and_its_reason(case: dict[str, Any]) -> None:
+def test_a_measurement_has_an_outcome_and_a_reason(case: dict[str, Any]) -> None:
     runner = target({start: reply(raw) for start, raw in case.get("answers", {}).items()})
     entry = expectation("a", limits=Limits(fill_limit=case.get("fill_limit", 0.9)))
     spec = entry.spec._replace(repeats=case.get("repeats", 2), tool=case.get("tool", "fio"))
@@ -53,7 +53,7 @@ def test_a_measurement_has_its_outcome_and_its_reason(case: dict[str, Any]) -> N
     assert all(call.startswith(start) for call, start in last_calls)
 
 
-def test_a_tool_that_is_not_there_says_so_and_what_was_called_is_kept() -> None:
+def test_a_missing_tool_is_named_and_a_record_keeps_its_command() -> None:
     write, read = measured(TargetUnit(expectation("a")), target(), FakeClock())
     assert write.tool is not None
     assert (write.tool.version, write.tool.argv[0]) == ("3.39", "fio")
@@ -77,7 +77,7 @@ USUAL = Reference(
         ((230.0, 201.0, 199.0), (230.0, 201.0, 199.0)),
     ],
 )
-def test_a_first_repeat_is_enough_where_it_is_as_usual(
+def test_one_repeat_is_enough_if_it_is_as_usual(
     rates_MBps: tuple[float, ...], kept_MBps: tuple[float, ...]
 ) -> None:
     rates = iter(rates_MBps)
@@ -89,8 +89,8 @@ def test_a_first_repeat_is_enough_where_it_is_as_usual(
     assert write.bytes == len(kept_MBps) * SIZE
 
 
-def test_a_first_repeat_that_was_cut_short_is_not_enough() -> None:
-    rate_MBps = 3 * 65536 / 10e6  # three blocks in the ten seconds that it may take
+def test_a_short_first_repeat_is_not_enough() -> None:
+    rate_MBps = 3 * 65536 / 10e6  # three blocks in the ten seconds of its limit
     runner = target({"fio": lambda argv: fio_report(argv, rate_MBps, moved=3 * 65536)})
     assert USUAL.baseline is not None
     usual = USUAL._replace(baseline=USUAL.baseline._replace(median=rate_MBps * 1e6))
@@ -101,7 +101,7 @@ def test_a_first_repeat_that_was_cut_short_is_not_enough() -> None:
 
 
 class Metadata:
-    """A probe that creates files, which moves no bytes."""
+    """A probe that creates files and moves no bytes."""
 
     LAYERS = ()
     VERSION_COMMAND = ("fio", "--version")
@@ -123,7 +123,7 @@ class Metadata:
         (Operation.WRITE, Outcome.FAILED, "metadata moved 0 bytes"),
     ],
 )
-def test_only_what_gives_bytes_per_second_must_move_some(
+def test_only_operations_in_bytes_per_second_must_move_bytes(
     operation: Operation, outcome: Outcome, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(PROBES, "metadata", Metadata())
@@ -139,7 +139,7 @@ def not_installed(argv: tuple[str, ...]) -> Completed:
     raise ToolError("fio is not installed on this host; install the package fio")
 
 
-def test_no_more_is_read_than_was_written() -> None:
+def test_a_read_stops_at_the_end_of_the_written_data() -> None:
     block = 64 << 10
     runner = target({"fio": lambda argv: fio_report(argv, 0.0196613, moved=3 * block + 5)})
     spec = expectation("a").spec._replace(transfer_bytes=block)
@@ -159,14 +159,14 @@ def slow(clock: FakeClock, seconds: float) -> Callable[[tuple[str, ...]], Comple
     return run
 
 
-def test_durations_do_not_follow_a_clock_that_is_set_back() -> None:
+def test_durations_ignore_a_clock_set_back() -> None:
     clock = FakeClock()
     runner = target({"fio": slow(clock, 10.0)})
     write, _ = measured(TargetUnit(expectation("a")), runner, clock)
     assert write.finished_at - write.started_at == 20.0
 
 
-def test_a_repeat_that_its_limit_leaves_no_time_for_is_not_begun() -> None:
+def test_a_repeat_without_time_before_the_limit_is_not_begun() -> None:
     clock = FakeClock()
     runner = target({"fio": slow(clock, 25.0)})
     unit = TargetUnit(expectation("a", limits=Limits(hung_after_s=30.0)))
@@ -179,6 +179,6 @@ def test_a_repeat_that_its_limit_leaves_no_time_for_is_not_begun() -> None:
     "changes",
     [{"references": {"fly/single": NONE}}, {"references": {"read": NONE}}, {"target": {}}],
 )
-def test_an_expectation_that_makes_no_sense_is_refused(changes: dict[str, object]) -> None:
+def test_an_invalid_expectation_is_refused(changes: dict[str, object]) -> None:
     with pytest.raises(DocumentError):
         TargetUnit(expectation("a", **changes))

@@ -1,4 +1,4 @@
-"""Each probe reads what its tool really prints, and says what it does not understand."""
+"""Each probe reads real output of its tool and reports output that it does not understand."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ def test_a_good_output_is_read(case: Good) -> None:
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_a_broken_output_is_said_in_one_sentence(case: dict[str, Any]) -> None:
+def test_a_broken_output_is_one_sentence(case: dict[str, Any]) -> None:
     streams = {name: text(case.get(name, "")) for name in ("stdout", "stderr")}
     done = completed(**streams, exit_code=case.get("exit_code", 0))
     with pytest.raises(ToolError) as caught:
         probe_for(case["tool"]).parse(job(case["tool"]), done)
-    said = str(caught.value)
-    assert [part for part in case["says"] if part not in said] == [], said
+    sentence = str(caught.value)
+    assert [part for part in case["says"] if part not in sentence] == [], sentence
     assert type(caught.value).__name__ == case.get("kind", "ToolError")
-    assert "\n" not in said
+    assert "\n" not in sentence
 
 
 ENDED = [
@@ -49,7 +49,7 @@ ENDED = [
 
 @pytest.mark.parametrize("tool", VERSIONS)
 @pytest.mark.parametrize(("done", "reason"), ENDED)
-def test_a_tool_that_hangs_or_is_killed_is_said(tool: str, done: Completed, reason: str) -> None:
+def test_a_hung_or_killed_tool_is_reported(tool: str, done: Completed, reason: str) -> None:
     with pytest.raises(ToolError, match=reason):
         probe_for(tool).parse(job(tool), done)
 
@@ -60,9 +60,9 @@ def test_even_a_complete_report_of_a_killed_tool_is_no_measurement() -> None:
 
 
 @pytest.mark.parametrize("tool", VERSIONS)
-def test_the_version_is_the_number_alone(tool: str) -> None:
-    known = VERSIONS[tool]
-    assert parse_version(tool, completed(known["prints"])) == known["version"]
+def test_the_version_is_only_the_number(tool: str) -> None:
+    recorded = VERSIONS[tool]
+    assert parse_version(tool, completed(recorded["prints"])) == recorded["version"]
     with pytest.raises(ToolError, match="no version"):
         parse_version(tool, completed("what?\n"))
     assert probe_for(tool).VERSION_COMMAND[0] == tool
@@ -73,10 +73,10 @@ def test_an_unknown_tool_is_refused() -> None:
         probe_for("dd")
 
 
-def test_what_a_tool_says_is_cut_between_words_and_never_within_one() -> None:
+def test_quoted_output_is_cut_between_words() -> None:
     words = " ".join(f"word{number}" for number in range(100))
-    said = quoted(f"first\n{words}")
-    assert said.startswith("first; word0 word1 ")
-    assert len(said) <= 300
-    assert said.endswith(" ...")
-    assert said.removesuffix(" ...").rpartition(" ")[2] in words.split()
+    sentence = quoted(f"first\n{words}")
+    assert sentence.startswith("first; word0 word1 ")
+    assert len(sentence) <= 300
+    assert sentence.endswith(" ...")
+    assert sentence.removesuffix(" ...").rpartition(" ")[2] in words.split()

@@ -1,4 +1,4 @@
-"""The user of the probes gets folders that nobody else has his hands on; the rest is set aside."""
+"""The user of the probes gets private folders; anything else is set aside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import pytest
 
 from plumbline.measure.own_folders import User, give
 
-pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives folders away")
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
 
 DAEMON = User("daemon", pwd.getpwnam("daemon").pw_uid, pwd.getpwnam("daemon").pw_gid)
 EVE = 65534
@@ -22,7 +22,7 @@ FILE = ".plumbline/a/probe.dat"
 
 @pytest.fixture
 def base(tmp_path: Path) -> Path:
-    """A file system at whose root everybody may write."""
+    """A file system with a world-writable root."""
     tmp_path.chmod(0o1777)
     return tmp_path
 
@@ -50,13 +50,13 @@ def aside(base: Path) -> list[Path]:
     return list(base.glob(".plumbline-set-aside-*"))
 
 
-def test_a_folder_is_made_once_and_a_second_time_changes_nothing(base: Path) -> None:
+def test_a_folder_is_made_once_and_then_left_alone(base: Path) -> None:
     assert given(base) == [f"{base}/.plumbline is made for daemon"]
     assert is_own(base)
     assert given(base) == []
 
 
-def test_what_the_user_has_stays_and_what_root_left_is_given(base: Path) -> None:
+def test_files_of_the_user_stay_and_files_of_root_are_given_to_the_user(base: Path) -> None:
     file = with_file(base, DAEMON.uid)
     assert given(base) == []
     os.chown(file, 0, 0)
@@ -73,12 +73,12 @@ def linked(base: Path) -> None:
 
 
 FOREIGN: dict[str, Callable[[Path], object]] = {
-    "of somebody else": lambda base: os.chown(base / ".plumbline", EVE, EVE),
+    "of another user": lambda base: os.chown(base / ".plumbline", EVE, EVE),
     "open to all": lambda base: (base / ".plumbline").chmod(0o777),
-    "a folder of somebody else in it": lambda base: os.chown(base / ".plumbline/a", EVE, EVE),
+    "a folder of another user in it": lambda base: os.chown(base / ".plumbline/a", EVE, EVE),
     "a folder open to all in it": lambda base: (base / ".plumbline/a").chmod(0o777),
     "a folder open to a group in it": lambda base: (base / ".plumbline/a").chmod(0o770),
-    "a file of somebody else in it": lambda base: os.chown(base / FILE, EVE, EVE),
+    "a file of another user in it": lambda base: os.chown(base / FILE, EVE, EVE),
     "a hard link in it": linked,
     "a link in it": lambda base: (base / ".plumbline/b").symlink_to("/etc/shadow"),
     "a fifo in it": lambda base: os.mkfifo(base / ".plumbline/b"),
@@ -86,17 +86,19 @@ FOREIGN: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("make", FOREIGN.values(), ids=FOREIGN)
-def test_what_others_made_or_can_write_to_is_set_aside_as_it_is(
+def test_a_folder_made_or_writable_by_others_is_set_aside_unchanged(
     base: Path, make: Callable[[Path], object]
 ) -> None:
     with_file(base, DAEMON.uid)
     make(base)
     before = (base / ".plumbline").lstat()
-    said, made = given(base)
-    (found,) = aside(base)
-    assert said.startswith(f"{base}/.plumbline is set aside as {found.name}, because {base}/.plumb")
+    reason, made = given(base)
+    (moved,) = aside(base)
+    assert reason.startswith(
+        f"{base}/.plumbline is set aside as {moved.name}, because {base}/.plumb"
+    )
     assert made == f"{base}/.plumbline is made for daemon"
-    after = found.lstat()
+    after = moved.lstat()
     assert (after.st_ino, after.st_uid, after.st_mode) == before[1:2] + before[4:5] + before[:1]
     assert is_own(base)
     assert list((base / ".plumbline").iterdir()) == []
@@ -104,7 +106,7 @@ def test_what_others_made_or_can_write_to_is_set_aside_as_it_is(
 
 
 @pytest.mark.parametrize("kind", ["link", "file"])
-def test_what_is_no_folder_is_set_aside(base: Path, kind: str) -> None:
+def test_a_link_or_file_in_place_of_the_folder_is_set_aside(base: Path, kind: str) -> None:
     precious = base / "precious"
     precious.mkdir(mode=0o700)
     own = base / ".plumbline"
@@ -114,25 +116,25 @@ def test_what_is_no_folder_is_set_aside(base: Path, kind: str) -> None:
     assert (precious.stat().st_uid, len(aside(base))) == (0, 1)
 
 
-def test_nothing_is_used_that_somebody_holds_open(base: Path) -> None:
-    """With a folder that all may write to in hand, its maker could put links into it later."""
+def test_a_folder_held_open_by_another_user_is_not_used(base: Path) -> None:
+    """With an open world-writable folder, its maker could put links into it later."""
     (base / ".plumbline/a").mkdir(parents=True)
     (base / ".plumbline/a").chmod(0o777)
     os.chown(base / ".plumbline", EVE, EVE)
-    held = os.open(base / ".plumbline/a", os.O_RDONLY)
+    folder = os.open(base / ".plumbline/a", os.O_RDONLY)
     try:
         given(base)
         as_daemon = ["sh", "-c", f"mkdir {base}/.plumbline/a && echo data > {base}/{FILE}"]
         subprocess.run(as_daemon, user=DAEMON.uid, group=DAEMON.gid, check=False)
-        links = f"ln -s /etc/shadow /proc/self/fd/{held}/probe.dat"
-        subprocess.run(["sh", "-c", links], user=EVE, group=EVE, pass_fds=(held,), check=False)
-        assert os.listdir(held) == ["probe.dat"]
+        links = f"ln -s /etc/shadow /proc/self/fd/{folder}/probe.dat"
+        subprocess.run(["sh", "-c", links], user=EVE, group=EVE, pass_fds=(folder,), check=False)
+        assert os.listdir(folder) == ["probe.dat"]
         assert not (base / FILE).is_symlink()
     finally:
-        os.close(held)
+        os.close(folder)
 
 
-def test_the_command_gives_several_and_says_what_it_cannot(base: Path) -> None:
+def test_the_command_handles_several_folders_and_reports_failures(base: Path) -> None:
     (base / "one").mkdir()
     (base / "link").symlink_to("one")
     words = [sys.executable, "-m", "plumbline.measure.own_folders", "daemon"]
@@ -144,7 +146,7 @@ def test_the_command_gives_several_and_says_what_it_cannot(base: Path) -> None:
     assert "leads over a symbolic link or a file; name the folder itself; make it" in done.stderr
 
 
-def test_a_tree_of_roots_that_somebody_has_renamed_is_not_given_away(base: Path) -> None:
+def test_a_renamed_tree_of_root_is_not_given_away(base: Path) -> None:
     base.chmod(0o777)
     kept = base / "backup/2026/passwords"
     kept.parent.mkdir(parents=True)
@@ -155,8 +157,8 @@ def test_a_tree_of_roots_that_somebody_has_renamed_is_not_given_away(base: Path)
         cwd=base,
         check=True,
     )
-    said = given(base)
-    assert "belongs to root, and no probe makes such a file or folder" in said[0]
+    reason = given(base)[0]
+    assert "belongs to root, and no probe makes such a file or folder" in reason
     assert is_own(base)
     (moved,) = aside(base)
     assert [(moved / name).stat().st_uid for name in (".", "2026", "2026/passwords")] == [0, 0, 0]

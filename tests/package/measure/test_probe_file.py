@@ -1,4 +1,4 @@
-"""The probe file's name means nothing to any tool, and its space is counted on the safe side."""
+"""The probe file has a harmless name, and its space is counted on the safe side."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from tests.package.fakes import FakeRunner, answer
 
 
 @given(st.text(min_size=1), st.text(min_size=1))
-def test_a_component_of_any_name_has_a_safe_folder_of_its_own(one: str, other: str) -> None:
-    def folder(name: str) -> str:
-        encodable = name.encode("utf-8", "replace").decode()
+def test_any_component_name_gives_a_safe_folder_of_its_own(name: str, other: str) -> None:
+    def folder(component: str) -> str:
+        encodable = component.encode("utf-8", "replace").decode()
         return ProbeFile("/mnt", encodable).folder.removeprefix("/mnt/.plumbline/")
 
-    assert set(folder(one)) <= set(
+    assert set(folder(name)) <= set(
         "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-%"
     )
-    assert folder(one) not in ("", ".", "..")
-    same = one.encode("utf-8", "replace") == other.encode("utf-8", "replace")
-    assert (folder(one) == folder(other)) is same
+    assert folder(name) not in ("", ".", "..")
+    same = name.encode("utf-8", "replace") == other.encode("utf-8", "replace")
+    assert (folder(name) == folder(other)) is same
 
 
 @pytest.mark.parametrize(
@@ -46,16 +46,16 @@ def test_no_target_is_filled_above_its_limit(space: Space, more: int, refused: b
 
 
 @pytest.mark.parametrize(
-    ("said", "reason"),
+    ("output", "reason"),
     [
         (answer("what\n"), "not understood"),
         (answer("", "stat: cannot statx '/m': Input/output error\n", 1), "Input/output error"),
         (answer("", "", 1), "without a word"),
     ],
 )
-def test_an_answer_of_stat_that_is_unknown_is_said(said: object, reason: str) -> None:
+def test_unknown_output_of_stat_is_reported(output: object, reason: str) -> None:
     with pytest.raises(SkipTarget, match=reason):
-        ProbeFile("/m", "c").look(FakeRunner({"stat": said}))  # type: ignore[dict-item]
+        ProbeFile("/m", "c").look(FakeRunner({"stat": output}))  # type: ignore[dict-item]
 
 
 OVERLAY = "24 1 8:1 / / rw - ext4 /dev/sda1 rw\n90 24 0:61 / /m rw - overlay overlay rw\n"
@@ -63,7 +63,7 @@ OVER_IT = "91 90 8:17 / /m/.plumbline/c/probe.dat rw - xfs /dev/sdb1 rw\n"
 
 
 @pytest.mark.parametrize("mounts", [OVERLAY, OVERLAY + OVER_IT])
-def test_a_file_with_another_device_number_is_refused_where_it_lies_in_another_mount(
+def test_a_file_with_another_device_number_is_refused_if_it_is_in_another_mount(
     mounts: str,
 ) -> None:
     file = ProbeFile("/m", "c")

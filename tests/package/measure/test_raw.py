@@ -1,4 +1,4 @@
-"""Devices are only read, each alone and then all in step."""
+"""Devices are only read, each alone and then all together."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ def server(**answers: Any) -> FakeRunner:
 
 
 def test_devices_are_read_one_by_one_and_then_together() -> None:
-    found = [
+    names = [
         [(task.entry.component, task.scenario) for task in unit.tasks]
         for unit in units([device("sda"), device("sdb")])
     ]
-    assert found == [
+    assert names == [
         [("sda", Scenario.SINGLE)],
         [("sdb", Scenario.SINGLE)],
         [("sda", Scenario.TOGETHER), ("sdb", Scenario.TOGETHER)],
@@ -66,11 +66,11 @@ def test_a_device_gives_a_rate() -> None:
     assert record.rate == pytest.approx(200e6, rel=0.01)
 
 
-def test_the_repeats_of_devices_that_are_read_together_overlap() -> None:
+def test_repeats_of_devices_read_together_overlap() -> None:
     both = threading.Barrier(2, timeout=20)
 
     def read(argv: tuple[str, ...]) -> Completed:
-        both.wait()  # alone, neither would get past this
+        both.wait()  # passes only if both reads overlap
         return answer(stderr=READ)
 
     *_, together = units([device("sda"), device("sdb")])
@@ -85,9 +85,7 @@ USUAL = Reference(
 
 
 @pytest.mark.parametrize(("slow", "repeats"), [([], 1), (["sda"], 2)])
-def test_devices_that_are_read_together_all_go_on_where_one_of_them_has_to(
-    slow: list[str], repeats: int
-) -> None:
+def test_devices_read_together_all_continue_if_one_has_to(slow: list[str], repeats: int) -> None:
     def read(argv: tuple[str, ...]) -> Completed:
         is_slow = any(f"if=/dev/{name}" in argv for name in slow)
         return answer(stderr=READ.replace("0.005243", "0.010486") if is_slow else READ)
@@ -98,16 +96,16 @@ def test_devices_that_are_read_together_all_go_on_where_one_of_them_has_to(
     assert [len(record.repeats) for record in records] == [repeats] * 2
 
 
-def test_a_device_that_is_missing_accuses_none_of_the_others() -> None:
+def test_a_missing_device_blames_no_other() -> None:
     def look(argv: tuple[str, ...]) -> Completed:
         if argv[-1] == "/dev/sdb":
             return answer(stderr="stat: No such file or directory", exit_code=1)
         return answer("block special file/8/10\n")
 
     *_, together = units([device("sda"), device("sdb")])
-    (gone,) = measured(together, server(**{"stat --dereference": look}), FakeClock())
-    assert (gone.component, gone.outcome) == ("sdb", Outcome.BROKEN)
-    assert "No such file" in gone.reason
+    (missing,) = measured(together, server(**{"stat --dereference": look}), FakeClock())
+    assert (missing.component, missing.outcome) == ("sdb", Outcome.BROKEN)
+    assert "No such file" in missing.reason
 
 
 ERROR = answer(
@@ -115,20 +113,20 @@ ERROR = answer(
 )
 
 
-def test_a_device_that_gives_an_io_error_twice_is_broken() -> None:
+def test_a_device_with_two_io_errors_is_broken() -> None:
     single, *_ = units([device("sda")])
     (record,) = measured(single, server(timeout=ERROR), FakeClock())
     assert record.outcome is Outcome.BROKEN
     assert "Input/output error" in record.reason
 
 
-def test_a_device_whose_error_passes_has_a_rate() -> None:
+def test_a_device_whose_error_disappears_has_a_rate() -> None:
     single, *_ = units([device("sda")])
     (record,) = measured(single, server(timeout=[ERROR, answer(stderr=READ)]), FakeClock())
     assert record.outcome is Outcome.OK
 
 
-def test_an_error_among_others_that_does_not_come_alone_is_the_tool_s() -> None:
+def test_an_error_only_when_read_together_is_a_failure_of_the_tool() -> None:
     calls = []
 
     def read(argv: tuple[str, ...]) -> Completed:
@@ -151,17 +149,17 @@ def test_an_error_among_others_that_does_not_come_alone_is_the_tool_s() -> None:
         {"target": {"kind": "directory", "directory": "/mnt/a"}},
     ],
 )
-def test_whatever_could_do_harm_is_refused(changes: dict[str, Any]) -> None:
+def test_harmful_expectations_are_refused(changes: dict[str, Any]) -> None:
     with pytest.raises(DocumentError):
         list(units([device("sda", **changes)]))
 
 
-def test_the_commands_read_into_nothing() -> None:
+def test_the_commands_read_into_dev_null() -> None:
     (argv,) = DeviceUnit(tasks_of(device("sda"))[:1]).commands()
     assert {"if=/dev/sda", "of=/dev/null"} <= set(argv)
 
 
-def test_a_device_that_nobody_but_the_unit_may_read_is_named() -> None:
+def test_a_device_that_only_the_unit_may_read_is_named() -> None:
     def may(argv: tuple[str, ...]) -> Completed:
         return answer(exit_code=1 if argv[-1] == "/dev/sdb" else 0)
 

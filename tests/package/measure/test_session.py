@@ -1,4 +1,4 @@
-"""A run goes on whatever happens to one unit, and closes what a killed one left open."""
+"""A run continues despite failures of a unit, and closes the notes of a killed run."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def nothing(context: UnitContext) -> None:
 
 
 class FakeUnit:
-    """A unit that fails every task, after doing what a test wants in the middle."""
+    """A unit that skips all its tasks after a test's own action in each."""
 
     def __init__(
         self,
@@ -58,7 +58,7 @@ def no_command(argv: Sequence[str], timeout_s: float, within: Optional[Within] =
 
 
 class World(NamedTuple):
-    """A session's surroundings, and what it tells them."""
+    """The surroundings of a session, with everything it publishes."""
 
     history: History
     locks: Locks
@@ -105,7 +105,7 @@ def world(tmp_path: Path) -> Iterator[World]:
         yield World(history, Locks(tmp_path / "locks", clock), clock, [], [], [], [])
 
 
-def test_every_task_of_every_unit_gets_a_record(world: World) -> None:
+def test_each_task_of_each_unit_gets_a_record(world: World) -> None:
     world.session().run([FakeUnit("a"), FakeUnit("b")])
     assert world.outcomes() == [
         ("a", "write", "skipped"),
@@ -117,7 +117,7 @@ def test_every_task_of_every_unit_gets_a_record(world: World) -> None:
     assert {step.total for step in world.steps} == {8}
 
 
-def test_checks_see_what_runs_and_that_it_has_ended(world: World) -> None:
+def test_checks_see_the_beginning_and_end_of_a_measurement(world: World) -> None:
     world.session().run([FakeUnit("a")])
     (running,), ended = world.published
     assert (running[:3], ended) == (("ost", "a", 1000.0), ())
@@ -125,7 +125,7 @@ def test_checks_see_what_runs_and_that_it_has_ended(world: World) -> None:
     assert running.process.pid == os.getpid()
 
 
-def test_ranks_that_outlive_their_run_keep_all_its_targets_locked(world: World) -> None:
+def test_ranks_that_outlive_their_run_keep_its_targets_locked(world: World) -> None:
     world.session().run([FakeUnit("a")])
     assert world.kept == [1]
     world.kept.clear()
@@ -136,11 +136,11 @@ def test_ranks_that_outlive_their_run_keep_all_its_targets_locked(world: World) 
             )
         ]
     )
-    # what looks at one target keeps that one alone
+    # a runner of one target keeps only the lock of that target
     assert sorted(world.kept) == [1, 1, 3]
 
 
-def test_a_file_over_several_targets_keeps_all_of_them_locked(world: World) -> None:
+def test_a_file_striped_over_several_targets_locks_all_of_them(world: World) -> None:
     free: list[bool] = []
 
     def look(context: UnitContext) -> None:
@@ -156,7 +156,7 @@ def test_a_file_over_several_targets_keeps_all_of_them_locked(world: World) -> N
     assert len(session.busy) == 1
 
 
-def test_a_target_that_another_run_measures_is_left_without_a_record(world: World) -> None:
+def test_a_target_busy_in_another_run_gets_no_record(world: World) -> None:
     session = world.session()
     with world.locks.hold("ost", "a"):
         session.run([FakeUnit("a"), FakeUnit("b")])
@@ -169,7 +169,9 @@ def not_permitted(context: UnitContext) -> None:
     raise PrivilegeError("this user may not read /dev/sdb")
 
 
-def test_what_a_person_may_not_measure_leaves_no_record_and_names_the_unit(world: World) -> None:
+def test_a_measurement_a_person_may_not_do_leaves_no_record_and_names_the_unit(
+    world: World,
+) -> None:
     session = world.session(by_hand=True)
     session.run([FakeUnit("a", not_permitted), FakeUnit("a", not_permitted), FakeUnit("b")])
     assert [component for component, _, _ in world.outcomes()] == ["b", "b"]
@@ -182,19 +184,19 @@ def test_what_a_person_may_not_measure_leaves_no_record_and_names_the_unit(world
     assert world.history.running() == ()
 
 
-def test_what_a_unit_may_not_measure_is_recorded_for_the_component_it_is_about(
+def test_a_measurement_a_unit_may_not_do_is_recorded_for_its_component(
     world: World,
 ) -> None:
-    def one(context: UnitContext) -> None:
+    def forbidden(context: UnitContext) -> None:
         raise PrivilegeError("this user may not read /dev/sdb", "b")
 
     session = world.session()
-    session.run([FakeUnit("a", one, expectation("b"))])
+    session.run([FakeUnit("a", forbidden, expectation("b"))])
     assert world.outcomes() == [("b", "write", "skipped"), ("b", "read", "skipped")]
     assert session.busy == []
 
 
-def test_a_target_that_a_stuck_tool_holds_is_hung_and_accuses_no_other(
+def test_a_target_held_by_a_stuck_tool_is_hung_and_the_others_are_not_blamed(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(world.locks, "hold", stuck(world.locks.hold, ["fio"] * 9))
@@ -206,18 +208,18 @@ Hold = Callable[[str, str], AbstractContextManager[int]]
 
 
 def stuck(hold: Hold, programs: list[str]) -> Hold:
-    """Return how locks are taken while ``a`` is held by one of these programs after another."""
+    """Return ``hold`` for locks while these programs hold ``a`` one after another."""
 
-    def taken(layer: str, component: str) -> AbstractContextManager[int]:
+    def hold_stuck(layer: str, component: str) -> AbstractContextManager[int]:
         if component == "a" and programs:
             text = "process 7 of a run 2 d ago is stuck in the kernel"
             raise StuckError(text, component, frozenset([programs.pop(0)]))
         return hold(layer, component)
 
-    return taken
+    return hold_stuck
 
 
-def test_a_target_on_which_a_question_is_stuck_is_asked_again_at_the_end(
+def test_a_target_with_a_stuck_query_is_tried_again_at_the_end(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(world.locks, "hold", stuck(world.locks.hold, ["stat"]))
@@ -236,28 +238,28 @@ class SilentUnit(FakeUnit):
 @pytest.mark.parametrize(
     ("other", "outcome"), [(SilentUnit, "unanswered"), (FakeUnit, "hung"), (None, "hung")]
 )
-def test_a_target_on_which_a_question_stays_stuck_hangs_unless_another_is_as_silent(
+def test_a_target_whose_query_stays_stuck_is_hung_unless_another_is_silent_too(
     world: World, monkeypatch: pytest.MonkeyPatch, other: Optional[type[FakeUnit]], outcome: str
 ) -> None:
     monkeypatch.setattr(world.locks, "hold", stuck(world.locks.hold, ["stat", "cat"]))
     world.session().run([FakeUnit("a"), *([other("b")] if other else [])])
-    assert [each[2] for each in world.outcomes() if each[0] == "a"] == [outcome] * 2
+    assert [row[2] for row in world.outcomes() if row[0] == "a"] == [outcome] * 2
 
 
 class LaterUnit(FakeUnit):
-    """A unit that is to be asked again when the others are done."""
+    """A unit to be retried after the others."""
 
     def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
         yield Retry(FakeUnit("a"))
 
 
-def test_what_is_to_be_asked_again_is_asked_when_the_others_are_done(world: World) -> None:
+def test_a_retry_comes_after_all_other_units(world: World) -> None:
     world.session().run([LaterUnit("a"), FakeUnit("b")])
     assert [component for component, _, _ in world.outcomes()] == ["b", "b", "a", "a"]
     assert world.running() == []
 
 
-def test_the_limit_of_a_run_skips_what_it_leaves_no_time_for(world: World) -> None:
+def test_the_limit_of_a_run_skips_the_units_it_has_no_time_for(world: World) -> None:
     def work(context: UnitContext) -> None:
         world.clock.sleep(60.0)
 
@@ -266,7 +268,7 @@ def test_the_limit_of_a_run_skips_what_it_leaves_no_time_for(world: World) -> No
     assert reasons == ["the run's limit of 100 s was used up before its turn; raise --limit"] * 2
 
 
-def test_an_interrupt_keeps_what_came_before_and_leaves_nothing_open(world: World) -> None:
+def test_an_interrupt_keeps_earlier_records_and_leaves_nothing_running(world: World) -> None:
     calls = []
 
     def interrupt(context: UnitContext) -> None:
@@ -282,43 +284,43 @@ def test_an_interrupt_keeps_what_came_before_and_leaves_nothing_open(world: Worl
     assert is_free(world.locks, "ost", "a")
 
 
-KNOWN = {("ost", "a"), ("ost", "b")}
+EXPECTED = {("ost", "a"), ("ost", "b")}
 
 
-def test_what_a_killed_run_left_open_is_noted_as_interrupted(world: World) -> None:
+def test_measurements_of_a_killed_run_are_noted_as_interrupted(world: World) -> None:
     world.history.begin("run-0", Running("ost", "a", 400.0))
     world.history.begin("run-0", Running("raw", "retired", 400.0))
-    world.session().settle_killed(KNOWN)
+    world.session().settle_killed(EXPECTED)
     assert world.outcomes() == []
     assert world.running() == [("ost", "a", True)]
     world.session().run([FakeUnit("a")])
     assert world.running() == []
 
 
-def test_what_a_living_run_measures_is_left_alone(world: World) -> None:
+def test_measurements_of_a_living_run_are_left_alone(world: World) -> None:
     world.history.begin("run-0", Running("ost", "a", 400.0))
     with world.locks.hold("ost", "a"):
-        world.session().settle_killed(KNOWN)
+        world.session().settle_killed(EXPECTED)
     assert world.running() == [("ost", "a", False)]
 
 
 def test_two_units_of_the_same_components_take_their_locks_in_the_same_order(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    taken = []
+    order = []
     hold = world.locks.hold
 
     def note(layer: str, component: str) -> Any:
-        taken.append(component)
+        order.append(component)
         return hold(layer, component)
 
     monkeypatch.setattr(world.locks, "hold", note)
     world.session().run([FakeUnit("b", nothing, expectation("a"))])
-    assert taken == ["a", "b"]
+    assert order == ["a", "b"]
 
 
-class BesideUnit(FakeUnit):
-    """A unit of the first wave, which begins nothing before as many others have begun."""
+class WaveUnit(FakeUnit):
+    """A unit of the first wave that waits until the others have begun."""
 
     def __init__(
         self,
@@ -334,11 +336,11 @@ class BesideUnit(FakeUnit):
         yield from super().measure(context)
 
 
-def test_units_of_a_wave_are_measured_at_the_same_time_and_others_alone(world: World) -> None:
+def test_units_of_a_wave_run_at_the_same_time_and_others_alone(world: World) -> None:
     met = threading.Barrier(2)
     alone = FakeUnit("c", lambda context: running.append(world.running()))
     running: list[list[tuple[str, str, bool]]] = []
-    world.session().run([BesideUnit("a", met), alone, BesideUnit("b", met)])
+    world.session().run([WaveUnit("a", met), alone, WaveUnit("b", met)])
     assert sorted(world.outcomes()) == [
         (name, operation, "skipped") for name in "abc" for operation in ("read", "write")
     ]
@@ -347,23 +349,23 @@ def test_units_of_a_wave_are_measured_at_the_same_time_and_others_alone(world: W
     assert world.history.running() == ()
 
 
-def test_a_unit_that_is_done_is_free_while_others_of_its_wave_go_on(world: World) -> None:
+def test_a_finished_unit_is_unlocked_while_its_wave_goes_on(world: World) -> None:
     met = threading.Barrier(2)
 
     def wait(context: UnitContext) -> None:
         eventually(lambda: is_free(world.locks, "ost", "a"))
 
-    world.session().run([BesideUnit("a", met), BesideUnit("b", met, wait)])
+    world.session().run([WaveUnit("a", met), WaveUnit("b", met, wait)])
     assert [component for component, _, _ in world.outcomes()] == ["a", "a", "b", "b"]
 
 
-def test_one_of_a_wave_that_is_busy_or_not_permitted_keeps_no_other_from_its_turn(
+def test_a_busy_or_forbidden_unit_does_not_stop_the_rest_of_its_wave(
     world: World,
 ) -> None:
     met = threading.Barrier(2)
     session = world.session()
     with world.locks.hold("ost", "a"):
-        units = [BesideUnit("a", met), BesideUnit("b", met), BesideUnit("c", met, not_permitted)]
+        units = [WaveUnit("a", met), WaveUnit("b", met), WaveUnit("c", met, not_permitted)]
         session.run(units)
     recorded = {(component, outcome) for component, _, outcome in world.outcomes()}
     assert recorded == {("b", "skipped"), ("c", "skipped")}
@@ -372,34 +374,34 @@ def test_one_of_a_wave_that_is_busy_or_not_permitted_keeps_no_other_from_its_tur
     assert len(session.busy) == 1
 
 
-def test_what_is_asked_again_is_asked_alone(world: World) -> None:
+def test_retries_run_alone(world: World) -> None:
     met = threading.Barrier(2)
 
-    class AgainUnit(BesideUnit):
+    class AgainUnit(WaveUnit):
         def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
             self._met.wait(timeout=60.0)
-            # two that waited for one another would never meet
-            yield Retry(BesideUnit(self.tasks[0].entry.component, threading.Barrier(1)))
+            # a barrier for two would never be passed
+            yield Retry(WaveUnit(self.tasks[0].entry.component, threading.Barrier(1)))
 
     world.session().run([AgainUnit("a", met), AgainUnit("b", met)])
     assert sorted(component for component, _, _ in world.outcomes()) == ["a", "a", "b", "b"]
 
 
-def test_an_error_in_a_wave_ends_its_other_units_and_leaves_nothing_open(world: World) -> None:
+def test_an_error_in_a_wave_ends_its_other_units_and_leaves_nothing_running(world: World) -> None:
     met = threading.Barrier(2)
 
     def fail(context: UnitContext) -> None:
         raise StoreError("no space is left")
 
-    class EndlessUnit(BesideUnit):
+    class EndlessUnit(WaveUnit):
         def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
             self._met.wait(timeout=60.0)
             assert world.stops[1].wait(timeout=60.0)
-            # a tool that was ended gives a failure, which says nothing about the target
+            # the failure of an ended tool means nothing for the target
             yield context.recorder.without(self.tasks[0], Failure(Outcome.HUNG, "ended"))
 
     with pytest.raises(StoreError):
-        world.session().run([BesideUnit("a", met, fail), EndlessUnit("b", met)])
+        world.session().run([WaveUnit("a", met, fail), EndlessUnit("b", met)])
     assert world.outcomes() == []
     assert world.history.running() == ()
     assert all(is_free(world.locks, "ost", name) for name in "ab")

@@ -1,4 +1,4 @@
-"""A target is measured only where it is certain that it can be, and that the file lies on it."""
+"""A target is measured only if it is certainly usable and the file certainly lies on it."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Any, Mapping, Optional
 import pytest
 
 from tests.package.fakes import HANGING, Answer, FakeRunner
-from tests.package.measure.targets import CASES, EVERY, check, healthy, imports, target
+from tests.package.measure.targets import ALL_IMPORTS, CASES, check, healthy, imports, target
 from tests.package.observe.lustre_server import OST_STATS
 from tests.package.recorded import data
 
 
 @pytest.mark.parametrize(("kind", "case"), CASES)
-def test_a_target_is_measured_or_says_why_not(kind: str, case: Mapping[str, Any]) -> None:
+def test_a_target_is_ready_or_has_a_reason(kind: str, case: Mapping[str, Any]) -> None:
     check(kind, case)
 
 
-def test_the_traffic_of_an_ost_is_known_on_its_server() -> None:
+def test_the_traffic_of_an_ost_is_read_on_its_server() -> None:
     run = FakeRunner(healthy("lustre", stats=OST_STATS))
     assert target("lustre").traffic(run) == 478150656 + 747634688
 
@@ -30,15 +30,15 @@ IDLE: dict[str, Answer] = {"lfs df --ost=0": data("lustre/lfs_df.txt").splitline
     [
         (("FULL", "FULL", "FULL", "DISCONN"), {}, True),
         (("DISCONN", "DISCONN", "DISCONN", "DISCONN"), {}, False),
-        # an idle connection says nothing until its OST has answered
+        # an idle connection means nothing until its OST has answered
         (("IDLE", "DISCONN", "DISCONN", "DISCONN"), {}, None),
         (("IDLE", "DISCONN", "DISCONN", "DISCONN"), IDLE, True),
     ],
 )
-def test_a_server_answers_while_another_of_its_osts_does(
+def test_a_server_answers_if_another_of_its_osts_does(
     states: tuple[str, ...], answers: Mapping[str, Answer], expected: Optional[bool]
 ) -> None:
-    every = imports(**{f"OST000{index}": state for index, state in enumerate(states)})
+    output = imports(**{f"OST000{index}": state for index, state in enumerate(states)})
     hanging = {"lfs df --ost=0": HANGING, "lfs df --ost=1": HANGING}
-    run = FakeRunner({**healthy("lustre"), EVERY: every, **hanging, **answers})
+    run = FakeRunner({**healthy("lustre"), ALL_IMPORTS: output, **hanging, **answers})
     assert target("lustre").server_answers(run) is expected

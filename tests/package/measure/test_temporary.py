@@ -1,4 +1,4 @@
-"""What a killed run left in the temporary folder goes when the next begins, nothing else does."""
+"""The next run removes the temporary folders of killed runs and nothing else."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ def base(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def another_run() -> tuple[subprocess.Popen[str], Path]:
-    """Start another process that has a folder; return both."""
+    """Start another process with a folder; return both."""
     process = subprocess.Popen([sys.executable, "-c", HOLD], stdout=subprocess.PIPE, text=True)
     assert process.stdout
     return process, Path(process.stdout.readline().strip())
 
 
-def test_a_folder_is_for_this_user_alone_and_gone_afterwards(base: Path) -> None:
+def test_a_temporary_folder_is_private_and_removed_afterwards(base: Path) -> None:
     with temporary_folder() as folder:
         assert folder.parent == base
         assert folder.stat().st_mode & 0o777 == 0o700
@@ -48,42 +48,42 @@ def test_a_folder_is_for_this_user_alone_and_gone_afterwards(base: Path) -> None
     assert list(base.iterdir()) == []
 
 
-def test_what_a_killed_run_left_goes_and_what_a_living_run_has_stays(base: Path) -> None:
+def test_folders_of_killed_runs_are_removed_and_of_living_runs_kept(base: Path) -> None:
     killed, abandoned = another_run()
-    living, held = another_run()
+    living, kept = another_run()
     killed.kill()
     killed.communicate()
     try:
         assert abandoned.is_dir()
         with temporary_folder() as own:
-            assert sorted(base.iterdir()) == sorted([held, own])
-            assert (held / "history.sqlite").read_text() == "data"
+            assert sorted(base.iterdir()) == sorted([kept, own])
+            assert (kept / "history.sqlite").read_text() == "data"
     finally:
         living.kill()
         living.communicate()
 
 
-def test_what_ranks_made_anew_after_their_run_was_killed_goes_too(base: Path) -> None:
-    living, held = another_run()
+def test_folders_recreated_by_ranks_of_a_killed_run_are_removed_too(base: Path) -> None:
+    living, kept = another_run()
     killed, abandoned = another_run()
     killed.kill()
     killed.communicate()
     try:
-        for folder in (abandoned, held):
+        for folder in (abandoned, kept):
             (folder / "held.lock").unlink()
         with temporary_folder() as own:
-            assert sorted(base.iterdir()) == sorted([held, own])
+            assert sorted(base.iterdir()) == sorted([kept, own])
     finally:
         living.kill()
         living.communicate()
 
 
-def test_what_is_no_folder_of_a_run_stays(base: Path) -> None:
+def test_other_files_and_folders_stay(base: Path) -> None:
     kept = base / "kept"
     kept.mkdir()
     (base / "plumbline-report").mkdir()
     (base / "plumbline-1000").mkdir()
-    # in a place that hosts share nothing is known of the processes of another one
+    # in a folder shared by hosts the processes of other hosts are unknown
     (base / "plumbline-another.host-4194399-abcdefgh").mkdir()
     (base / f"plumbline-{gethostname()}-4194399-abcdefgh").symlink_to(kept)
     (base / f"plumbline-{gethostname()}-4194398-abcdefgh").write_text("a file")
@@ -93,7 +93,7 @@ def test_what_is_no_folder_of_a_run_stays(base: Path) -> None:
     assert sorted(base.iterdir()) == before
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="root alone can give a folder to another user")
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
 def test_the_folder_of_another_user_stays(base: Path) -> None:
     other = base / f"plumbline-{gethostname()}-4194399-abcdefgh"
     other.mkdir()
@@ -103,7 +103,9 @@ def test_the_folder_of_another_user_stays(base: Path) -> None:
     assert list(base.iterdir()) == [other]
 
 
-def test_no_room_for_a_folder_is_a_sentence(base: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_temporary_folder_that_cannot_be_made_is_one_sentence(
+    base: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tempfile, "tempdir", str(base / "gone"))
     with (
         pytest.raises(StoreError, match=r"can be made: No such file or directory: .*gone/.*; make"),
@@ -112,9 +114,9 @@ def test_no_room_for_a_folder_is_a_sentence(base: Path, monkeypatch: pytest.Monk
         pass
 
 
-@pytest.mark.parametrize(("living", "left"), [(True, 1), (False, 0)])
-def test_where_there_are_no_locks_the_process_tells(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, living: bool, left: int
+@pytest.mark.parametrize(("living", "remaining"), [(True, 1), (False, 0)])
+def test_without_file_locks_the_process_id_decides(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, living: bool, remaining: int
 ) -> None:
     folder = tmp_path / f"plumbline-{gethostname()}-{os.getpid() if living else 4194399}-abcdefgh"
     folder.mkdir()
@@ -126,10 +128,10 @@ def test_where_there_are_no_locks_the_process_tells(
     monkeypatch.setattr(fcntl, "flock", without)
     with temporary_folder(str(tmp_path)) as own:
         assert own.parent == tmp_path
-    assert len(list(tmp_path.iterdir())) == left
+    assert len(list(tmp_path.iterdir())) == remaining
 
 
-def test_a_named_place_below_a_folder_that_others_may_write_is_refused(tmp_path: Path) -> None:
+def test_a_named_place_below_a_world_writable_folder_is_refused(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     place = shared / "mine"
     place.mkdir(parents=True, mode=0o700)

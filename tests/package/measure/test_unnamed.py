@@ -1,4 +1,4 @@
-"""An OST that is in use and in no topology is said, in the group's service and on a client."""
+"""An active OST missing in the topology is reported by the group's service and on a client."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ FOUR = tuple(f"lustre-OST000{index}" for index in range(4))
     [
         (OSTS, FOUR, {}, ((), ())),
         (WITH_16, FOUR, {}, (("lustre-OST0010",), ())),
-        # one that is retired, or measured by another client, is named
+        # an OST that is retired or measured by another client is in the topology
         (WITH_16, FOUR, {"lustre-OST0010": ""}, ((), ())),
         (WITH_16, FOUR[:3], {"lustre-OST0003": "client2"}, (("lustre-OST0010",), ())),
         (WITH_16, (*FOUR, "lustre-OST0011"), {}, (("lustre-OST0010",), ("lustre-OST0011",))),
@@ -56,7 +56,7 @@ def not_installed(_argv: tuple[str, ...]) -> None:
 
 
 @pytest.mark.parametrize("osts", [HANGING, answer("", "error: osts", 1), "", not_installed])
-def test_what_cannot_be_told_is_said(osts: Any) -> None:
+def test_a_failed_comparison_is_reported(osts: Any) -> None:
     run = FakeRunner({"lfs osts": osts})
     [sentence] = compare(run, "/mnt/lustre", FOUR, {}).sentences()
     assert sentence.startswith("/mnt/lustre: lfs ")
@@ -69,14 +69,14 @@ def recorded(known: Optional[frozenset[str]]) -> Record:
     return recorder.without(tasks_of(expectation())[0], failure, Conditions(state))
 
 
-def test_a_record_keeps_the_osts_that_the_topology_does_not_name() -> None:
+def test_a_record_has_the_osts_missing_in_the_topology() -> None:
     assert recorded(frozenset(FOUR)).details == {"unnamed": ["lustre-OST0010"]}
     assert recorded(frozenset((*FOUR, "lustre-OST0010"))).details is None
-    # a target that a person names belongs to no topology
+    # a target named by a person belongs to no topology
     assert recorded(None).details is None
 
 
-def test_expectations_say_which_targets_the_topology_names() -> None:
+def test_expectations_list_the_targets_of_the_topology() -> None:
     entry = expectation().to_json()
     assert Expectations("client1", "lab", (entry,)).targets() == frozenset(("scratch-OST0003",))
     new = Expectations("client1", "lab", (entry,), elsewhere={"scratch-OST0004": ""})

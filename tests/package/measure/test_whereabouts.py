@@ -1,4 +1,4 @@
-"""A user's file is led back to its targets from its layout alone, and what has none is said."""
+"""A user's file is traced to its targets by its layout; a file without one is reported."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ FILE = yaml.safe_load(data("whereabouts.yml"))
 
 
 def answers(layout: Any = "", changes: Mapping[str, Any] = {}) -> dict[str, Answer]:
-    """Return what the commands of a node answer about a file of a layout."""
+    """Return the answers of a node about a file with a layout."""
     layouts = {"lfs getstripe -d -y": layout, "getfattr": layout}
     return {start: reply(raw) for start, raw in {**FILE["answers"], **layouts, **changes}.items()}
 
 
 @pytest.mark.parametrize("case", FILE["cases"], ids=lambda case: case["case"])
-def test_a_file_is_led_back_to_its_targets(case: dict[str, Any]) -> None:
+def test_a_file_is_traced_to_its_targets(case: dict[str, Any]) -> None:
     run = FakeRunner(answers(case.get("layout", ""), case.get("answers", {})))
     path, targets = case.get("path", "/mnt/lustre/u/f"), case.get("targets", FILE["lustre"])
     if "raises" in case:

@@ -1,4 +1,4 @@
-"""What the layers need to measure in tests: a clock that is set, expectations, a context."""
+"""Helpers to measure in tests: a settable clock, expectations, a context."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SIZE = 1 << 20
 
 
 class FakeClock:
-    """A clock that tests set; it runs only while somebody sleeps."""
+    """A clock that tests set; it advances only in ``sleep``."""
 
     def __init__(self) -> None:
         self.now = 1000.0
@@ -40,7 +40,7 @@ class FakeClock:
 
 
 def expectation(component: str, **changes: Any) -> Expectation:
-    """Return what is expected of a directory that is written and read twice."""
+    """Return the expectation of a directory that is written and read twice."""
     values: dict[str, Any] = {
         "layer": "ost",
         "component": component,
@@ -56,7 +56,7 @@ def expectation(component: str, **changes: Any) -> Expectation:
 
 
 def is_free(locks: Locks, layer: str, component: str) -> bool:
-    """Return whether no process holds a target's lock, without touching who does."""
+    """Return whether no process holds a target's lock, without disturbing the holder."""
     name = f"{quote(f'{layer}-{component}', safe='')}.lock"
     try:
         with (locks.directory / name).open() as file:
@@ -71,9 +71,9 @@ def is_free(locks: Locks, layer: str, component: str) -> bool:
 def measured(
     unit: Unit, runner: CommandRunner, clock: Clock, *, keep_files: bool = True
 ) -> list[Record]:
-    """Return the records of a unit, all commands answered by one runner.
+    """Return the records of a unit whose commands one runner answers.
 
-    What is to be asked again is asked at the end.
+    Retries come at the end.
     """
     runners = {task.entry.component: runner for task in unit.tasks}
     recorder = Recorder("run-1", "client1", clock)
@@ -81,17 +81,17 @@ def measured(
         recorder, clock, runners, lambda title: None, lambda: None, lambda: None, keep_files
     )
     records, units = [], [unit]
-    for one in units:
-        for came in one.measure(context):
-            if isinstance(came, Retry):
-                units.append(came.unit)
+    for next_unit in units:
+        for result in next_unit.measure(context):
+            if isinstance(result, Retry):
+                units.append(result.unit)
             else:
-                records.append(came)
+                records.append(result)
     return records
 
 
 def fio_report(argv: tuple[str, ...], rate_MBps: float, moved: int = SIZE) -> Completed:
-    """Return what fio leaves that moved some bytes at a rate."""
+    """Return a report of fio with bytes and rate."""
     direction = next(word[5:] for word in argv if word.startswith("--rw="))
     part = {"io_bytes": moved, "runtime": moved / rate_MBps / 1000}
     report = {"jobs": [{"error": 0, direction: part}]}

@@ -1,4 +1,4 @@
-"""Synthetic curves and ranks of the kinds that the reports show."""
+"""Synthetic curves and ranks like those in the reports."""
 
 from __future__ import annotations
 
@@ -13,31 +13,31 @@ Rate = Callable[[float], float]
 
 
 def declining(seconds: int, first_MBps: float = 1600, last_MBps: float = 400) -> list[float]:
-    """The read after a write, Edison figure 7, upper plot: full speed, then a steady decline."""
+    """Return a read after a write, Edison figure 7, upper plot: full speed, then a decline."""
     step = (last_MBps - first_MBps) / (seconds - 1)
     return [MB * (first_MBps + step * second) for second in range(seconds)]
 
 
 def flat(seconds: int, mean_MBps: float = 1000, spike: float = 1.6) -> list[float]:
-    """The re-read, lower plot: fairly constant after an initial drop; the same mean."""
+    """Return the re-read, lower plot: nearly constant after an initial drop; the same mean."""
     spiked = max(1, seconds // 20)
     rest = (seconds - spiked * spike) / (seconds - spiked)
     return [MB * mean_MBps * (spike if second < spiked else rest) for second in range(seconds)]
 
 
 def noisy(curve: Sequence[float], share: float, seed: int) -> list[float]:
-    """The zigzag of one-second bins: independent factors of a standard deviation ``share``."""
+    """Return a curve with independent noise per second, of a standard deviation ``share``."""
     random = Random(seed)
     return [max(0.0, rate * random.gauss(1, share)) for rate in curve]
 
 
 def rank(number: int, rate: Rate, size: float, **places: str) -> Track:
-    """A rank that moves ``size`` bytes at a rate that varies, and is then over."""
+    """Return a rank that moves ``size`` bytes at a varying rate."""
     return _moved(number, rate, size, float("inf"), places)
 
 
 def walled(number: int, rate: Rate, seconds: float, **places: str) -> Track:
-    """A rank that moves what it can until all are stopped."""
+    """Return a rank that moves bytes until all ranks are stopped."""
     return _moved(number, rate, float("inf"), seconds, places)
 
 

@@ -11,10 +11,10 @@ from plumbline.parallel.sweep import MeasuredPoint
 MIB = 1 << 20
 
 
-def point(writers: int, transfer: int = MIB, **others: Value) -> Point:
-    """Return a point with the axes that every sweep has, and others."""
+def point(writers: int, transfer: int = MIB, **more: Value) -> Point:
+    """Return a point with the axes of all sweeps, and more."""
     usual: dict[str, Value] = {"stripes": 1, "oversubscription": 1}
-    return {"writers": writers, "transfer": transfer, **usual, **others}
+    return {"writers": writers, "transfer": transfer, **usual, **more}
 
 
 def done(

@@ -1,4 +1,4 @@
-"""Targets of a parallel run that cannot be looked at take no part, and say why."""
+"""Targets of a parallel run that cannot be checked take no part, with a reason."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def member(changes: Mapping[str, Answer] = {}) -> Member:
     return Member(expectation("a"), "oss1", Share(1, SIZE, shared=False), runner)
 
 
-def test_a_target_that_answers_when_all_others_were_looked_at_takes_part() -> None:
+def test_a_target_that_answers_at_the_second_check_takes_part() -> None:
     own = member({"stat --file-system": [HANGING, HEALTHY]})
     own.look()
     assert own.failure is not None
@@ -30,7 +30,7 @@ def test_a_target_that_answers_when_all_others_were_looked_at_takes_part() -> No
     assert own.failure is None
 
 
-def test_a_target_that_does_not_answer_twice_is_not_said_to_hang() -> None:
+def test_a_target_without_two_answers_is_not_hung() -> None:
     own = member({"stat --file-system": HANGING})
     own.look()
     own.recheck(Files.FRESH)
@@ -38,7 +38,7 @@ def test_a_target_that_does_not_answer_twice_is_not_said_to_hang() -> None:
     assert own.failure.outcome is Outcome.UNANSWERED
 
 
-def test_an_io_error_is_left_to_the_layer_that_measures_targets_one_by_one() -> None:
+def test_io_errors_are_judged_by_the_layer_of_single_targets() -> None:
     stale = answer(stderr="realpath: /mnt/a: Stale file handle\n", exit_code=1)
     own = member({"realpath": stale})
     own.look()
@@ -46,8 +46,8 @@ def test_an_io_error_is_left_to_the_layer_that_measures_targets_one_by_one() -> 
     assert own.failure.outcome is Outcome.SKIPPED
 
 
-def test_ranks_that_share_a_striped_file_have_a_part_of_it_each() -> None:
-    """It is named after its first OST, so that the next run there finds what a kill has left."""
+def test_ranks_sharing_a_striped_file_have_a_part_each() -> None:
+    """The file is named after its first OST, so that the next run finds it after a kill."""
     size = FILES["lustre-striped"]["bytes"]
     share = Share(ranks=8, rank_bytes=size // 8, shared=TESTS["mpiio-shared-1m2"].shared)
     target_of_four = FILES["lustre-striped"]["target"]

@@ -35,7 +35,7 @@ RESULT = Result(
 )
 
 
-def test_a_job_and_a_result_are_read_back_as_they_were() -> None:
+def test_a_job_and_a_result_are_read_back_unchanged() -> None:
     assert Job.from_json(json.loads(encoded(JOB))) == JOB
     assert read(Result, json.loads(encoded(RESULT))) == RESULT
     short = RESULT._replace(durations=None, state=State.FAILED, reason="full")
@@ -62,7 +62,7 @@ def test_a_job_of_another_version_is_refused(change: dict[str, object], sentence
         Job.from_json(raw)
 
 
-def test_a_file_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
+def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     path = tmp_path / "write-000001.json"
     write_whole(path, b"old")
     write_whole(path, b"new")
@@ -70,7 +70,7 @@ def test_a_file_is_there_as_a_whole_or_not_at_all(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_a_file_that_cannot_be_put_in_its_place_leaves_no_part(tmp_path: Path) -> None:
+def test_a_file_that_cannot_be_renamed_leaves_no_part(tmp_path: Path) -> None:
     path = tmp_path / "write-000001.json"
     path.mkdir()
     with pytest.raises(IsADirectoryError):

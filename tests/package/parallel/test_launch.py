@@ -43,7 +43,7 @@ def _bare_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize("case", FILE["clients"], ids=str)
-def test_clients_are_read_as_launchers_read_them(case: dict[str, Any]) -> None:
+def test_client_lists_are_read_like_launchers_do(case: dict[str, Any]) -> None:
     separator = case.get("separator", ",")
     if "refused" in case:
         with pytest.raises(DocumentError, match=case["refused"]):
@@ -65,7 +65,7 @@ def launcher_of(case: Mapping[str, Any]) -> Launcher:
 
 
 @pytest.mark.parametrize("case", FILE["calls"], ids=lambda case: case["case"])
-def test_each_launcher_is_called_in_its_own_way(
+def test_each_launcher_has_its_own_command_line(
     case: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in case.get("environment", {}).items():
@@ -87,7 +87,7 @@ def absent(argv: tuple[str, ...]) -> Completed:
 
 
 @pytest.mark.parametrize("case", FILE["installed"], ids=lambda case: case["case"])
-def test_a_launcher_is_known_by_what_it_says_of_itself(
+def test_a_launcher_is_recognised_by_its_version_output(
     case: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for name, value in case.get("environment", {}).items():
@@ -109,14 +109,14 @@ def test_a_launcher_is_known_by_what_it_says_of_itself(
     assert case.get("mpi", given) == given
 
 
-def test_a_call_that_is_only_shown_goes_by_the_name() -> None:
+def test_a_dry_run_guesses_the_launcher_from_its_name() -> None:
     shown = {program: assumed(Launch(program)) for program in FILE["assumed"]}
     assert shown == {
         program: Launcher(Kind(kind), "", "python3") for program, kind in FILE["assumed"].items()
     }
 
 
-def test_ranks_are_shared_out_equally_where_nobody_says_how() -> None:
+def test_ranks_are_distributed_equally_by_default() -> None:
     launch = Launch(clients=parse_clients("c1,c2,c3"))
     assert launch.slots(7) == (("c1", 3), ("c2", 2), ("c3", 2))
     assert launch.slots(2) == (("c1", 1), ("c2", 1))
@@ -125,29 +125,29 @@ def test_ranks_are_shared_out_equally_where_nobody_says_how() -> None:
 
 
 def test_mpi4py_is_found_in_the_folder_of_its_mpi(tmp_path: Path) -> None:
-    """The script for a Python that may be another one, run for real."""
+    """Run the real script for a Python that may be another one."""
     package = tmp_path / "site-packages/openmpi/mpi4py"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     bare = (sys.executable, "-S", "-c", FIND_MPI4PY)
     environment = {"PYTHONPATH": str(tmp_path / "site-packages")}
 
-    def said(*names: str) -> tuple[int, str]:
+    def find(*names: str) -> tuple[int, str]:
         done = subprocess.run(
             [*bare, *names], env=environment, cwd=tmp_path, capture_output=True, check=False
         )
         return done.returncode, done.stdout.decode().strip()
 
-    assert said("mpich", "openmpi") == (0, str(package.parent))
-    assert said("mpich") == (1, "")
+    assert find("mpich", "openmpi") == (0, str(package.parent))
+    assert find("mpich") == (1, "")
     environment["PYTHONPATH"] = str(package.parent)
-    assert said("mpich") == (0, "")
+    assert find("mpich") == (0, "")
 
 
 SLEEPS = "import time; print(flush=True); time.sleep(60)"
 
 
-def test_a_stopped_rank_of_the_job_is_ended_and_that_of_another_is_not() -> None:
+def test_a_stopped_rank_is_ended_and_ranks_of_other_jobs_are_not() -> None:
     ranks = [
         subprocess.Popen(
             [sys.executable, "-c", SLEEPS, "-m", "plumbline.parallel.rank", job],
@@ -158,7 +158,7 @@ def test_a_stopped_rank_of_the_job_is_ended_and_that_of_another_is_not() -> None
     own, other = ranks
     try:
         for rank in ranks:
-            # while a program is being started it has no command line yet
+            # a program that is just starting has no command line yet
             assert rank.stdout is not None
             assert rank.stdout.readline()
         os.kill(own.pid, signal.SIGSTOP)
@@ -172,7 +172,7 @@ def test_a_stopped_rank_of_the_job_is_ended_and_that_of_another_is_not() -> None
 
 
 @pytest.mark.skipif(find_spec("mpi4py") is not None, reason="this Python has mpi4py")
-def test_a_rank_whose_python_has_no_mpi4py_says_what_to_install() -> None:
+def test_a_rank_without_mpi4py_names_the_package_to_install() -> None:
     words = [sys.executable, "-m", "plumbline.parallel.rank", "job.json"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == ToolError.exit_code

@@ -37,11 +37,11 @@ from plumbline.parallel.profile import Calls
 from plumbline.parallel.terms import Aggregation, Method
 
 CALLS = 1000
-WHO = (3, "client1", "OST0003")
+RANK = (3, "client1", "OST0003")
 
 
-def test_what_is_kept_first_says_the_same_as_the_whole_but_for_the_curve(tmp_path: Path) -> None:
-    """A rank that is being ended may have no time for more."""
+def test_the_brief_result_equals_the_full_one_without_its_curve(tmp_path: Path) -> None:
+    """A rank that is being ended may have no time for the full result."""
     path = tmp_path / "file"
     path.touch()
     test = Method("simple", 4096)
@@ -51,19 +51,19 @@ def test_what_is_kept_first_says_the_same_as_the_whole_but_for_the_curve(tmp_pat
     attempt = Attempt(work, file)
     attempt.make(monotonic())
     file.close()
-    brief = brief_of(work, attempt, WHO)
-    whole = result_of(work, attempt, WHO)
+    brief = brief_of(work, attempt, RANK)
+    whole = result_of(work, attempt, RANK)
     assert brief == whole._replace(curve=(), durations=None)
     assert (brief.bytes, brief.state) == (CALLS * 4096, State.DONE)
     assert 0 <= brief.begin_s < brief.end_s
     assert sum(whole.curve) == brief.bytes
 
 
-# --- A rank opens the file that was made for it and nothing that stands in its place
+# --- A rank opens the file that was made for it and nothing in its place
 
 
 @pytest.mark.parametrize("write", [True, False])
-def test_a_link_in_the_place_of_the_file_is_not_followed(tmp_path: Path, write: bool) -> None:
+def test_a_link_in_place_of_the_file_is_not_followed(tmp_path: Path, write: bool) -> None:
     (tmp_path / "precious").write_bytes(b"precious")
     (tmp_path / "probe.dat").symlink_to("precious")
     with pytest.raises(OSError, match="no plain file with one name"):
@@ -85,20 +85,20 @@ def test_writing_begins_at_the_offset_and_leaves_the_rest(tmp_path: Path) -> Non
 FOREVER = float("inf")
 
 
-def test_every_call_is_noted_with_its_time_and_bytes(tmp_path: Path) -> None:
+def test_each_call_is_recorded_with_its_time_and_bytes(tmp_path: Path) -> None:
     calls = Calls(5)
     file = PosixFile(str(sparse(tmp_path, 500)), 0, write=True, direct=False)
     began = monotonic()
     noted(*file.writing(100), 5, calls, FOREVER)
     assert (calls.count, list(calls.sizes)) == (5, [100] * 5)
-    ends = [start + took for start, took in zip(calls.starts, calls.durations)]
+    ends = [start + duration for start, duration in zip(calls.starts, calls.durations)]
     assert began <= calls.starts[0] <= ends[-1] <= monotonic() + 1e-3
-    # one call's end is the next one's start
+    # a call ends when the next one starts
     assert list(calls.starts[1:]) == pytest.approx(ends[:-1], abs=1e-6)
 
 
 def memory_of_calls() -> tuple[int, int]:
-    """Return the bytes that 19,000 calls leave behind, and those that they hold at most."""
+    """Return the bytes that 19,000 calls leak, and the most that they use."""
     descriptor = os.open(os.devnull, os.O_WRONLY)
     move, buffers = partial(os.write, descriptor), sources(4096, direct=False)
     notes = Notes(Calls(20_000))
@@ -115,12 +115,12 @@ def memory_of_calls() -> tuple[int, int]:
     return after - before, peak - before
 
 
-def test_a_call_leaves_no_memory_behind() -> None:
-    # tracemalloc counts other threads of the process too, as xdist has one: the least is the calls'
-    kept, most = map(min, zip(*(memory_of_calls() for _ in range(5))))
+def test_a_call_leaks_no_memory() -> None:
+    # tracemalloc counts other threads too, such as that of xdist: the minimum is the calls' own
+    leaked, peak = map(min, zip(*(memory_of_calls() for _ in range(5))))
     # 16 bytes a call would be 304000
-    assert kept < 2000
-    assert most < 2000
+    assert leaked < 2000
+    assert peak < 2000
 
 
 def test_the_loop_ends_with_the_first_call_after_its_deadline() -> None:
@@ -132,7 +132,7 @@ def test_the_loop_ends_with_the_first_call_after_its_deadline() -> None:
     assert moved.bytes == 0
 
 
-def test_what_was_noted_before_an_error_stays() -> None:
+def test_calls_recorded_before_an_error_stay() -> None:
     sizes = iter((10, 20))
     calls = Calls(5)
     with pytest.raises(OSError, match="No space"):
@@ -152,7 +152,7 @@ def fail() -> int:
     raise OSError(28, "No space left on device")
 
 
-def test_a_file_that_ends_too_early_is_an_error(tmp_path: Path) -> None:
+def test_a_file_that_ends_early_is_an_error(tmp_path: Path) -> None:
     file = PosixFile(str(sparse(tmp_path, 150)), 0, write=False, direct=False)
     calls = Calls(5)
     with pytest.raises(ToolError, match="the file ended before all its bytes"):
@@ -162,14 +162,14 @@ def test_a_file_that_ends_too_early_is_an_error(tmp_path: Path) -> None:
         bare(*file.reading(100), 5, FOREVER, Sum())
 
 
-def test_the_bare_loop_moves_as_much(tmp_path: Path) -> None:
+def test_the_bare_loop_moves_the_same_bytes(tmp_path: Path) -> None:
     file = PosixFile(str(sparse(tmp_path, 4000)), 0, write=True, direct=False)
     moved = Sum()
     bare(*file.writing(100), 40, FOREVER, moved)
     assert moved.bytes == 4000
 
 
-def test_no_two_transfers_in_a_row_have_a_block_in_common() -> None:
+def test_successive_transfers_have_no_block_in_common() -> None:
     for direct in (False, True):
         views = sources(16384, direct)
         blocks = [
@@ -180,7 +180,7 @@ def test_no_two_transfers_in_a_row_have_a_block_in_common() -> None:
         assert len(set(blocks)) == 12
 
 
-def test_what_is_read_directly_lands_on_a_page() -> None:
+def test_direct_reads_go_to_whole_buffers() -> None:
     assert len(landing(10_000)) == 10_000
     assert len({len(view) for view in (next(sources(10_000, True)), landing(10_000))}) == 1
 
@@ -196,7 +196,7 @@ AGGREGATIONS = st.builds(Aggregation, st.integers(1, 3), st.integers(1, 50))
 
 
 class Sink:
-    """Takes what is written, a part at a time where it is told to."""
+    """Accepts writes, at most some bytes at a time."""
 
     def __init__(self, at_most: int = 1000) -> None:
         self.content = b""
@@ -209,7 +209,7 @@ class Sink:
 
 
 class Source:
-    """Gives what is read."""
+    """Serves reads."""
 
     def __init__(self, content: bytes) -> None:
         self.content = content
@@ -222,7 +222,7 @@ class Source:
 
 
 @given(AGGREGATIONS, st.integers(1, 30), st.binary(max_size=300), st.integers(1, 1000))
-def test_what_goes_through_buffers_arrives_whole_and_in_order(
+def test_buffered_writes_arrive_complete_and_in_order(
     aggregation: Aggregation, transfer: int, content: bytes, at_most: int
 ) -> None:
     sink, calls = Sink(at_most), Calls(400)
@@ -237,15 +237,15 @@ def test_what_goes_through_buffers_arrives_whole_and_in_order(
 
 
 @given(AGGREGATIONS, st.integers(1, 30), st.binary(max_size=300))
-def test_what_is_read_ahead_is_handed_out_whole_and_in_order(
+def test_read_ahead_data_is_complete_and_in_order(
     aggregation: Aggregation, transfer: int, content: bytes
 ) -> None:
     line = ReadAhead(Source(content).read, aggregation, Calls(400), len(content))
-    landing, got = memoryview(bytearray(transfer)), b""
+    landing, received = memoryview(bytearray(transfer)), b""
     while size := line.get([landing]):
-        got += bytes(landing[:size])
+        received += bytes(landing[:size])
     line.close()
-    assert got == content
+    assert received == content
 
 
 def test_the_file_system_sees_few_large_calls() -> None:
@@ -257,7 +257,7 @@ def test_the_file_system_sees_few_large_calls() -> None:
     assert list(calls.sizes[: calls.count]) == [1_000_000] * 3
 
 
-def test_no_more_is_read_ahead_than_was_asked_for() -> None:
+def test_read_ahead_stops_at_the_requested_bytes() -> None:
     source = Source(b"x" * 100)
     line = ReadAhead(source.read, Aggregation(2, 30), Calls(10), 50)
     assert line.get([memoryview(bytearray(50))]) == 50
@@ -266,7 +266,7 @@ def test_no_more_is_read_ahead_than_was_asked_for() -> None:
 
 
 @pytest.mark.parametrize("buffers", [1, 2])
-def test_an_error_of_a_write_reaches_whoever_fills_the_buffers(buffers: int) -> None:
+def test_a_write_error_reaches_the_writer_of_the_buffers(buffers: int) -> None:
     def full(view: memoryview) -> int:
         raise OSError(28, "No space left on device")
 

@@ -31,10 +31,10 @@ from tests.package.parallel.curves import MB, declining, flat, noisy
 
 
 def calls_of(*calls: tuple[float, float, int]) -> Calls:
-    kept = Calls(len(calls))
+    calls_made = Calls(len(calls))
     for call in calls:
-        kept.add(*call)
-    return kept
+        calls_made.add(*call)
+    return calls_made
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def calls_of(*calls: tuple[float, float, int]) -> Calls:
         ([(1.0, 0.0, 5)], (0.0, 5.0)),
     ],
 )
-def test_a_call_counts_in_each_second_by_its_time_there(
+def test_a_call_counts_in_each_second_by_its_share_of_time(
     calls: list[tuple[float, float, int]], curve: tuple[float, ...]
 ) -> None:
     assert per_second(calls_of(*calls)) == pytest.approx(curve)
@@ -75,10 +75,10 @@ def test_the_second_in_which_a_run_ends_is_no_rate() -> None:
 
 
 def filled(*calls: tuple[float, float, int]) -> Calls:
-    kept = Calls(len(calls) + 2)
+    calls_made = Calls(len(calls) + 2)
     for call in calls:
-        kept.add(*call)
-    return kept
+        calls_made.add(*call)
+    return calls_made
 
 
 def blocks() -> list[Block]:
@@ -88,7 +88,7 @@ def blocks() -> list[Block]:
     ]
 
 
-def test_a_file_gives_back_what_was_written_into_it() -> None:
+def test_a_profile_file_is_read_back_unchanged() -> None:
     profile = unpack(pack({"run_id": "run-1", "test": "ost"}, blocks()))
     assert profile.about == {"run_id": "run-1", "test": "ost"}
     first, second = profile.blocks
@@ -99,8 +99,8 @@ def test_a_file_gives_back_what_was_written_into_it() -> None:
     assert (second.calls.count, second.calls.bytes) == (1, 1 << 20)
 
 
-def test_the_file_is_laid_out_as_its_page_says() -> None:
-    """The bytes are checked by hand, so that a reader in another language can be written."""
+def test_the_layout_of_the_file_is_as_documented() -> None:
+    """Check the bytes by hand, for readers in other languages."""
     data = pack({}, blocks()[1:])
     length = int.from_bytes(data[20:28], "little")
     assert data[:20] == MAGIC == b"plumbline profile 1\n"
@@ -128,7 +128,7 @@ def test_a_damaged_file_is_refused(damage: object, sentence: str) -> None:
         unpack(damage(pack({}, blocks())))
 
 
-def test_there_is_no_place_for_more_calls_than_were_asked_for() -> None:
+def test_there_is_space_for_the_requested_calls_only() -> None:
     calls = Calls(1)
     calls.add(0.0, 1.0, 1)
     with pytest.raises(IndexError):
@@ -144,7 +144,7 @@ def lasting(*durations: float) -> Calls:
     return calls
 
 
-def test_quantiles_are_right_within_a_class_and_waiting_does_not_count() -> None:
+def test_quantiles_are_accurate_within_a_class_and_waits_do_not_count() -> None:
     times = latency(durations_of(lasting(*(number / 1000 for number in range(1, 1001)))))
     assert times is not None
     assert times.mean_s == pytest.approx(0.5005, rel=1e-6)
@@ -153,7 +153,7 @@ def test_quantiles_are_right_within_a_class_and_waiting_does_not_count() -> None
     assert times.max_s == pytest.approx(1.0)
 
 
-def test_ranks_add_up_as_if_they_had_been_one() -> None:
+def test_durations_of_ranks_add_up_like_those_of_one_rank() -> None:
     apart = together([durations_of(lasting(0.001, 0.002)), durations_of(lasting(0.5))])
     whole = durations_of(lasting(0.001, 0.002, 0.5))
     assert (apart.classes, apart.longest_s) == (whole.classes, whole.longest_s)
@@ -164,7 +164,7 @@ def test_no_calls_have_no_latency() -> None:
     assert latency(durations_of(lasting())) is None
 
 
-def test_a_call_that_the_clock_could_not_see_has_a_class() -> None:
+def test_a_call_too_short_for_the_clock_has_a_class() -> None:
     times = latency(durations_of(lasting(0.0)))
     assert times is not None
     assert times.max_s == 0.0
@@ -175,7 +175,7 @@ rates = st.floats(1, 1e6)
 curves = st.lists(rates, min_size=SHORTEST, max_size=90)
 
 
-def test_a_decline_is_told_from_a_flat_read_of_the_same_mean() -> None:
+def test_a_decline_differs_from_a_flat_read_with_the_same_mean() -> None:
     steep, level = declining(200), flat(200)
     assert sum(steep) == pytest.approx(sum(level))
     difference = distance(steep, form(level))
@@ -186,26 +186,26 @@ def test_a_decline_is_told_from_a_flat_read_of_the_same_mean() -> None:
     assert distance(steep, [1.0] * 20).share == pytest.approx(0.6 / 4, abs=0.001)
 
 
-def test_an_initial_drop_alone_is_no_other_course() -> None:
+def test_an_initial_drop_alone_is_no_other_profile() -> None:
     assert not distance(flat(200), [1.0] * POINTS).beyond(0.05)
 
 
 @pytest.mark.parametrize("seed", range(10))
 @pytest.mark.parametrize("seconds", [15, 60, 200])
-def test_zigzag_of_a_quarter_hides_no_decline_and_makes_none(seconds: int, seed: int) -> None:
+def test_noise_of_a_quarter_neither_hides_nor_fakes_a_decline(seconds: int, seed: int) -> None:
     level = form(flat(seconds))
     assert distance(noisy(declining(seconds), 0.15, seed), level).beyond(LIMIT) or seconds < 60
     assert not distance(noisy(flat(seconds), 0.25, seed), level).beyond(LIMIT)
 
 
-def test_what_chance_makes_of_a_few_scattered_seconds_counts_for_nothing() -> None:
+def test_chance_differences_of_a_few_scattered_seconds_do_not_count() -> None:
     scattered = [1.0, 9.0, 1.0, 9.0, 9.0, 1.0]
     difference = distance(scattered, [1.0] * POINTS)
     assert difference.noise > difference.share > 0.10
     assert not difference.beyond(LIMIT)
 
 
-def test_the_sentence_says_when_how_much_had_been_moved() -> None:
+def test_the_sentence_has_share_of_bytes_and_time() -> None:
     assert distance([3.0, 1.0] + [1.0] * 6, [1.0] * POINTS).sentence == (
         "30 % of the bytes were moved in the first 12 % of the time, 12 % in the baseline's profile"
     )
@@ -218,9 +218,7 @@ def test_rate_and_duration_do_not_matter(curve: list[float], factor: float) -> N
 
 
 @given(curves, curves)
-def test_a_distance_is_a_fraction_and_the_same_both_ways(
-    first: list[float], other: list[float]
-) -> None:
+def test_a_distance_is_a_symmetric_fraction(first: list[float], other: list[float]) -> None:
     difference = distance(first, other)
     assert 0 <= difference.share < 1
     assert difference.share == pytest.approx(distance(other, first).share)
@@ -233,15 +231,15 @@ def test_a_form_has_the_mean_1_and_the_course_of_its_curve(curve: list[float]) -
     assert len(points) == min(POINTS, len(curve))
     assert sum(points) / len(points) == pytest.approx(1)
     if len(curve) % len(points) == 0:
-        # their ends coincide, so that between them no more than one part can differ
-        each = len(curve) // len(points)
+        # each point covers whole seconds
+        size = len(curve) // len(points)
         mean = sum(curve) / len(curve)
-        first = sum(curve[:each]) / each / mean
+        first = sum(curve[:size]) / size / mean
         assert points[0] == pytest.approx(first, rel=1e-6)
 
 
 @pytest.mark.parametrize("curve", [[], [1.0] * (SHORTEST - 1), [0.0] * 30])
-def test_what_is_too_short_or_moved_nothing_has_no_form(curve: list[float]) -> None:
+def test_a_short_or_empty_curve_has_no_form(curve: list[float]) -> None:
     assert form(curve) == ()
 
 
@@ -272,7 +270,7 @@ def test_a_reread_is_flat_after_its_initial_drop() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_zigzag_shows_as_spread_and_not_as_decline(seed: int) -> None:
+def test_noise_is_spread_and_no_decline(seed: int) -> None:
     level, steep = shaped(noisy(flat(120), 0.2, seed)), shaped(noisy(declining(120), 0.2, seed))
     assert level.spread == pytest.approx(0.2, rel=0.4)
     assert abs(level.decline) < 0.2
@@ -290,7 +288,7 @@ def test_a_sag_is_found_where_it_is() -> None:
 
 
 @pytest.mark.parametrize("tail", [1, 5, 60])
-def test_what_goes_on_after_most_have_finished_is_a_tail(tail: int) -> None:
+def test_bytes_after_most_ranks_have_finished_are_a_tail(tail: int) -> None:
     result = shaped([680.0] * 30 + [80.0] * tail)
     assert result.tail_s == tail
     assert (result.start_Bps, result.end_Bps, result.decline) == (680, 680, 0)
@@ -302,12 +300,12 @@ def test_a_decline_to_almost_nothing_is_no_tail() -> None:
     assert result.decline > 0.9
 
 
-def test_a_rate_that_rises_declines_by_less_than_nothing() -> None:
+def test_a_rising_rate_has_a_negative_decline() -> None:
     assert shaped([10.0, 20.0, 30.0, 40.0, 50.0]).decline == pytest.approx(-0.8)
 
 
 @given(st.lists(st.floats(0, 1e9), min_size=SHORTEST, max_size=80), st.floats(0.01, 100))
-def test_every_shape_is_of_possible_numbers_and_scales(curve: list[float], factor: float) -> None:
+def test_shapes_have_possible_figures(curve: list[float], factor: float) -> None:
     result = shape(curve)
     if sum(curve) == 0:
         assert result is None
@@ -328,5 +326,5 @@ def test_the_document_form_is_rounded() -> None:
 
 
 @pytest.mark.parametrize("curve", [[], [5.0] * (SHORTEST - 1), [0.0] * 30])
-def test_what_is_too_short_or_moved_nothing_has_no_shape(curve: list[float]) -> None:
+def test_a_short_or_empty_curve_has_no_shape(curve: list[float]) -> None:
     assert shape(curve) is None

@@ -1,4 +1,4 @@
-"""Parallel runs of real ranks on folders: what comes of them, and of those that are disturbed."""
+"""Parallel runs of real ranks on folders, undisturbed and disturbed."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ ENDLESS = Method("endless", 1)
 
 
 def missing() -> str:
-    """Return what a parallel run needs and this machine has not."""
+    """Return the package that a parallel run needs and this machine lacks, else empty."""
     if shutil.which("mpirun") is None:
         return "mpirun is not installed: openmpi-bin"
     completed = subprocess.run([PYTHON, "-c", "import mpi4py"], capture_output=True, check=False)
@@ -50,12 +50,12 @@ def missing() -> str:
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(missing() != "", reason=missing() or "all is there"),
+    pytest.mark.skipif(missing() != "", reason=missing() or "nothing is missing"),
 ]
 
 
 class Site:
-    """Folders that stand for targets."""
+    """Folders as targets."""
 
     def __init__(self, home: Path, names: str = "ab") -> None:
         self.home = home
@@ -93,14 +93,14 @@ class Site:
         )
 
     def python(self, first: str) -> str:
-        """Return a Python of ranks that does something first."""
+        """Return a Python for ranks that runs some code first."""
         (self.home / "sitecustomize.py").write_text(first)
         python = self.home / "python"
         python.write_text(f'#!/bin/sh\nPYTHONPATH="{self.home}:$PYTHONPATH" exec {PYTHON} "$@"\n')
         python.chmod(0o755)
         return str(python)
 
-    def left(self) -> list[Path]:
+    def remaining_files(self) -> list[Path]:
         return [path for name in (*self.names, "work") for path in (self.home / name).iterdir()]
 
     def files(self, name: str) -> list[Path]:
@@ -113,7 +113,7 @@ def site(tmp_path: Path) -> Site:
 
 
 def measured(unit: FsUnit, runner: Optional[CommandRunner] = None) -> list[Record]:
-    """Return the records of a unit that runs for real."""
+    """Return the records of a real run of a unit."""
     return list(unit.measure(context_for(unit, runner or SystemRunner())))
 
 
@@ -129,10 +129,10 @@ def context_for(
     return UnitContext(recorder, clock, runners, step, stop=stop.set, go_on=stop.clear)
 
 
-def until_trouble(records: Iterator[Record], trouble: type[BaseException]) -> list[Record]:
-    """Return the records that come before a trouble, which must come."""
+def until_error(records: Iterator[Record], error: type[BaseException]) -> list[Record]:
+    """Return the records before an error, which must come."""
     kept: list[Record] = []
-    with pytest.raises(trouble):
+    with pytest.raises(error):
         kept.extend(records)
     return kept
 
@@ -143,7 +143,7 @@ def of(records: Sequence[Record], component: str, operation: Operation) -> Recor
 
 
 def processes(words: str) -> dict[int, str]:
-    """Return the living processes whose command line holds some words, and that line."""
+    """Return the living processes with these words in their command line, and that line."""
     lines = {}
     for folder in Path("/proc").glob("[0-9]*"):
         try:
@@ -157,16 +157,16 @@ def processes(words: str) -> dict[int, str]:
 
 
 @contextmanager
-def disturbed(deed: Callable[[], None]) -> Iterator[None]:
-    """Do something while a run is on."""
-    thread = threading.Thread(target=deed)
+def disturbed(action: Callable[[], None]) -> Iterator[None]:
+    """Do something during a run."""
+    thread = threading.Thread(target=action)
     thread.start()
     yield
     thread.join()
 
 
 def of_run(site: Site) -> dict[int, str]:
-    """Return the ranks of a site's run and their launcher, which names them."""
+    """Return the ranks of a site's run and their launcher, which has their command line."""
     return processes(f"-m plumbline.parallel.rank {site.home}")
 
 
@@ -178,8 +178,8 @@ def launchers_of(site: Site) -> list[int]:
     return [pid for pid, line in of_run(site).items() if " -np " in line]
 
 
-class Opened(NamedTuple):
-    """A file that a process has open, by proc(5): what it has on disk, and where it is read."""
+class OpenFile(NamedTuple):
+    """An open file of a process, by proc(5): its blocks on disk and its position."""
 
     blocks: int
     position: int
@@ -188,29 +188,29 @@ class Opened(NamedTuple):
 
 def writer_on(site: Site, name: str) -> list[int]:
     """Return the rank that is writing to a target."""
-    return having(site, name, lambda opened: opened.writes and opened.blocks > 0)
+    return ranks_with(site, name, lambda opened: opened.writes and opened.blocks > 0)
 
 
 def reader_on(site: Site, name: str) -> list[int]:
-    """Return the rank that has read something of a target."""
-    return having(site, name, lambda opened: not opened.writes and opened.position > 0)
+    """Return the rank that has read from a target."""
+    return ranks_with(site, name, lambda opened: not opened.writes and opened.position > 0)
 
 
-def having(site: Site, name: str, so: Callable[[Opened], bool]) -> list[int]:
-    """Return the ranks that have a file of a target open in such a way."""
+def ranks_with(site: Site, name: str, test: Callable[[OpenFile], bool]) -> list[int]:
+    """Return the ranks with an open file of a target that passes a test."""
     files = site.files(name)
-    return [pid for pid in ranks_of(site) if any(map(so, opened_by(pid, files)))]
+    return [pid for pid in ranks_of(site) if any(map(test, opened_by(pid, files)))]
 
 
-def opened_by(pid: int, files: Collection[Path]) -> Iterator[Opened]:
-    # a process may close a file, or end, while it is looked at
+def opened_by(pid: int, files: Collection[Path]) -> Iterator[OpenFile]:
+    # a process may close a file or end meanwhile
     with suppress(FileNotFoundError, ProcessLookupError):
         for link in Path(f"/proc/{pid}/fd").iterdir():
             if link.resolve() in files:
                 lines = Path(f"/proc/{pid}/fdinfo/{link.name}").read_text().splitlines()
-                told = dict(line.split(":", 1) for line in lines[:2])
-                writes = int(told["flags"], 8) & os.O_ACCMODE != os.O_RDONLY
-                yield Opened(link.stat().st_blocks, int(told["pos"]), writes)
+                fields = dict(line.split(":", 1) for line in lines[:2])
+                writes = int(fields["flags"], 8) & os.O_ACCMODE != os.O_RDONLY
+                yield OpenFile(link.stat().st_blocks, int(fields["pos"]), writes)
 
 
 def test_targets_are_measured_together_and_each_alone(site: Site) -> None:
@@ -233,7 +233,7 @@ def test_targets_are_measured_together_and_each_alone(site: Site) -> None:
     ]
     assert sorted(rank["rank"] for rank in ranks) == [0, 1, 2, 3]
     assert {sum(rank["curve"]) for rank in ranks} == {SMALL}
-    assert site.left() == []
+    assert site.remaining_files() == []
     kept = unpack(calls.read_bytes())
     assert sorted(block.rank for block in kept.blocks) == [0, 0, 1, 1, 2, 2, 3, 3]
     assert sum(block.calls.bytes for block in kept.blocks) == 8 * SMALL
@@ -258,10 +258,10 @@ def test_ranks_share_a_file_through_mpi(site: Site, name: str) -> None:
     records = measured(site.unit(TESTS[name], ranks=2, spec=spec))
     assert {record.outcome for record in records} == {Outcome.OK}, records[0].reason
     assert of(records, "whole", Operation.READ).bytes == 8_000_000
-    assert site.left() == []
+    assert site.remaining_files() == []
 
 
-def test_a_run_of_fixed_time_ends_with_it_and_is_not_called_short(site: Site) -> None:
+def test_a_run_of_fixed_time_ends_on_time_and_is_not_short(site: Site) -> None:
     spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=2.0)
     records = measured(site.unit(ENDLESS, spec=spec, fixed=Fixed.TIME, instrument=False))
     write, read = of(records, "a", Operation.WRITE), of(records, "a", Operation.READ)
@@ -269,15 +269,15 @@ def test_a_run_of_fixed_time_ends_with_it_and_is_not_called_short(site: Site) ->
     assert (write.flags, read.flags) == ((), ())
     assert write.seconds >= 2
     assert write.bytes < spec.bytes
-    # what was not written is not read either: holes are fast
+    # unwritten parts are not read either, as holes are fast
     assert 0 < read.bytes <= of(records, "b", Operation.WRITE).bytes + write.bytes
 
 
 @pytest.mark.parametrize("test", [ENDLESS, ENDLESS._replace(api="mpiio", shared=True)])
-def test_a_rank_that_is_killed_ends_the_run_and_the_others_are_kept(
+def test_a_killed_rank_ends_the_run_and_the_other_results_are_kept(
     site: Site, test: Method, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    # on a busy machine the other one needs longer to see safe what it has written
+    # on a busy machine the other rank needs longer to sync its writes
     monkeypatch.setattr(launch_command, "_KILL_S", 5)
     spec = site.entry("a", test).spec._replace(bytes=10**9, seconds=60.0)
 
@@ -295,12 +295,12 @@ def test_a_rank_that_is_killed_ends_the_run_and_the_others_are_kept(
     assert other.bytes > 0
     assert of(records, "whole", Operation.WRITE).outcome is Outcome.FAILED
     assert of(records, "a", Operation.READ).outcome is Outcome.FAILED
-    assert site.left() == []
+    assert site.remaining_files() == []
     eventually(lambda: not ranks_of(site))
 
 
-def test_an_interrupt_keeps_what_is_over_and_leaves_no_file(site: Site) -> None:
-    """Also where removing takes its time."""
+def test_an_interrupt_keeps_finished_operations_and_leaves_no_file(site: Site) -> None:
+    """Even if removing files is slow."""
     spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=3.0)
     stop = threading.Event()
 
@@ -310,7 +310,7 @@ def test_an_interrupt_keeps_what_is_over_and_leaves_no_file(site: Site) -> None:
 
     def interrupt(title: str) -> None:
         eventually(lambda: len(list(site.home.glob("work/plumbline-*/write-*.json"))) == 4)
-        # none comes to the end of its read, however long the launcher takes to end them
+        # no rank finishes its read, however slowly the launcher ends them
         for pid in ranks_of(site):
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -318,34 +318,34 @@ def test_an_interrupt_keeps_what_is_over_and_leaves_no_file(site: Site) -> None:
 
     unit = site.unit(ENDLESS, ranks=2, spec=spec, instrument=False, fixed=Fixed.TIME)
     context = context_for(unit, slowly, stop, interrupt)
-    records = until_trouble(unit.measure(context), KeyboardInterrupt)
+    records = until_error(unit.measure(context), KeyboardInterrupt)
     assert [(r.component, r.operation, r.outcome) for r in records] == [
         (name, Operation.WRITE, Outcome.OK) for name in ("a", "b", "whole")
     ]
-    assert site.left() == []
+    assert site.remaining_files() == []
     eventually(lambda: not ranks_of(site))
 
 
-def test_a_file_that_resists_keeps_no_other_from_being_removed(site: Site) -> None:
+def test_a_file_that_cannot_be_removed_does_not_protect_the_others(site: Site) -> None:
     first = site.home / "a/.plumbline/a.fs-0/probe.dat"
 
     def run(argv: Sequence[str], timeout_s: float, within: Optional[Within] = None) -> Completed:
-        came = SystemRunner()(argv, timeout_s, within)
+        completed = SystemRunner()(argv, timeout_s, within)
         if "-np" in argv:
             first.unlink()
             first.mkdir()
-        return came
+        return completed
 
     measured(site.unit(ranks=2), run)
     assert list(site.home.rglob("probe.dat")) == [first]
 
 
-def test_calls_that_cannot_be_kept_cost_no_figure(site: Site) -> None:
+def test_an_unwritable_call_profile_costs_no_figure(site: Site) -> None:
     unit = site.unit(calls=site.home / "gone/calls")
-    records = until_trouble(unit.measure(context_for(unit, SystemRunner())), ToolError)
+    records = until_error(unit.measure(context_for(unit, SystemRunner())), ToolError)
     assert {record.outcome for record in records} == {Outcome.OK}
     assert len(records) == 6
-    assert site.left() == []
+    assert site.remaining_files() == []
 
 
 LOST = """
@@ -361,8 +361,8 @@ if os.environ.get('OMPI_COMM_WORLD_RANK') == '1':
 """
 
 
-def test_who_cannot_open_a_shared_file_keeps_nobody_waiting(site: Site) -> None:
-    """As where one client has lost its mount after the write."""
+def test_a_rank_that_cannot_open_a_shared_file_does_not_block_the_others(site: Site) -> None:
+    """As if a client had lost its mount after the write."""
     test = Method("shared", 65536, api="mpiio", shared=True, collective=True)
     began = time.monotonic()
     records = measured(site.unit(test, ranks=2, python=site.python(LOST)))
@@ -376,7 +376,7 @@ def test_who_cannot_open_a_shared_file_keeps_nobody_waiting(site: Site) -> None:
 
 
 def killed_launcher(site: Site, at_work: Callable[[str], object], **terms: Any) -> list[Record]:
-    """Return what is known when the launcher is killed once all ranks are at work."""
+    """Return the records of a run whose launcher is killed once all ranks are at work."""
 
     def kill() -> None:
         eventually(lambda: all(at_work(name) for name in site.names))
@@ -389,10 +389,10 @@ def killed_launcher(site: Site, at_work: Callable[[str], object], **terms: Any) 
     return records
 
 
-def test_a_launcher_that_is_killed_leaves_neither_ranks_nor_files(
+def test_a_killed_launcher_leaves_neither_ranks_nor_files(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nor what it keeps itself, also where the folder of the run is one of all clients."""
+    """Nor files of its own, even if the folder of the run is shared by all clients."""
     own = site.home / "own"
     own.mkdir()
     monkeypatch.setenv("TMPDIR", str(own))
@@ -402,7 +402,7 @@ def test_a_launcher_that_is_killed_leaves_neither_ranks_nor_files(
     write = of(records, "a", Operation.WRITE)
     assert (write.outcome, write.flags) == (Outcome.OK, (Flag.SHORT,)), write.reason
     assert of(records, "a", Operation.READ).outcome is Outcome.FAILED
-    assert site.left() == []
+    assert site.remaining_files() == []
     assert list(own.iterdir()) == []
 
 
@@ -412,7 +412,7 @@ whole, reads = os.readv, []
 def stuck(*arguments):
     reads.append(1)
     if len(reads) > 100:
-        # as in a call that waits for a target: the signal comes to nothing before it returns
+        # like a call that waits for a target: the signal has no effect before it returns
         signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])
         time.sleep(60)
     return whole(*arguments)
@@ -429,29 +429,29 @@ os.readv = slowly
 
 
 @pytest.mark.parametrize("reading", [SLOW, STUCK], ids=["slow", "stuck"])
-def test_a_read_that_was_cut_by_the_kill_of_its_launcher_is_short(site: Site, reading: str) -> None:
-    asked = 10**6
-    spec = site.entry("a", ENDLESS).spec._replace(bytes=asked, seconds=60.0)
+def test_a_read_cut_by_the_kill_of_its_launcher_is_short(site: Site, reading: str) -> None:
+    requested = 10**6
+    spec = site.entry("a", ENDLESS).spec._replace(bytes=requested, seconds=60.0)
     python = site.python(reading)
     records = killed_launcher(site, lambda name: reader_on(site, name), spec=spec, python=python)
     for name in site.names:
         write, read = of(records, name, Operation.WRITE), of(records, name, Operation.READ)
         assert (write.outcome, write.flags) == (Outcome.OK, ()), write.reason
         assert (read.outcome, read.flags) == (Outcome.OK, (Flag.SHORT,)), read.reason
-        assert read.bytes == 100 if reading is STUCK else 0 < (read.bytes or 0) < asked
+        assert read.bytes == 100 if reading is STUCK else 0 < (read.bytes or 0) < requested
 
 
-def test_a_rank_that_hangs_is_ended_at_the_limit_and_the_others_are_kept(site: Site) -> None:
+def test_a_hung_rank_is_ended_at_the_limit_and_the_other_results_are_kept(site: Site) -> None:
     spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=1.0)
     limit = threading.Event()
 
     def stop() -> None:
         (pid,) = eventually(lambda: writer_on(site, "b"))
         os.kill(pid, signal.SIGSTOP)
-        # the other one has written
+        # the other rank has written
         eventually(lambda: list(site.home.glob("work/plumbline-*/write-*.json")))
         limit.set()
-        # again and again: a launcher that ends its ranks lets them go on first
+        # repeatedly, as a launcher sends SIGCONT before it ends its ranks
         with suppress(ProcessLookupError):
             while True:
                 os.kill(pid, signal.SIGSTOP)
@@ -463,10 +463,10 @@ def test_a_rank_that_hangs_is_ended_at_the_limit_and_the_others_are_kept(site: S
     assert of(records, "a", Operation.WRITE).outcome is Outcome.OK
     assert of(records, "a", Operation.READ).outcome is Outcome.HUNG
     eventually(lambda: not ranks_of(site))
-    assert site.left() == []
+    assert site.remaining_files() == []
 
 
-def test_a_target_that_cannot_be_measured_leaves_the_others_and_no_sum(site: Site) -> None:
+def test_without_one_target_the_others_are_measured_but_not_their_sum(site: Site) -> None:
     (site.home / "b").rmdir()
     records = measured(site.unit())
     assert of(records, "a", Operation.WRITE).outcome is Outcome.OK
@@ -476,7 +476,7 @@ def test_a_target_that_cannot_be_measured_leaves_the_others_and_no_sum(site: Sit
     assert "there is no figure of all without b: " in whole.reason
 
 
-def test_kept_files_are_read_again_until_the_next_run_makes_its_own(site: Site) -> None:
+def test_kept_files_are_reread_until_the_next_run_makes_its_own(site: Site) -> None:
     assert {record.outcome for record in measured(site.unit(files=Files.KEEP))} == {Outcome.OK}
     before = [path.stat() for name in "ab" for path in site.files(name)]
     assert [kept.st_size for kept in before] == [SMALL, SMALL]
@@ -493,10 +493,10 @@ def test_kept_files_are_read_again_until_the_next_run_makes_its_own(site: Site) 
     after = [path.stat() for name in "ab" for path in site.files(name)]
     assert [(s.st_ino, s.st_mtime_ns) for s in after] == [(s.st_ino, s.st_mtime_ns) for s in before]
     measured(site.unit())
-    assert site.left() == []
+    assert site.remaining_files() == []
 
 
-def test_files_that_were_not_kept_whole_are_not_read(site: Site) -> None:
+def test_incomplete_kept_files_are_not_read(site: Site) -> None:
     for name, size in (("a", SMALL), ("b", 10)):
         folder = site.home / f"{name}/.plumbline/{name}.fs-0"
         folder.mkdir(parents=True)
@@ -509,18 +509,18 @@ def test_files_that_were_not_kept_whole_are_not_read(site: Site) -> None:
     assert f"has 10 bytes, {SMALL} bytes are to be read" in records[1].reason
 
 
-def test_what_does_not_fit_is_not_begun(site: Site) -> None:
-    """Each file alone would fit; together they do not, which is seen before the first byte."""
+def test_a_run_that_does_not_fit_is_not_begun(site: Site) -> None:
+    """Each file alone fits but both do not, which shows before the first byte."""
     space = os.statvfs(site.home)
-    each = int(space.f_bavail * space.f_frsize * 0.7) // 65536 * 65536
-    spec = site.entry("a", SIMPLE).spec._replace(bytes=each)
+    size = int(space.f_bavail * space.f_frsize * 0.7) // 65536 * 65536
+    spec = site.entry("a", SIMPLE).spec._replace(bytes=size)
     records = measured(site.unit(spec=spec))
     assert {record.outcome for record in records} == {Outcome.SKIPPED}
     assert "free space, measure less (--bytes" in records[0].reason
-    assert site.left() == []
+    assert site.remaining_files() == []
 
 
-def test_what_a_killed_run_left_is_gone_after_the_next(site: Site) -> None:
+def test_the_next_run_removes_the_files_of_a_killed_one(site: Site) -> None:
     for number in (0, 7):
         folder = site.home / f"a/.plumbline/a.fs-{number}"
         folder.mkdir(parents=True)
@@ -530,11 +530,11 @@ def test_what_a_killed_run_left_is_gone_after_the_next(site: Site) -> None:
     (work / "write-000009.json").write_text("{}")
     records = measured(site.unit())
     assert {record.outcome for record in records} == {Outcome.OK}
-    assert site.left() == []
+    assert site.remaining_files() == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="a small file system is mounted by root alone")
-def test_a_target_that_fills_up_meanwhile_fails_and_the_others_are_kept(site: Site) -> None:
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
+def test_a_target_that_fills_up_during_the_run_fails_and_the_others_are_kept(site: Site) -> None:
     small = site.home / "b"
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", "size=2M", "plumbline-test", str(small)],
@@ -557,6 +557,6 @@ def test_a_target_that_fills_up_meanwhile_fails_and_the_others_are_kept(site: Si
         assert full.outcome is Outcome.FAILED
         assert "No space left on device" in full.reason
         assert "has written nothing here" in of(records, "b", Operation.READ).reason
-        assert site.left() == []
+        assert site.remaining_files() == []
     finally:
         subprocess.run(["umount", str(small)], check=True)

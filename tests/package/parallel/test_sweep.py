@@ -46,28 +46,28 @@ def test_the_ends_come_first_then_the_middle_then_the_quarters() -> None:
 
 def test_the_first_points_of_two_axes_are_the_corners_of_the_grid() -> None:
     points = points_of(grid((1, 2, 4), (4096, 65536, MIB)))
-    assert len(points) == len({tuple(each.items()) for each in points}) == 9
-    assert {(each["writers"], each["transfer"]) for each in points[:4]} == {
+    assert len(points) == len({tuple(axes.items()) for axes in points}) == 9
+    assert {(axes["writers"], axes["transfer"]) for axes in points[:4]} == {
         *((1, 4096), (1, MIB), (4, 4096), (4, MIB)),
     }
     assert points[-1] == point(2, 65536)
 
 
 @pytest.mark.parametrize("number", range(1, 12))
-def test_no_value_is_lost_whatever_their_number(number: int) -> None:
+def test_no_value_of_an_axis_is_lost(number: int) -> None:
     points = points_of(grid(range(1, number + 1)))
-    assert sorted(int(each["writers"]) for each in points) == list(range(1, number + 1))
+    assert sorted(int(axes["writers"]) for axes in points) == list(range(1, number + 1))
 
 
 def test_a_value_given_twice_is_measured_once() -> None:
     twice = grid((2, 1, 2))
-    assert [each["writers"] for each in points_of(twice)] == [1, 2]
+    assert [axes["writers"] for axes in points_of(twice)] == [1, 2]
     assert moving(twice) == ("writers",)
 
 
 def test_no_point_is_repeated_before_all_have_been_measured() -> None:
     points = points_of({**grid((1, 2, 4)), "repeat": (1, 2)})
-    assert [(each.get("repeat", 1), each["writers"]) for each in points] == [
+    assert [(axes.get("repeat", 1), axes["writers"]) for axes in points] == [
         *((1, 1), (1, 4), (1, 2), (2, 1), (2, 4), (2, 2)),
     ]
 
@@ -78,7 +78,7 @@ ON_EIGHT = Setting(
 
 
 @pytest.mark.parametrize(("axes", "alone", "figures"), FILE["sizes"])
-def test_axes_say_how_many_ranks_move_how_much(
+def test_axes_determine_targets_ranks_and_bytes(
     axes: Point, alone: bool, figures: list[int]
 ) -> None:
     setting = apply(axes, ON_EIGHT._replace(alone=alone))
@@ -102,26 +102,26 @@ def test_axes_change_the_test(axis: str, value: Value, field: str, expected: obj
 
 
 @pytest.mark.parametrize(("axes", "sentence"), FILE["impossible"])
-def test_a_point_that_is_impossible_is_refused(axes: Point, sentence: str) -> None:
+def test_an_impossible_point_is_refused(axes: Point, sentence: str) -> None:
     with pytest.raises(PlumblineError, match=sentence):
         apply({**point(1), **axes}, ON_EIGHT)
 
 
-def test_few_targets_lie_on_many_servers() -> None:
+def test_a_few_targets_are_spread_over_many_servers() -> None:
     servers = ["oss1", "oss1", "oss1", "oss2", "oss2", "oss3"]
     assert [servers[index] for index in spread(servers)] == [
         *("oss1", "oss2", "oss3", "oss1", "oss2", "oss1"),
     ]
 
 
-# --- How long a point is expected to take
+# --- Expected duration of a point
 
 
 LOAD = Load(60.0, (Operation.WRITE, Operation.READ), lambda _point: 10**9)
 UNBEGUN = Ledger({}, 10**9)
 
 
-def test_the_first_point_takes_its_limits_at_most() -> None:
+def test_the_first_point_is_estimated_by_its_limits() -> None:
     assert estimate(point(1, MIB), LOAD, UNBEGUN) == Estimate(START_S + 120, at_most=True)
 
 
@@ -130,44 +130,44 @@ def test_a_point_of_fixed_time_takes_that_time() -> None:
     assert estimate(point(1, MIB), load, UNBEGUN) == Estimate(START_S + 120, at_most=False)
 
 
-def test_the_point_most_like_it_says_how_long_a_point_takes() -> None:
-    known = (
-        # 10 s of writing, 5 s of reading, 5 s beside
+def test_the_duration_of_a_point_is_estimated_from_the_most_similar_one() -> None:
+    measured = (
+        # 10 s of writing, 5 s of reading, 5 s of other work
         done(point(4, MIB), 100, 200, seconds=20.0),
         done(point(1, MIB), 10, 10, seconds=125.0),
     )
-    ledger = UNBEGUN._replace(done=known)
-    alike = estimate(point(8, MIB), LOAD, ledger)
-    assert alike.seconds == pytest.approx(20.0)
-    assert not alike.at_most
+    ledger = UNBEGUN._replace(done=measured)
+    similar = estimate(point(8, MIB), LOAD, ledger)
+    assert similar.seconds == pytest.approx(20.0)
+    assert not similar.at_most
     assert estimate(point(1, 2 * MIB), LOAD, ledger).seconds == pytest.approx(125.0)
 
 
-def test_a_point_that_gave_nothing_tells_nothing() -> None:
-    known = (done(point(1, MIB), None, seconds=1.0, reason="full"),)
-    assert estimate(point(1, MIB), LOAD, UNBEGUN._replace(done=known)).at_most
+def test_a_failed_point_gives_no_estimate() -> None:
+    measured = (done(point(1, MIB), None, seconds=1.0, reason="full"),)
+    assert estimate(point(1, MIB), LOAD, UNBEGUN._replace(done=measured)).at_most
 
 
-# --- Where more no longer brings more
+# --- Knees: more writers or larger transfers without more rate
 
 
 WRITE = (Operation.WRITE,)
 
 
 def of_writers(rates_MBps: Sequence[float]) -> Remark:
-    """Return the remark on 1, 2, 4, ... writers that give these rates."""
+    """Return the remark on 1, 2, 4, ... writers with these rates."""
     points = [done(point(1 << place, MIB), rate) for place, rate in enumerate(rates_MBps)]
     (remark,) = remarks(points, WRITE)
     return remark
 
 
 @pytest.mark.parametrize(("rates_MBps", "sentence"), FILE["knees"])
-def test_the_knee_is_the_fewest_that_give_what_the_most_give(
+def test_the_knee_is_the_fewest_writers_with_the_full_rate(
     rates_MBps: Sequence[float], sentence: str
 ) -> None:
-    said = of_writers(rates_MBps).sentence()
-    assert said.startswith(sentence)
-    assert ("of the best" in said) == ("of the best" in sentence)
+    text = of_writers(rates_MBps).sentence()
+    assert text.startswith(sentence)
+    assert ("of the best" in text) == ("of the best" in sentence)
 
 
 def test_a_knee_does_not_depend_on_the_order_of_measuring() -> None:
@@ -176,14 +176,14 @@ def test_a_knee_does_not_depend_on_the_order_of_measuring() -> None:
     assert (remark.value, remark.rising) == (2, False)
 
 
-def test_every_line_of_a_grid_has_its_own_knee() -> None:
+def test_each_line_of_a_grid_has_its_own_knee() -> None:
     points = [
         done(point(writers, transfer), rate, rate)
         for writers, transfer, rate in ((1, 4096, 10), (2, 4096, 20), (1, MIB, 100), (2, MIB, 100))
     ]
     both = (Operation.WRITE, Operation.READ)
-    said = {(r.axis, r.operation.value, r.beside): r.value for r in remarks(points, both)}
-    assert said == {
+    knees = {(r.axis, r.operation.value, r.beside): r.value for r in remarks(points, both)}
+    assert knees == {
         ("writers", "write", "4 KiB"): 2,
         ("writers", "write", "1 MiB"): 1,
         ("writers", "read", "4 KiB"): 2,
@@ -195,8 +195,8 @@ def test_every_line_of_a_grid_has_its_own_knee() -> None:
     }
 
 
-def test_over_subscription_is_judged_by_what_each_target_gives() -> None:
-    """A quarter of the targets gives less in sum, and yet each of them may give as much."""
+def test_over_subscription_is_judged_by_the_rate_of_each_target() -> None:
+    """A quarter of the targets gives less in total, though each of them may give as much."""
     points = [
         done(point(1, MIB), 400, targets=4),
         done(point(1, MIB, oversubscription=4), 50, targets=1),
@@ -213,20 +213,20 @@ def test_a_point_without_a_figure_is_no_point_of_a_line() -> None:
     assert remarks(points, WRITE) == ()
 
 
-def test_a_gain_within_the_range_of_the_runs_is_none() -> None:
+def test_a_gain_within_the_range_of_the_runs_does_not_count() -> None:
     runs = [
         done(point(writers, **({"repeat": run} if run > 1 else {})), rate)
         for writers, rates in ((1, (90, 100, 130)), (2, (119, 120, 121)))
         for run, rate in enumerate(rates, 1)
     ]
-    one, two = summaries(runs)
-    assert (one.runs, one.rates[Operation.WRITE].text) == (3, "100.0 MB/s -10/+30 %")
-    assert two.rates[Operation.WRITE] == (120e6, 119e6, 121e6)
+    single, double = summaries(runs)
+    assert (single.runs, single.rates[Operation.WRITE].text) == (3, "100.0 MB/s -10/+30 %")
+    assert double.rates[Operation.WRITE] == (120e6, 119e6, 121e6)
     (remark,) = remarks(runs, WRITE)
     assert (remark.value, remark.rising) == (1, False)
 
 
-def test_words_have_a_best_and_a_worst() -> None:
+def test_values_that_are_words_have_a_best_and_a_worst() -> None:
     points = [
         done(point(1, hints=hints), rate)
         for hints, rate in (("a=1", 50), ("none", 100), ("b=1", 90))
@@ -237,7 +237,7 @@ def test_words_have_a_best_and_a_worst() -> None:
     )
 
 
-def test_advice_has_the_axes_that_matter_most_first_and_what_is_not_covered() -> None:
+def test_advice_begins_with_the_important_axes_and_ends_with_the_gaps() -> None:
     entries = [
         done(point(writers, transfer, stripes=stripes), rate, 2 * rate)
         for writers, transfer, stripes, rate in (
@@ -262,19 +262,19 @@ def test_advice_has_the_axes_that_matter_most_first_and_what_is_not_covered() ->
     assert advice(Ledger({}, PLANNED), "scratch") == ()
 
 
-# --- What a sweep remembers
+# --- The ledger of a sweep
 
 
 POINTS = points_of(grid((1, 2, 4)))
 PLANNED = 2 * 10**9
 
 
-def test_a_ledger_survives_its_document() -> None:
+def test_a_ledger_survives_the_json_round_trip() -> None:
     ledger = Ledger({"test": "ost"}, PLANNED).ended(done(POINTS[0], 100, 200))
     assert Ledger.from_json(json.loads(json.dumps(ledger.to_json()))) == ledger
 
 
-def test_what_was_measured_is_not_left_and_what_failed_is() -> None:
+def test_failed_points_remain_and_measured_ones_do_not() -> None:
     ledger = Ledger({}, PLANNED)
     for entry in (done(POINTS[0], 100, 200), done(POINTS[1], None, reason="full")):
         ledger = ledger.ended(entry)
@@ -284,7 +284,7 @@ def test_what_was_measured_is_not_left_and_what_failed_is() -> None:
     assert len(again.done) == 2
 
 
-def test_a_point_counts_as_it_was_expected_until_it_is_over() -> None:
+def test_a_point_counts_with_its_estimate_until_it_is_over() -> None:
     ledger = Ledger({}, PLANNED)
     assert ledger.begun(PLANNED, 60.0)[2:] == ((), PLANNED, 60.0)
     assert ledger.ended(done(POINTS[0], 100, written=10**9))[3:] == (10**9, 20.0)
@@ -312,7 +312,7 @@ def test_a_negative_rate_is_refused() -> None:
         Ledger.from_json(raw)
 
 
-# --- The course of a sweep under its budget, and through interruptions
+# --- A sweep under its budget and with interruptions
 
 
 GB = 10**9
@@ -320,8 +320,8 @@ GRID = grid((1, 2, 4, 8))
 EMPTY = Ledger({}, GB)
 
 
-class Kept:
-    """Keeps the ledger as a file would."""
+class Store:
+    """Keeps the ledger like a file."""
 
     def __init__(self) -> None:
         self.ledger = EMPTY
@@ -330,13 +330,13 @@ class Kept:
         self.ledger = ledger
 
 
-def sweep(kept: Kept, budget_bytes: int = 100 * GB, seconds: float = 3600.0) -> Sweep:
+def sweep(store: Store, budget_bytes: int = 100 * GB, seconds: float = 3600.0) -> Sweep:
     load = Load(60.0, (Operation.WRITE, Operation.READ), lambda _point: GB)
-    return Sweep(points_of(GRID), load, Budget(budget_bytes, seconds), kept.save)
+    return Sweep(points_of(GRID), load, Budget(budget_bytes, seconds), store.save)
 
 
 def measuring(order: list[int]) -> Callable[[Point], MeasuredPoint]:
-    """Measure every point at 100 MB/s and note its writers."""
+    """Return a function that measures points at 100 MB/s and notes their writers."""
 
     def measure(point: Point) -> MeasuredPoint:
         order.append(int(point["writers"]))
@@ -346,33 +346,33 @@ def measuring(order: list[int]) -> Callable[[Point], MeasuredPoint]:
 
 
 def test_all_points_are_measured_and_kept() -> None:
-    kept, order = Kept(), list[int]()
-    ending = sweep(kept).work_off(EMPTY, measuring(order))
+    store, order = Store(), list[int]()
+    ending = sweep(store).work_off(EMPTY, measuring(order))
     assert (ending.reason, order) == ("", [1, 8, 2, 4])
-    assert kept.ledger == ending.ledger
-    assert (kept.ledger.written, kept.ledger.seconds) == (4 * GB, 80.0)
+    assert store.ledger == ending.ledger
+    assert (store.ledger.written, store.ledger.seconds) == (4 * GB, 80.0)
 
 
-def test_the_bytes_of_the_budget_end_a_sweep_and_more_let_it_go_on() -> None:
-    kept, order = Kept(), list[int]()
-    ending = sweep(kept, budget_bytes=3 * GB).work_off(EMPTY, measuring(order))
+def test_the_byte_budget_ends_a_sweep_and_a_larger_one_continues_it() -> None:
+    store, order = Store(), list[int]()
+    ending = sweep(store, budget_bytes=3 * GB).work_off(EMPTY, measuring(order))
     assert order == [1, 8, 2]
     assert "3000.0 MB of the budget of 3000.0 MB are written" in ending.reason
-    ending = sweep(kept, budget_bytes=4 * GB).work_off(kept.ledger, measuring(order))
+    ending = sweep(store, budget_bytes=4 * GB).work_off(store.ledger, measuring(order))
     assert (ending.reason, order) == ("", [1, 8, 2, 4])
 
 
-def test_the_minutes_end_a_sweep_before_a_point_that_would_not_fit() -> None:
-    kept, order = Kept(), list[int]()
-    # the first may take 123 s; it takes 20 s, and so will those after it
-    ending = sweep(kept, seconds=125.0).work_off(EMPTY._replace(seconds=0.0), measuring(order))
+def test_the_time_budget_ends_a_sweep_before_a_point_that_does_not_fit() -> None:
+    store, order = Store(), list[int]()
+    # the first may take 123 s but takes 20 s, as will those after it
+    ending = sweep(store, seconds=125.0).work_off(EMPTY._replace(seconds=0.0), measuring(order))
     assert (order, ending.reason) == ([1, 8, 2, 4], "")
-    ending = sweep(kept, seconds=100.0).work_off(EMPTY, measuring(order))
+    ending = sweep(store, seconds=100.0).work_off(EMPTY, measuring(order))
     assert "a point takes up to 2 min; raise --limit, or lower --seconds" in ending.reason
 
 
-def test_a_kill_loses_the_point_under_way_alone_and_not_its_bytes() -> None:
-    kept, order = Kept(), list[int]()
+def test_a_kill_loses_only_the_current_point_and_counts_its_bytes() -> None:
+    store, order = Store(), list[int]()
 
     def measure(point: Point) -> MeasuredPoint:
         if len(order) == 2:
@@ -380,43 +380,43 @@ def test_a_kill_loses_the_point_under_way_alone_and_not_its_bytes() -> None:
         return measuring(order)(point)
 
     with pytest.raises(KeyboardInterrupt):
-        sweep(kept).work_off(EMPTY, measure)
-    assert [done.point["writers"] for done in kept.ledger.done] == [1, 8]
-    # of the third as much as the first two let expect
-    assert kept.ledger.written == 3 * GB
-    assert 60.0 <= kept.ledger.seconds < 70.0
-    sweep(kept).work_off(kept.ledger, measuring(order))
+        sweep(store).work_off(EMPTY, measure)
+    assert [entry.point["writers"] for entry in store.ledger.done] == [1, 8]
+    # the third counts with its estimate from the first two
+    assert store.ledger.written == 3 * GB
+    assert 60.0 <= store.ledger.seconds < 70.0
+    sweep(store).work_off(store.ledger, measuring(order))
     assert order == [1, 8, 2, 4]
 
 
-def test_a_target_that_another_run_holds_costs_nothing() -> None:
-    kept = Kept()
+def test_a_target_locked_by_another_run_costs_nothing() -> None:
+    store = Store()
 
     def measure(point: Point) -> MeasuredPoint:
         raise BusyError("held")
 
     with pytest.raises(BusyError):
-        sweep(kept).work_off(EMPTY, measure)
-    assert kept.ledger == EMPTY
+        sweep(store).work_off(EMPTY, measure)
+    assert store.ledger == EMPTY
 
 
 def test_three_points_without_a_figure_end_a_sweep_and_are_tried_again() -> None:
-    kept, tried = Kept(), list[int]()
+    store, tried = Store(), list[int]()
 
     def measure(point: Point) -> MeasuredPoint:
         tried.append(int(point["writers"]))
         return done(point, None, reason="mpirun is missing", written=0)
 
-    ending = sweep(kept).work_off(EMPTY, measure)
+    ending = sweep(store).work_off(EMPTY, measure)
     assert ending.reason == "3 points in a row gave no figure, the last: mpirun is missing"
     assert tried == [1, 8, 2]
     order: list[int] = []
-    assert sweep(kept).work_off(kept.ledger, measuring(order)).reason == ""
+    assert sweep(store).work_off(store.ledger, measuring(order)).reason == ""
     assert order == [1, 8, 2, 4]
 
 
-def test_a_plan_says_which_points_the_budget_does_not_reach() -> None:
-    points = planned(sweep(Kept(), budget_bytes=3 * GB), EMPTY)
+def test_a_plan_names_the_points_beyond_the_budget() -> None:
+    points = planned(sweep(Store(), budget_bytes=3 * GB), EMPTY)
     assert [(point["writers"], reason != "") for point, reason in points] == [
         *((1, False), (8, False), (2, False), (4, True)),
     ]

@@ -38,7 +38,7 @@ def tally(*results: Result, completed: Optional[Completed] = ENDED) -> Tally:
     return Tally(JOB, Operation.WRITE, results, completed)
 
 
-def test_a_target_is_as_fast_as_its_last_rank_lets_it_be() -> None:
+def test_the_last_rank_of_a_target_determines_its_rate() -> None:
     both = tally(result(0, "a"), result(1, "a", end_s=4.0, curve=(100.0, 50.0, 100.0, 50.0)))
     figures = both.of_target("a", 2)
     assert isinstance(figures, Measurement)
@@ -48,7 +48,7 @@ def test_a_target_is_as_fast_as_its_last_rank_lets_it_be() -> None:
     assert figures.latency.mean_s == 1.0
 
 
-def test_all_together_are_as_fast_as_the_last_of_all() -> None:
+def test_the_last_rank_of_all_determines_the_total_rate() -> None:
     figures = tally(result(0, "a"), result(1, "b", end_s=5.0)).of_all()
     assert isinstance(figures, Measurement)
     assert (figures.bytes, figures.rate) == (600, 120.0)
@@ -63,7 +63,7 @@ def test_one_short_rank_makes_the_figure_short() -> None:
 @pytest.mark.parametrize(
     ("host", "times"), [("c1", (1000.5, 1004.5)), ("c2", (990.0, 994.0)), ("c3", (990.0, 994.0))]
 )
-def test_an_operation_began_at_its_common_start_by_the_clock_of_the_host_if_it_has_ranks(
+def test_the_times_of_an_operation_follow_the_clock_of_a_host_with_ranks(
     host: str, times: tuple[float, float]
 ) -> None:
     ranks = [
@@ -74,7 +74,7 @@ def test_an_operation_began_at_its_common_start_by_the_clock_of_the_host_if_it_h
     assert tally(*ranks).times(ranks[:2], host) == times
 
 
-def test_when_an_operation_began_is_not_known_where_no_rank_came_to_it() -> None:
+def test_an_operation_that_no_rank_reached_has_no_times() -> None:
     assert tally(result(0, "a")).times([], "c1") is None
 
 
@@ -85,7 +85,7 @@ def test_when_an_operation_began_is_not_known_where_no_rank_came_to_it() -> None
         (LATE, Outcome.HUNG, "the rank did not end this write in the 90 s of the run"),
     ],
 )
-def test_a_rank_without_a_result_is_said_and_the_other_target_is_kept(
+def test_a_rank_without_a_result_is_reported_and_the_other_target_is_kept(
     completed: Completed, outcome: Outcome, sentence: str
 ) -> None:
     half = tally(result(0, "a"), completed=completed)
@@ -98,23 +98,23 @@ def test_a_rank_without_a_result_is_said_and_the_other_target_is_kept(
     assert sentence in missing.reason
 
 
-def test_what_a_rank_says_itself_goes_before_what_its_launcher_says() -> None:
-    told = "plumbline: 1 ranks have found one another instead of 2"
-    end = ENDED._replace(stderr=f"noise\n{told}\nexited on signal 9\n")
+def test_the_message_of_a_rank_precedes_that_of_its_launcher() -> None:
+    message = "plumbline: 1 ranks have found one another instead of 2"
+    end = ENDED._replace(stderr=f"noise\n{message}\nexited on signal 9\n")
     figures = tally(completed=end).of_all()
     assert isinstance(figures, Failure)
-    assert figures.reason == f"2 of 2 ranks left no result: mpirun ended with 137: {told}"
+    assert figures.reason == f"2 of 2 ranks left no result: mpirun ended with 137: {message}"
 
 
-def test_what_a_launcher_says_of_a_dead_rank_counts_wherever_it_says_it() -> None:
-    told = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)"
-    end = ENDED._replace(stdout=f"{told}\nsee the FAQ\n", stderr="setsid: child 7: Success\n")
+def test_the_launchers_message_about_a_dead_rank_is_found_in_any_output() -> None:
+    message = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)"
+    end = ENDED._replace(stdout=f"{message}\nsee the FAQ\n", stderr="setsid: child 7: Success\n")
     figures = tally(completed=end).of_all()
     assert isinstance(figures, Failure)
-    assert figures.reason.endswith(f"ended with 137: {told}")
+    assert figures.reason.endswith(f"ended with 137: {message}")
 
 
-def test_a_rank_that_failed_says_where_and_why() -> None:
+def test_a_failed_rank_has_its_client_and_reason() -> None:
     bad = result(1, "b", state=State.FAILED, reason="No space left on device")
     figures = tally(result(0, "a"), bad).of_all()
     assert figures == Failure(Outcome.FAILED, "rank 1 on c1: No space left on device")
@@ -135,7 +135,7 @@ def test_a_record_keeps_each_rank_with_its_curve() -> None:
     json.dumps(figures)
 
 
-def test_a_record_tells_the_shape_of_a_target_and_its_form_in_percent_of_its_mean() -> None:
+def test_a_record_has_the_shape_and_form_of_a_target_in_percent_of_its_mean() -> None:
     curve = (400.0, 300.0, 200.0, 100.0, 0.0, 7.0)
     own = result(0, "a", bytes=1007, end_s=5.1, curve=curve)
     figures = details([own], tally(own).of_target("a", 1))
@@ -144,7 +144,7 @@ def test_a_record_tells_the_shape_of_a_target_and_its_form_in_percent_of_its_mea
     assert json.loads(json.dumps(figures)) == figures
 
 
-def test_the_record_of_all_tells_who_was_late_and_how() -> None:
+def test_the_record_of_all_targets_names_the_stragglers() -> None:
     quick = result(0, "a", bytes=600, end_s=6.0, curve=(100.0,) * 6)
     slow = result(1, "b", bytes=600, end_s=12.0, curve=(50.0,) * 12)
     both = tally(quick, slow)
@@ -157,18 +157,18 @@ def test_the_record_of_all_tells_who_was_late_and_how() -> None:
     assert "ranks" not in figures
 
 
-def test_a_run_without_a_figure_still_tells_who_was_late() -> None:
+def test_a_run_without_a_figure_still_names_its_stragglers() -> None:
     ranks = [result(n, "a", begin_s=0.0, end_s=6.0, curve=(50.0,) * 6) for n in range(3)]
     late = result(3, "b", begin_s=4.1, end_s=10.0, curve=(0.0,) * 4 + (50.0,) * 6)
     dead = result(4, "b", state=State.FAILED, reason="I/O error", end_s=99.0)
     whole = tally(*ranks, late, dead)
     figures = details_of_all(whole, whole.of_all())
-    assert [one["ranks"] for one in figures["stragglers"]] == [(3,)]
+    assert [straggler["ranks"] for straggler in figures["stragglers"]] == [(3,)]
     assert figures["stragglers"][0]["kind"] == "late"
     assert "shape" not in figures
 
 
-def test_results_are_found_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
+def test_results_are_read_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
     (tmp_path / "job.json").write_text("{}")
     (tmp_path / "write-000000.json").write_bytes(encoded(result(0, "a")))
     (tmp_path / "write-000001.json.part").write_text("{")

@@ -31,7 +31,7 @@ FILE = yaml.safe_load(data("terms.yml"))
 NAMES = Names("--bytes", "--transfer", "--direct")
 
 
-def test_a_run_in_words_tells_test_crowd_and_buffers() -> None:
+def test_the_words_for_a_run_name_test_ranks_and_buffers() -> None:
     assert pattern(named_test("ost"), RunSize(8, 4, 2), "data") == (
         "ost, fixed data, 8 ranks on 4 targets, 2 clients"
     )
@@ -41,20 +41,22 @@ def test_a_run_in_words_tells_test_crowd_and_buffers() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "limit"), [(10, 60 + 3 * 70), (100, 60 + 3 * 200)])
-def test_every_operation_has_its_time_and_as_much_to_drain(seconds: float, limit: float) -> None:
+def test_each_operation_has_its_time_and_as_much_again_to_drain(
+    seconds: float, limit: float
+) -> None:
     assert limit_s(seconds, 3) == limit
 
 
 @pytest.mark.parametrize(
-    ("test", "transfer", "rank_bytes", "direct", "said"), FILE["contradictions"]
+    ("test", "transfer", "rank_bytes", "direct", "sentence"), FILE["contradictions"]
 )
-def test_what_does_not_go_together_names_what_to_change(
-    test: str, transfer: int, rank_bytes: int, direct: bool, said: str
+def test_contradicting_terms_name_the_option_to_change(
+    test: str, transfer: int, rank_bytes: int, direct: bool, sentence: str
 ) -> None:
     method = named_test(test)._replace(transfer=transfer)
     trouble = contradiction(method, rank_bytes, direct=direct, names=NAMES)
-    assert said in trouble
-    assert bool(trouble) is bool(said)
+    assert sentence in trouble
+    assert bool(trouble) is bool(sentence)
 
 
 @pytest.mark.parametrize(("name", "transfer", "api", "shared", "hints"), FILE["tests"])
@@ -68,13 +70,13 @@ def test_the_six_tests_are_those_of_table_2(
     assert test.stripe_bytes == (4 if hints == "enable" else 1) * MIB
 
 
-def test_the_small_shared_test_gathers_in_memory_what_the_large_ones_leave_to_mpi() -> None:
+def test_the_small_shared_test_aggregates_in_memory_and_the_large_ones_in_mpi() -> None:
     small, large = named_test("mpiio-shared-10k"), named_test("mpiio-shared-1m1")
     assert (small.collective, small.aggregation) == (False, (1, 1_000_000))
     assert (large.collective, large.aggregation) == (True, None)
 
 
-def test_the_five_minute_test_moves_a_mebibyte_at_a_time_and_gathers_nothing() -> None:
+def test_the_five_minute_test_moves_single_mebibytes_without_aggregation() -> None:
     assert TESTS["ost"]._replace(name="") == (
         "",
         1 << 20,
@@ -88,7 +90,7 @@ def test_the_five_minute_test_moves_a_mebibyte_at_a_time_and_gathers_nothing() -
     )
 
 
-def test_an_unknown_name_is_answered_with_the_known_ones() -> None:
+def test_an_unknown_test_is_refused_with_the_known_names() -> None:
     with pytest.raises(UsageError, match="posix-fpp-10k, posix-fpp-1m1"):
         named_test("posix")
 
@@ -109,11 +111,11 @@ def runs(draw: st.DrawFn) -> ALL:
 
 
 def avoidable(servers: list[str], clients: list[str]) -> bool:
-    """Gale and Ryser: columns of given sums fit into rows of given sums, all entries 0 or 1."""
-    wanted = sorted(Counter(servers).values(), reverse=True)
+    """Apply Gale and Ryser: is there a matrix of 0 and 1 with these sums of rows and columns?"""
+    sums = sorted(Counter(servers).values(), reverse=True)
     free = Counter(clients).values()
     return all(
-        sum(wanted[:k]) <= sum(min(k, ranks) for ranks in free) for k in range(1, len(wanted) + 1)
+        sum(sums[:k]) <= sum(min(k, ranks) for ranks in free) for k in range(1, len(sums) + 1)
     )
 
 
@@ -124,7 +126,7 @@ def test_each_rank_has_a_place_of_its_own(run: ALL) -> None:
 
 @pytest.mark.slow
 @given(runs())
-def test_no_two_ranks_of_a_client_share_a_server_where_that_can_be_avoided(run: ALL) -> None:
+def test_two_ranks_of_a_client_share_a_server_only_if_unavoidable(run: ALL) -> None:
     servers, clients = run
     pairs = Counter(
         (client, servers[place]) for client, place in zip(clients, assign(servers, clients))
@@ -133,7 +135,7 @@ def test_no_two_ranks_of_a_client_share_a_server_where_that_can_be_avoided(run: 
 
 
 @given(st.lists(st.sampled_from("ABC"), min_size=1, max_size=24), st.integers(1, 4))
-def test_with_equal_clients_no_server_has_more_than_its_share_of_one(
+def test_with_equal_clients_no_client_has_more_than_its_share_of_a_server(
     servers: list[str], clients: int
 ) -> None:
     servers = servers * clients
@@ -151,24 +153,24 @@ def test_each_place_is_read_once(clients: list[str]) -> None:
 
 
 @given(st.lists(st.sampled_from("wxyz"), min_size=1, max_size=24))
-def test_a_rank_reads_what_another_client_wrote_where_there_is_one(clients: list[str]) -> None:
+def test_a_rank_reads_the_file_of_another_client_if_possible(clients: list[str]) -> None:
     own = sum(clients[rank] == clients[other] for rank, other in enumerate(readers(clients)))
     largest = max(Counter(clients).values())
-    # of a client with more than half of all ranks, some must read what it wrote itself
+    # a client with more than half of all ranks must read some of its own files
     assert own == max(0, 2 * largest - len(clients))
 
 
-def test_on_one_client_a_rank_reads_what_another_rank_wrote() -> None:
+def test_on_a_single_client_a_rank_reads_the_file_of_another_rank() -> None:
     assert readers(["w"] * 3) == (1, 2, 0)
     assert readers(["w"]) == (0,)
 
 
-def test_places_and_ranks_must_be_as_many() -> None:
+def test_the_numbers_of_places_and_ranks_must_be_equal() -> None:
     with pytest.raises(ValueError, match="2 places for 1 ranks"):
         assign(["A", "B"], ["w"])
 
 
-def test_clients_get_equal_shares_and_the_first_ones_one_more() -> None:
+def test_clients_get_equal_shares_and_the_first_take_the_remainder() -> None:
     assert spread(8, 2) == (4, 4)
     assert spread(5, 3) == (2, 2, 1)
     assert spread(1, 2) == (1, 0)
