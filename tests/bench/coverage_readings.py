@@ -16,7 +16,7 @@ from typing import NamedTuple, Sequence
 from plumbline.doors.table import render
 from plumbline.model.record import Operation
 from tests.package.observe.servers import counted
-from tests.package.observe.test_coverage import MB, known, probe, share
+from tests.package.observe.test_coverage import MB, must_exist, probe, share
 
 LEAST = 0.9
 PROBE_BPS = 200 * MB
@@ -61,7 +61,7 @@ def one_run(length_s: int, every_s: int, foreign: Sequence[float], begin: float)
         probe(begin, middle, PROBE_BPS, operation=Operation.WRITE),
         probe(middle, end, PROBE_BPS),
     ]
-    said = known(share(run, counted(rates, merged=merged), least=LEAST)).others
+    said = must_exist(share(run, counted(rates, merged=merged), least=LEAST)).others
     least, most = said.least or 0.0, said.most or 0.0
     meanwhile = sum(rate * overlap(at, begin, middle) for at, rate in enumerate(foreign))
     truth = 1 / (1 + meanwhile / (PROBE_BPS * length_s))

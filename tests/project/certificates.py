@@ -1,4 +1,4 @@
-"""Keys and certificates as the role nrpe makes them, on hosts that are folders of this machine."""
+"""Keys and certificates of the role nrpe, on hosts that are folders of this machine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ PLAY = """
 def play(
     folder: Path, *words: str, given: Mapping[str, Any] = {}
 ) -> subprocess.CompletedProcess[str]:
-    """Run the tasks for mon1, which has the authority, and oss1, each with a folder of its name."""
+    """Run the tasks for mon1, which has the authority, and oss1, each in a folder of its name."""
     (folder / "hosts.yml").write_text(HOSTS)
     (folder / "certificates.yml").write_text(PLAY)
     values = {
@@ -49,7 +49,7 @@ def play(
         "nrpe_authority_directory": str(folder / "authority"),
         "nrpe_certificate_group": GROUP,
         "nrpe_tls_directory": f"{folder}/{{{{ inventory_hostname }}}}",
-        # the Python of the tests has what the package would bring
+        # the Python of the tests has the content of the package
         "__agent_query": {"Debian": ["printf", "%s installed\\n"]},
         **given,
     }

@@ -1,6 +1,6 @@
-"""``python -m tests.project.generated`` writes the tables of docs/ that follow from the source.
+"""``python -m tests.project.generated`` writes the generated tables of docs/.
 
-A page marks the place of such a table: ``<!-- generated: NAME -->`` before, ``<!-- end -->`` after.
+``<!-- generated: NAME -->`` and ``<!-- end -->`` mark such a table in a page.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def _options(options: dict[str, dict[str, Any]]) -> Iterator[tuple[str, str]]:
 
 
 def _roles() -> str:
-    """Return a section for each role that a site deploys, with all its options."""
+    """Return a section with all options for each deployed role."""
     sections = []
     for path in tracked("roles/*/meta/argument_specs.yml"):
         # an internal role has no entry of this name
@@ -72,7 +72,7 @@ def _roles() -> str:
 
 
 def _calls(parser: argparse.ArgumentParser) -> Iterator[argparse.ArgumentParser]:
-    """Yield the parser of each command that has no further commands."""
+    """Yield the parser of each command without subcommands."""
     parts = [part for part in parser._actions if isinstance(part, argparse._SubParsersAction)]
     for part in parts:
         for choice in part.choices.values():
@@ -95,7 +95,7 @@ VERBS = {**PEOPLE, **MACHINES}
 
 
 OFTEN = 3
-"""Commands that share an option with its meaning, for it to be described once."""
+"""An option that so many commands share is described once."""
 
 
 def _commands() -> str:
@@ -113,7 +113,7 @@ def _commands() -> str:
         sections.append(_list(own))
         if also:
             sections.append(f"- also {', '.join(also)}\n")
-    # the interpreter that runs is the default of some option
+    # the running interpreter is the default of some option
     return "".join(sections).replace(sys.executable, "this one") + "\n"
 
 
@@ -146,7 +146,7 @@ TABLES: dict[str, Callable[[], str]] = {
 
 
 def generated(page: str) -> str:
-    """Return the text of a page with its tables as they follow from the source."""
+    """Return the text of a page with its tables generated anew."""
     return _MARKED.sub(lambda mark: f"{mark[1]}{mark[2]}{TABLES[mark[1]]()}", page)
 
 

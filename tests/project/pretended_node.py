@@ -1,8 +1,8 @@
-"""A node as playbooks see it: commands that answer from a folder, and the real plumbline.
+"""A fake node for playbooks: commands that answer from a folder, and the real plumbline.
 
-``enter NODE COMMAND`` stands for the become plug-in: it runs a command as if on that node, with the
-commands of this file before those of the machine.  A unit that is started "measures" what the
-folder has prepared for it, into the real history of the node; for so long as ``UNIT.lasts`` says.
+``enter NODE COMMAND`` replaces the become plug-in: it runs a command as if on that node, with the
+commands of this file before those of the machine.  A started unit "measures" the folder's prepared
+records into the real history of the node, for the seconds in ``UNIT.lasts``.
 """
 
 from __future__ import annotations
@@ -28,8 +28,7 @@ def enter(node: str, *words: str) -> NoReturn:
     if (FOLDER / node / "down").exists():
         print("No route to host", file=sys.stderr)
         sys.exit(255)
-    # a mount namespace of its own, in which the node's files lie over those of the machine; what is
-    # written there is lost with it
+    # in a mount namespace where the node's files lie over those of the machine; writes are lost
     alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
     command = words[words.index("/bin/sh") :]
     layers = f"lowerdir={FOLDER / node / 'etc'}:/etc,upperdir=/mnt/upper,workdir=/mnt/work"
@@ -41,7 +40,7 @@ def enter(node: str, *words: str) -> NoReturn:
 
 
 def ssh(*words: str) -> NoReturn:
-    """Note how a host would be reached, and run the command here."""
+    """Note the arguments and run the command here."""
     with (FOLDER / "ssh").open("a", encoding="utf-8") as file:
         file.write(" ".join(" ".join(words).split()) + "\n")
     os.execv("/bin/sh", ["/bin/sh", "-c", words[-1]])
@@ -54,7 +53,7 @@ def run_as_another(*words: str) -> NoReturn:
 
 
 def unit(action: str, name: str) -> int:
-    """Note what was asked of systemd; carry out what a unit of a layer would measure."""
+    """Note the call of systemctl; save the records that a unit would measure."""
     if action == "show":
         print("LoadState=loaded\nActiveState=active")
         return 0
@@ -74,11 +73,11 @@ def unit(action: str, name: str) -> int:
     state.mkdir(exist_ok=True)
     with History(state / "history.sqlite") as history:
         for number, line in enumerate((here() / "measures.jsonl").read_text().splitlines()):
-            one = Record.from_json(json.loads(line))
-            if one.layer == layer and (layer == "net" or instance in ("", one.component)):
+            record = Record.from_json(json.loads(line))
+            if record.layer == layer and (layer == "net" or instance in ("", record.component)):
                 now = time.time()
-                ident = f"{one.id}-{number}-{now}"
-                history.save(one._replace(id=ident, started_at=now, finished_at=now))
+                ident = f"{record.id}-{number}-{now}"
+                history.save(record._replace(id=ident, started_at=now, finished_at=now))
         document = json.loads((here() / "etc/plumbline/expectations.json").read_text())
         groups = {
             (entry["layer"], entry["component"]): Member(entry["group"], 0.0)
@@ -110,7 +109,7 @@ def plumbline(verb: str, *words: str) -> int:
 
 
 def console(verb: str, *words: str) -> int:
-    """Answer as on the control host: a plan that was compiled before, and the real command."""
+    """Answer like the control host: a compiled plan, and the real command."""
     if verb == "plan":
         print((FOLDER / "plan.json").read_text())
         return 0

@@ -1,4 +1,4 @@
-"""A site of nodes on this machine, for playbooks that measure: see pretended_node.py."""
+"""A site of fake nodes on this machine, for playbooks that measure; see pretended_node.py."""
 
 from __future__ import annotations
 
@@ -42,38 +42,38 @@ all:
 """
 
 
-class Ended(NamedTuple):
-    """How a playbook ended, and what it printed."""
+class PlaybookRun(NamedTuple):
+    """Exit code and output of a playbook."""
 
     code: int
-    said: str
+    output: str
 
     def shows(self, *texts: str) -> None:
-        """Fail unless all texts are printed, in this order."""
+        """Assert that all texts were printed, in this order."""
         at = 0
         for text in texts:
-            found = self.said.find(text, at)
-            assert found >= 0, f"{text!r} is not said after place {at} of:\n{self.said}"
-            at = found + len(text)
+            place = self.output.find(text, at)
+            assert place >= 0, f"{text!r} is missing after place {at} of:\n{self.output}"
+            at = place + len(text)
 
 
-class PretendedSite:
-    """The lab of tests/package/locate/scenes.py as hosts that playbooks can reach."""
+class FakeSite:
+    """The lab of tests/package/locate/scenes.py as fake hosts for playbooks."""
 
     def __init__(self, folder: Path, records: Iterable[Record]) -> None:
         self.folder = folder
         document = plan()
         (folder / "plan.json").write_text(json.dumps(document), encoding="utf-8")
-        every = list(records)
+        all_records = list(records)
         for name in NODES:
             here = folder / name
             (here / "etc/plumbline").mkdir(parents=True)
             groups = Path("/etc/group").read_text(encoding="utf-8")
             (here / "etc/group").write_text(f"{groups}plumbline-checks:x:64999:\n")
-            said = json.dumps(document["nodes"][name])
-            (here / "etc/plumbline/expectations.json").write_text(said, encoding="utf-8")
-            own = [one._replace(host=name) for one in every if _node(document, one) == name]
-            lines = "".join(json.dumps(one.to_json()) + "\n" for one in own)
+            expectations = json.dumps(document["nodes"][name])
+            (here / "etc/plumbline/expectations.json").write_text(expectations, encoding="utf-8")
+            own = [r._replace(host=name) for r in all_records if _node(document, r) == name]
+            lines = "".join(json.dumps(record.to_json()) + "\n" for record in own)
             (here / "measures.jsonl").write_text(lines, encoding="utf-8")
         self._write_commands()
 
@@ -95,8 +95,8 @@ class PretendedSite:
         topology = yaml.safe_dump({"plumbline_topology": lab_document()})
         (documents / "topology.yml").write_text(topology, encoding="utf-8")
 
-    def play(self, name: str, extra: Mapping[str, Any], *words: str) -> Ended:
-        """Return how a playbook of the repository ended on this site."""
+    def play(self, name: str, extra: Mapping[str, Any], *words: str) -> PlaybookRun:
+        """Run a playbook of the repository on this site."""
         program = str(Path(sys.executable).with_name("ansible-playbook"))
         done = subprocess.run(
             [program, "-i", str(self.folder / "inventory"), str(ROOT / f"playbooks/{name}.yml")]
@@ -106,7 +106,7 @@ class PretendedSite:
                 **os.environ,
                 "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
                 "ANSIBLE_FORCE_COLOR": "0",
-                # who runs the tests may be root, and enters a node all the same
+                # even root must use become to enter a node
                 "ANSIBLE_BECOME_ALLOW_SAME_USER": "true",
                 "LC_ALL": "C.UTF-8",
                 "PRETENDED": str(self.folder),
@@ -116,18 +116,22 @@ class PretendedSite:
             text=True,
             check=False,
         )
-        return Ended(done.returncode, re.sub(r" \*{3,}", "", done.stdout) + done.stderr)
+        return PlaybookRun(done.returncode, re.sub(r" \*{3,}", "", done.stdout) + done.stderr)
 
     def unreachable(self, name: str) -> None:
-        """Have a node whose port is closed to ssh."""
-        self.say_of(name, ansible_connection="ssh", ansible_host="127.0.0.1", ansible_port=1)
+        """Make a node unreachable: its ssh port is closed."""
+        self.set_host_variables(
+            name, ansible_connection="ssh", ansible_host="127.0.0.1", ansible_port=1
+        )
 
     def by_ssh(self, name: str, **variables: Any) -> None:
-        """Have a node that is reached through ssh, by a program that notes how."""
+        """Make a node reachable by ssh, through a program that notes its arguments."""
         program = str(self.folder / "bin/ssh")
-        self.say_of(name, ansible_connection="ssh", ansible_ssh_executable=program, **variables)
+        self.set_host_variables(
+            name, ansible_connection="ssh", ansible_ssh_executable=program, **variables
+        )
 
-    def say_of(self, name: str, **variables: Any) -> None:
+    def set_host_variables(self, name: str, **variables: Any) -> None:
         """Write variables of a host into the inventory."""
         path = self.folder / "inventory/host_vars" / f"{name}.yml"
         path.parent.mkdir(exist_ok=True)
@@ -138,14 +142,14 @@ class PretendedSite:
         return (self.folder / "ssh").read_text(encoding="utf-8").splitlines()
 
     def units(self) -> list[str]:
-        """Return what was asked of systemd so far: node, action and unit of each."""
+        """Return the calls of systemctl so far: node, action and unit."""
         path = self.folder / "units"
         return path.read_text(encoding="utf-8").splitlines() if path.exists() else []
 
 
-def _node(document: Mapping[str, Any], one: Record) -> str:
+def _node(document: Mapping[str, Any], record: Record) -> str:
     for name, node in document["nodes"].items():
         for entry in node["entries"]:
-            if (entry["layer"], entry["component"]) == (one.layer, one.component):
+            if (entry["layer"], entry["component"]) == (record.layer, record.component):
                 return str(name)
-    raise AssertionError(f"nobody measures {one.component}")
+    raise AssertionError(f"no node measures {record.component}")

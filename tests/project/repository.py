@@ -1,4 +1,4 @@
-"""Where the repository lies and how its documents are read; what all tests here share."""
+"""Shared helpers of these tests: the repository and its documents."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ROOT = Path(__file__).parents[2]
 
 
 def tracked(*patterns: str) -> list[Path]:
-    """Return the files that git tracks or would take, ordered; patterns are git's."""
+    """Return the files that git tracks or would add, sorted; patterns are git's."""
     return [*_tracked(*patterns)]
 
 
@@ -32,8 +32,8 @@ def _tracked(*patterns: str) -> tuple[Path, ...]:
 
 
 def document(path: Path) -> Any:
-    """Return what a YAML file says."""
-    # the one in C reads the same, ten times faster
+    """Return the content of a YAML file."""
+    # the loader in C gives the same, ten times faster
     base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     return yaml.load(path.read_text(encoding="utf-8"), Loader=base)
 
@@ -50,7 +50,7 @@ def section(heading: str, page: str = REFERENCE) -> str:
 
 
 def table(heading: str) -> set[str]:
-    """Return the names in backquotes that open the rows of a section's table in the reference."""
+    """Return the names in backquotes at the start of the rows of a section's table."""
     rows = re.findall(r"^\| *`([^`]+)`", section(heading), flags=re.M)
     assert rows, f"{REFERENCE} has no table under '## {heading}'"
     assert len(rows) == len(set(rows)), f"{REFERENCE} names something twice under '{heading}'"

@@ -1,4 +1,4 @@
-"""Certificates of NRPE: made once, renewed in time, for one purpose, and no key travels."""
+"""Certificates of NRPE: made once, renewed in time, for one purpose; keys stay on their host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.project.certificates import GROUP
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(os.geteuid() != 0, reason="root alone gives files to root"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to root"),
 ]
 EARLIER_EXTENSIONS = """basicConstraints = critical, CA:FALSE
 extendedKeyUsage = serverAuth
@@ -83,8 +83,8 @@ def test_check_mode_makes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "authority").exists()
 
 
-def test_check_mode_works_on_a_host_that_does_not_have_yet_what_makes_keys(tmp_path: Path) -> None:
-    """As on one that an earlier version has deployed, beside an authority that has it."""
+def test_check_mode_works_on_a_host_without_the_cryptography_package(tmp_path: Path) -> None:
+    """Like a host deployed by an earlier version, whose authority has the package."""
     deploy(tmp_path)
     made = contents(tmp_path)
     bare = tmp_path / "python"
@@ -96,7 +96,7 @@ def test_check_mode_works_on_a_host_that_does_not_have_yet_what_makes_keys(tmp_p
     assert contents(tmp_path) == made
 
 
-def test_a_certificate_that_ends_soon_is_replaced_and_its_key_kept(tmp_path: Path) -> None:
+def test_a_certificate_that_expires_soon_is_replaced_and_its_key_kept(tmp_path: Path) -> None:
     deploy(tmp_path, nrpe_certificate_days=50, nrpe_renew_days=40)
     made = contents(tmp_path)
     assert deploy(tmp_path, "--check")
@@ -107,7 +107,7 @@ def test_a_certificate_that_ends_soon_is_replaced_and_its_key_kept(tmp_path: Pat
     assert not deploy(tmp_path)
 
 
-def test_what_is_damaged_or_gone_is_made_again(tmp_path: Path) -> None:
+def test_damaged_or_missing_files_are_made_again(tmp_path: Path) -> None:
     deploy(tmp_path)
     for damage, after in (
         ("oss1/cert.pem", {"oss1/cert.pem"}),
@@ -131,22 +131,22 @@ def test_what_is_damaged_or_gone_is_made_again(tmp_path: Path) -> None:
     assert serves(tmp_path, "oss1", "sslserver")
 
 
-def test_a_host_that_begins_to_ask_others_gets_a_certificate_for_both(tmp_path: Path) -> None:
+def test_a_host_that_becomes_a_client_gets_a_certificate_for_both_purposes(tmp_path: Path) -> None:
     deploy(tmp_path)
     assert deploy(tmp_path, nrpe_certificate_client=True)
     assert serves(tmp_path, "oss1", "sslclient")
     assert serves(tmp_path, "oss1", "sslserver")
 
 
-def test_a_host_alone_is_signed_by_an_authority_outside_of_the_play(tmp_path: Path) -> None:
+def test_a_limited_play_uses_the_authority_outside_of_it(tmp_path: Path) -> None:
     deploy(tmp_path, these="oss1")
     assert not (tmp_path / "mon1").exists()
     files = ["-CAfile", "authority/ca.pem", "oss1/cert.pem"]
     assert openssl(tmp_path, "verify", *files).returncode == 0
 
 
-def test_what_earlier_versions_made_is_kept(tmp_path: Path) -> None:
-    """Authority, key and certificate were made by openssl."""
+def test_certificates_of_earlier_versions_are_kept(tmp_path: Path) -> None:
+    """Earlier versions made authority, key and certificate with openssl."""
     for folder in ("authority", "oss1"):
         (tmp_path / folder).mkdir()
     (tmp_path / "extensions").write_text(EARLIER_EXTENSIONS)

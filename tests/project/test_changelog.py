@@ -1,4 +1,4 @@
-"""Each change a user can notice has a fragment that the release will take."""
+"""Changelog fragments are valid for the next release."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ def test_there_is_a_fragment_or_a_release() -> None:
 
 @pytest.mark.parametrize("fragment", FRAGMENTS, ids=lambda path: path.name)
 def test_a_fragment_has_known_sections_only(fragment: Path) -> None:
-    said = document(fragment)
+    sections = document(fragment)
     assert fragment.suffix == ".yml"
-    assert said
-    assert set(said) <= SECTIONS | {"release_summary", "trivial"}
+    assert sections
+    assert set(sections) <= SECTIONS | {"release_summary", "trivial"}
 
 
 @pytest.mark.slow
-def test_the_changelog_tool_takes_all_fragments() -> None:
+def test_the_changelog_tool_accepts_all_fragments() -> None:
     lint = subprocess.run(
         [str(Path(sys.executable).with_name("antsibull-changelog")), "lint"],
         cwd=ROOT,

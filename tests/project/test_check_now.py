@@ -1,6 +1,6 @@
-"""What a playbook has Nagios check at once is all that it waits for.
+"""A playbook waits exactly for the checks that it has forced.
 
-Ansible itself runs the tasks; a file stands for the pipe of Nagios, a script for its page.
+Ansible itself runs the tasks; a file replaces the pipe of Nagios, a script its page.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OURS = {
 
 
 def status(checked_ms: int) -> dict[str, Any]:
-    """Return what Nagios shows: services of plumbline, and others that were never checked."""
+    """Return the status of Nagios: services of plumbline, and others that were never checked."""
     shown = {
         host: {name: {"description": name, "last_check": checked_ms} for name in names}
         for host, names in {**OURS, "printer": []}.items()
@@ -54,15 +54,15 @@ def status(checked_ms: int) -> dict[str, Any]:
 
 
 def check_now(folder: Path, checked_ms: int) -> tuple[int, list[str]]:
-    """Run the tasks; return how they ended, and which checks were asked for."""
+    """Run the tasks; return their exit code and the forced checks."""
     pipe, page, play = folder / "nagios.cmd", folder / "statusjson.cgi", folder / "play.yml"
     pipe.touch()
-    said = f"Content-type: application/json\r\n\r\n{json.dumps(status(checked_ms))}"
-    (folder / "said").write_bytes(said.encode())
-    page.write_text(f"#!/bin/sh\nexec cat {folder}/said\n", encoding="utf-8")
+    response = f"Content-type: application/json\r\n\r\n{json.dumps(status(checked_ms))}"
+    (folder / "response").write_bytes(response.encode())
+    page.write_text(f"#!/bin/sh\nexec cat {folder}/response\n", encoding="utf-8")
     page.chmod(0o755)
     play.write_text(PLAY.format(root=ROOT), encoding="utf-8")
-    given = {
+    variables = {
         "agent_plan": PLAN,
         "nagios_paths": False,
         "__nagios_paths": PLAN["paths"],
@@ -73,21 +73,21 @@ def check_now(folder: Path, checked_ms: int) -> tuple[int, list[str]]:
     }
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
     done = subprocess.run(
-        [*command, "-e", json.dumps(given), str(play)],
+        [*command, "-e", json.dumps(variables), str(play)],
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
         capture_output=True,
         text=True,
         check=False,
     )
     print(done.stdout, done.stderr)
-    asked = pipe.read_text(encoding="utf-8").splitlines()
-    return done.returncode, [line.split(";", 1)[1].rpartition(";")[0] for line in asked]
+    commands = pipe.read_text(encoding="utf-8").splitlines()
+    return done.returncode, [line.split(";", 1)[1].rpartition(";")[0] for line in commands]
 
 
-def test_nobody_waits_for_a_service_whose_check_was_not_asked_for(tmp_path: Path) -> None:
-    ended, asked = check_now(tmp_path, int(time.time() + 60) * 1000)
-    assert ended == 0
-    assert asked == [
+def test_a_service_without_a_forced_check_is_not_waited_for(tmp_path: Path) -> None:
+    code, checks = check_now(tmp_path, int(time.time() + 60) * 1000)
+    assert code == 0
+    assert checks == [
         "client1;plumbline agent",
         "site;PATH collection",
         "oss2;OST a",
@@ -95,6 +95,6 @@ def test_nobody_waits_for_a_service_whose_check_was_not_asked_for(tmp_path: Path
     ]
 
 
-def test_a_check_that_was_asked_for_is_waited_for(tmp_path: Path) -> None:
-    ended, _ = check_now(tmp_path, int(time.time() - 60) * 1000)
-    assert ended != 0
+def test_a_forced_check_is_waited_for(tmp_path: Path) -> None:
+    code, _ = check_now(tmp_path, int(time.time() - 60) * 1000)
+    assert code != 0

@@ -1,6 +1,6 @@
-"""What the roles console and export write is understood by ssh, and opens no more than it says.
+"""Files of the roles console and export are valid for ssh and grant nothing else.
 
-The templates are filled by Ansible itself, for the hosts of the lab, none of which is there.
+Ansible itself renders the templates for the hosts of the lab, none of which exists.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ KNOWN = (
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     from base64 import b64encode
 
     folder = tmp_path_factory.mktemp("console")
@@ -109,8 +109,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_key_of_the_console_can_do_one_thing_from_one_place(made: Path) -> None:
-    assert (made / "authorized_keys").read_text() == (
+def test_the_key_of_the_console_can_do_one_thing_from_one_place(rendered: Path) -> None:
+    assert (rendered / "authorized_keys").read_text() == (
         f'restrict,from="10.77.0.10",command="/usr/bin/plumbline export" {CONSOLE_KEY}\n'
     )
 
@@ -119,48 +119,54 @@ def test_the_key_of_the_console_can_do_one_thing_from_one_place(made: Path) -> N
 @pytest.mark.parametrize(
     ("node", "address", "port"), [("oss1", "10.77.0.11", "2022"), ("oss2", "10.77.0.12", "22")]
 )
-def test_ssh_reaches_a_node_as_ansible_does(made: Path, node: str, address: str, port: str) -> None:
-    said = subprocess.run(
-        ["ssh", "-G", "-F", str(made / "ssh_config"), node],
+def test_ssh_reaches_a_node_like_ansible(
+    rendered: Path, node: str, address: str, port: str
+) -> None:
+    output = subprocess.run(
+        ["ssh", "-G", "-F", str(rendered / "ssh_config"), node],
         capture_output=True,
         text=True,
         check=True,
     ).stdout
-    found = dict(line.split(maxsplit=1) for line in said.splitlines() if " " in line)
-    assert (found["hostname"], found["port"], found["user"]) == (address, port, "plumbline-export")
-    assert found["hostkeyalias"] == node
-    assert (found["batchmode"], found["stricthostkeychecking"]) == ("yes", "true")
-    assert found["identityfile"] == "/etc/plumbline-console/id_ed25519"
-    assert found["forwardagent"] == "no"
+    settings = dict(line.split(maxsplit=1) for line in output.splitlines() if " " in line)
+    assert (settings["hostname"], settings["port"], settings["user"]) == (
+        address,
+        port,
+        "plumbline-export",
+    )
+    assert settings["hostkeyalias"] == node
+    assert (settings["batchmode"], settings["stricthostkeychecking"]) == ("yes", "true")
+    assert settings["identityfile"] == "/etc/plumbline-console/id_ed25519"
+    assert settings["forwardagent"] == "no"
 
 
-def test_host_keys_are_those_that_the_nodes_have_said(made: Path) -> None:
-    assert sorted((made / "known_hosts").read_text().splitlines()) == [
+def test_host_keys_come_from_the_nodes(rendered: Path) -> None:
+    assert sorted((rendered / "known_hosts").read_text().splitlines()) == [
         "client1 ssh-rsa AAAAB3NzaC1yc2EOLD",
         f"oss1 ssh-ed25519 {NODE_KEY}",
     ]
 
 
-def test_the_plan_on_the_console_is_that_of_the_site(made: Path) -> None:
-    plan = load_plan(str(made / "plan.json"))
+def test_the_plan_on_the_console_is_that_of_the_site(rendered: Path) -> None:
+    plan = load_plan(str(rendered / "plan.json"))
     assert list(plan.nodes) == ["oss1", "oss2", "oss3", "client1"]
     assert plan.paths
 
 
-def test_the_unit_collects_tells_nagios_publishes_and_tells_prometheus(made: Path) -> None:
-    lines = (made / "plumbline-console.service").read_text().splitlines()
+def test_the_unit_collects_submits_publishes_and_exports(rendered: Path) -> None:
+    lines = (rendered / "plumbline-console.service").read_text().splitlines()
     commands = [shlex.split(line)[1:] for line in lines if line.startswith("ExecStart=")]
     names = ["collect", "submit", "publish", "metrics", "latency"]
     assert [words[0] for words in commands] == names
-    watches = vars(build_parser().parse_args(commands[-1]))
-    # systemd makes one of two
-    assert watches["prometheus"] == "https://prometheus.site:9090/a%%20b"
-    assert str(watches["save"]) == "/var/lib/plumbline-console/history.sqlite"
-    assert str(watches["token_file"]) == "/etc/plumbline-console/token"
-    told = vars(build_parser().parse_args(commands[-2]))
-    assert f"ReadWritePaths={Path(told['output']).parent}" in lines
-    assert told["plan"] == "/etc/plumbline-console/plan.json"
-    assert told["history"] == "/var/lib/plumbline-console/history.sqlite"
+    latency = vars(build_parser().parse_args(commands[-1]))
+    # systemd reads %% as one %
+    assert latency["prometheus"] == "https://prometheus.site:9090/a%%20b"
+    assert str(latency["save"]) == "/var/lib/plumbline-console/history.sqlite"
+    assert str(latency["token_file"]) == "/etc/plumbline-console/token"
+    metrics = vars(build_parser().parse_args(commands[-2]))
+    assert f"ReadWritePaths={Path(metrics['output']).parent}" in lines
+    assert metrics["plan"] == "/etc/plumbline-console/plan.json"
+    assert metrics["history"] == "/var/lib/plumbline-console/history.sqlite"
     assert "SupplementaryGroups=www-data" in lines
     assert "User=plumbline-console" in lines
     assert "CapabilityBoundingSet=" in lines

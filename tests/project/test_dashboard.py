@@ -1,4 +1,4 @@
-"""The dashboard for Grafana shows every metric that is told, and none that is not."""
+"""The Grafana dashboard shows all exported metrics and no others."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.project.repository import ROOT
 
 DASHBOARD = json.loads((ROOT / "roles/metrics/files/grafana-dashboard.json").read_text())
 METRICS = NAMES - {DEVICE_INFO}
-"""What is told, but for what joins the metrics of others to components."""
+"""Exported metrics except the one that joins foreign metrics to components."""
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 LABELS = {"layer", "component", "file_system", "operation", "scenario", "group", "node", "version"}
 LABELS |= {"kind", "severity"}
@@ -29,46 +29,47 @@ def expressions() -> list[str]:
 
 
 def variables() -> dict[str, dict[str, Any]]:
-    return {one["name"]: one for one in DASHBOARD["templating"]["list"]}
+    return {variable["name"]: variable for variable in DASHBOARD["templating"]["list"]}
 
 
 def texts(value: object) -> Iterator[str]:
-    """Yield every text in a document."""
+    """Yield all texts in a document."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):
-        for one in value:
-            yield from texts(one)
+        for item in value:
+            yield from texts(item)
     elif isinstance(value, str):
         yield value
 
 
-def test_it_uses_each_metric_that_is_told_and_no_other() -> None:
+def test_the_dashboard_uses_exactly_the_exported_metrics() -> None:
     used = {name for text in texts(DASHBOARD) for name in re.findall(r"\bplumbline_\w+", text)}
     assert used == METRICS
 
 
-def test_it_names_no_label_that_is_not_told() -> None:
+def test_the_dashboard_uses_only_exported_labels() -> None:
     named = {name for text in expressions() for name in re.findall(r"(\w+)=~", text)}
     named |= {name for text in texts(DASHBOARD) for name in re.findall(r"{{(\w+)}}", text)}
     assert named <= LABELS
 
 
-def test_the_source_of_its_data_is_chosen_by_who_looks() -> None:
+def test_the_viewer_chooses_the_data_source() -> None:
     assert variables()["datasource"]["type"] == "datasource"
-    sources = [one["datasource"] for panel in DASHBOARD["panels"] for one in panel["targets"]]
-    sources += [panel["datasource"] for panel in DASHBOARD["panels"]]
-    sources += [one["datasource"] for one in variables().values() if one["type"] == "query"]
-    assert [one for one in sources if one != SOURCE] == []
+    panels = DASHBOARD["panels"]
+    queries = [variable for variable in variables().values() if variable["type"] == "query"]
+    targets = [target for panel in panels for target in panel["targets"]]
+    sources = [item["datasource"] for item in (*targets, *panels, *queries)]
+    assert [source for source in sources if source != SOURCE] == []
 
 
-def test_each_variable_that_it_uses_is_defined() -> None:
+def test_each_used_variable_is_defined() -> None:
     used = {name for text in texts(DASHBOARD) for name in re.findall(r"\$\{?([a-z]\w*)", text)}
     assert used == variables().keys()
 
 
-def test_each_choice_narrows_each_panel() -> None:
-    # a group is of a layer, and a component of all three
+def test_each_selector_filters_by_all_variables() -> None:
+    # group metrics are filtered by layer only, component metrics by all three
     for selector in re.findall(r"{([^}]+)}", " ".join(expressions())):
         assert re.findall(r'(\w+)=~"\$\1"', selector) in (
             ["layer"],
@@ -76,24 +77,24 @@ def test_each_choice_narrows_each_panel() -> None:
         )
 
 
-def test_no_panel_covers_another() -> None:
-    covered = [
+def test_panels_do_not_overlap() -> None:
+    cells = [
         (x, y)
         for place in (panel["gridPos"] for panel in DASHBOARD["panels"])
         for x in range(place["x"], place["x"] + place["w"])
         for y in range(place["y"], place["y"] + place["h"])
     ]
-    assert len(covered) == len(set(covered))
-    assert max(x for x, _ in covered) < 24
+    assert len(cells) == len(set(cells))
+    assert max(x for x, _ in cells) < 24
     identities = [panel["id"] for panel in DASHBOARD["panels"]]
     assert len(identities) == len(set(identities))
 
 
 @pytest.mark.skipif(PROMTOOL is None, reason="promtool is not installed")
-def test_prometheus_understands_each_expression(tmp_path: Path) -> None:
+def test_each_expression_is_valid_for_prometheus(tmp_path: Path) -> None:
     assert PROMTOOL is not None
-    asked = [text.replace("$__range", "7d").replace("$", "") for text in expressions()]
-    rules = [{"record": f"rule{place}", "expr": text} for place, text in enumerate(asked)]
+    queries = [text.replace("$__range", "7d").replace("$", "") for text in expressions()]
+    rules = [{"record": f"rule{place}", "expr": text} for place, text in enumerate(queries)]
     path = tmp_path / "rules.json"
     path.write_text(json.dumps({"groups": [{"name": "all", "rules": rules}]}))
     checked = subprocess.run(
@@ -104,40 +105,41 @@ def test_prometheus_understands_each_expression(tmp_path: Path) -> None:
 
 
 def chosen(text: str, **values: str) -> str:
-    """Return an expression as Grafana asks it, where all is chosen but what is said here."""
+    """Return the expression of Grafana with everything chosen except for ``values``."""
     names = variables().keys() - {"datasource"}
-    known = {"__range": "1h", **dict.fromkeys(names, ".*"), **values}
-    return re.sub(r"\$(\w+)", lambda found: known[found[1]], text)
+    choices = {"__range": "1h", **dict.fromkeys(names, ".*"), **values}
+    return re.sub(r"\$(\w+)", lambda name: choices[name[1]], text)
 
 
 @pytest.fixture(scope="module")
 def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
-    """Run a Prometheus that has read what a node tells."""
+    """Run a Prometheus that has read the metrics of a node."""
     if PROGRAM is None:
         pytest.skip("prometheus is not installed")
     folder = tmp_path_factory.mktemp("prometheus")
     write_report(folder / "symptoms.json")
     text = metrics_file(folder, measured())
     with holding(folder, text) as running:
-        (held,) = running.ask('count({__name__=~"plumbline_.+"})')
-        assert held.value == sum(len(one.samples) for one in text_string_to_metric_families(text))
+        (count,) = running.ask('count({__name__=~"plumbline_.+"})')
+        families = text_string_to_metric_families(text)
+        assert count.value == sum(len(family.samples) for family in families)
         yield running
 
 
 @pytest.mark.long
-def test_each_panel_shows_something(prometheus: Prometheus) -> None:
+def test_each_panel_shows_data(prometheus: Prometheus) -> None:
     assert [text for text in expressions() if not prometheus.ask(chosen(text))] == []
 
 
 @pytest.mark.long
-def test_each_variable_offers_what_is_told(prometheus: Prometheus) -> None:
+def test_each_variable_offers_the_exported_values(prometheus: Prometheus) -> None:
     offered = {}
-    for name, one in variables().items():
-        query = re.fullmatch(r"label_values\((.+), (\w+)\)", one.get("definition", ""))
+    for name, variable in variables().items():
+        query = re.fullmatch(r"label_values\((.+), (\w+)\)", variable.get("definition", ""))
         if query is not None:
             assert query[2] == name
-            found = prometheus.ask(f"count by ({name}) ({chosen(query[1])})")
-            offered[name] = {answer.labels[name] for answer in found if name in answer.labels}
+            answers = prometheus.ask(f"count by ({name}) ({chosen(query[1])})")
+            offered[name] = {answer.labels[name] for answer in answers if name in answer.labels}
     assert offered == {
         "layer": {"ost", "raw", "net", "fs"},
         "file_system": {"scratch"},
@@ -154,19 +156,19 @@ def test_each_variable_offers_what_is_told(prometheus: Prometheus) -> None:
         ({"component": "OST1"}, {"OST1"}),
     ],
 )
-def test_what_is_chosen_is_all_that_is_shown(
+def test_panels_show_only_the_chosen_components(
     prometheus: Prometheus, values: dict[str, str], components: set[str]
 ) -> None:
     (state,) = (text for text in expressions() if text.endswith("} > 0"))
-    found = prometheus.ask(chosen(state.replace(" > 0", ""), **values))
-    assert {answer.labels["component"] for answer in found} == components
+    answers = prometheus.ask(chosen(state.replace(" > 0", ""), **values))
+    assert {answer.labels["component"] for answer in answers} == components
 
 
 @pytest.mark.long
-def test_the_alarms_that_the_documentation_gives_go_off(prometheus: Prometheus) -> None:
+def test_the_documented_alarm_rules_fire(prometheus: Prometheus) -> None:
     text = (ROOT / "docs" / "other-consoles.md").read_text(encoding="utf-8")
     slow, unmeasured, silent = re.findall(r"^  expr: (.+)$", text, re.MULTILINE)
-    assert [one.labels["component"] for one in prometheus.ask(slow)] == ["OST1"]
-    assert [one.labels["node"] for one in prometheus.ask(unmeasured)] == ["client1"]
+    assert [answer.labels["component"] for answer in prometheus.ask(slow)] == ["OST1"]
+    assert [answer.labels["node"] for answer in prometheus.ask(unmeasured)] == ["client1"]
     assert prometheus.ask(silent) == []
     assert prometheus.ask(silent.replace("1800", "0")) != []

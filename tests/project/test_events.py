@@ -1,4 +1,4 @@
-"""The role events by the real Simple Event Correlator: recorded messages in, results out."""
+"""The role events in the real Simple Event Correlator: recorded messages in, results out."""
 
 from __future__ import annotations
 
@@ -38,22 +38,22 @@ _RESULT = re.compile(
 
 
 def rendered(role: Path, template: str, **values: object) -> str:
-    """Return a template as Ansible would make it, with the role's own defaults and variables."""
-    known = {**document(role / "defaults" / "main.yml"), **document(role / "vars" / "main.yml")}
+    """Return a template rendered with the role's own defaults and variables."""
+    variables = {**document(role / "defaults" / "main.yml"), **document(role / "vars" / "main.yml")}
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, keep_trailing_newline=True
     )
     text = (role / "templates" / template).read_text(encoding="utf-8")
-    return environment.from_string(text).render({**known, **values})
+    return environment.from_string(text).render({**variables, **values})
 
 
 def rules() -> str:
-    """Return the rules as the role makes them, with what the package knows of kernels."""
+    """Return the rules of the role, with the package's patterns of kernel messages."""
     return rendered(ROLE, "storage.sec.j2", __events_kernel=EVENTS)
 
 
 class Correlator:
-    """The real program with the role's rules, and the pipe that Nagios would read."""
+    """The real program with the role's rules, and the command pipe of Nagios."""
 
     def __init__(self, folder: Path, pipe: Optional[Path] = None, **options: Any) -> None:
         self.folder = folder
@@ -83,23 +83,23 @@ class Correlator:
         return ["sec", *files, "--intevents", "--intcontexts", "--nochildterm", *options]
 
     def feed(self, *texts: str) -> list[tuple[str, str]]:
-        """Have a log read to its end, and return what Nagios is told beyond the start."""
+        """Process a whole log; return the results for Nagios after the start."""
         self.log.write_text("".join(texts), encoding="utf-8")
         call = self.command("--notail", "--fromstart")
         ended = subprocess.run(call, capture_output=True, text=True, timeout=30, check=True)
         assert ended.stderr == ""
-        return self.told()[len(self.hosts) :]
+        return self.results()[len(self.hosts) :]
 
-    def told(self) -> list[tuple[str, str]]:
+    def results(self) -> list[tuple[str, str]]:
         """Return host, and state with text without times, of each line in the pipe."""
         assert self._reader is not None
         try:
             lines = os.read(self._reader, 1 << 16).decode().splitlines()
         except BlockingIOError:
             return []
-        results = [_RESULT.fullmatch(line) for line in lines]
-        assert all(results), lines
-        return [(one[1], _SINCE.sub("", one[2]).replace(" ()", "")) for one in results if one]
+        matches = [_RESULT.fullmatch(line) for line in lines]
+        assert all(matches), lines
+        return [(m[1], _SINCE.sub("", m[2]).replace(" ()", "")) for m in matches if m]
 
     def close(self) -> None:
         if self._reader is not None:
@@ -127,14 +127,12 @@ FALLEN = (
 )
 
 
-def test_a_burst_is_one_result_that_names_the_gravest_first(correlator: Correlator) -> None:
+def test_a_burst_is_one_result_with_the_most_severe_event_first(correlator: Correlator) -> None:
     assert correlator.feed(recorded("array-falls")) == [("oss2", FALLEN)]
 
 
 @pytest.mark.parametrize("name", ["recovery", "recover"], ids=["older", "from 6.10 on"])
-def test_recovery_closes_what_it_is_about_and_nothing_else(
-    correlator: Correlator, name: str
-) -> None:
+def test_a_recovery_closes_only_its_own_events(correlator: Correlator, name: str) -> None:
     correlator.feed(recorded("array-falls"))
     whole = recorded("array-whole").replace("recovery done", f"{name} done")
     assert correlator.feed(whole) == [
@@ -152,7 +150,7 @@ OUTAGE = [
 ]
 
 
-def test_an_outage_is_told_by_both_ends_and_is_over_when_each_says_so(
+def test_both_ends_report_an_outage_and_its_end(
     correlator: Correlator,
 ) -> None:
     assert correlator.feed(recorded("outage")) == OUTAGE
@@ -162,31 +160,31 @@ def test_an_outage_is_told_by_both_ends_and_is_over_when_each_says_so(
 MOVED = "0;EVENTS OK - scratch-OST0003 moved from oss1 to {}"
 
 
-def test_a_target_that_goes_to_another_server_in_order_has_moved_until_it_is_home(
+def test_a_target_failed_over_cleanly_counts_as_moved_until_it_is_back(
     correlator: Correlator,
 ) -> None:
     back = recorded("recovered").replace("oss2", "oss1")
     outward, homeward = recorded("failover"), recorded("failover").replace("oss1", "oss2")
     recovering = recorded("outage").partition("\n")[2].partition("\n")[2]
     moved = MOVED.format("oss2")
-    told = correlator.feed(outward, recovering, recorded("recovered"))
-    assert told == [("oss1", moved), ("oss2", moved)]
+    results = correlator.feed(outward, recovering, recorded("recovered"))
+    assert results == [("oss1", moved), ("oss2", moved)]
     # another server, on the way home
-    further = [one.replace("oss2", "oss3") for one in (recovering, recorded("recovered"))]
+    further = [text.replace("oss2", "oss3") for text in (recovering, recorded("recovered"))]
     moved = MOVED.format("oss3")
-    told = correlator.feed(homeward, *further)
-    assert told == [("oss1", moved), ("oss2", FINE), ("oss3", moved)]
+    results = correlator.feed(homeward, *further)
+    assert results == [("oss1", moved), ("oss2", FINE), ("oss3", moved)]
     homeward = homeward.replace("oss2", "oss3")
-    told = correlator.feed(homeward, recovering.replace("oss2", "oss1"), back)
-    assert told == [("oss1", FINE), ("oss3", FINE)]
+    results = correlator.feed(homeward, recovering.replace("oss2", "oss1"), back)
+    assert results == [("oss1", FINE), ("oss3", FINE)]
 
 
-def test_a_target_that_has_moved_is_kept_for_a_day_after_its_server_has_spoken_of_it(
+def test_a_moved_target_is_kept_for_a_day_after_the_last_message_of_its_server(
     correlator: Correlator,
 ) -> None:
     assert len(correlator.feed(recorded("failover"), recorded("recovered"))) == 2
     aged(correlator.folder / "open", 80_000)
-    # what its server says of it is no news, and keeps it
+    # a message of its server about it is no event and keeps it
     assert (
         correlator.feed(syslog("Lustre: scratch-OST0003: haven't heard from client", "oss2")) == []
     )
@@ -196,7 +194,7 @@ def test_a_target_that_has_moved_is_kept_for_a_day_after_its_server_has_spoken_o
     assert correlator.feed() == [("oss1", FINE), ("oss2", FINE)]
 
 
-def test_what_breaks_stands_before_what_has_moved(correlator: Correlator) -> None:
+def test_faults_come_before_moved_targets(correlator: Correlator) -> None:
     correlator.feed(recorded("failover"), recorded("recovered"))
     lost = syslog("sd 0:0:0:1: [sdb] Synchronizing SCSI cache")
     moved = "scratch-OST0003 moved from oss1 to oss2"
@@ -206,7 +204,7 @@ def test_what_breaks_stands_before_what_has_moved(correlator: Correlator) -> Non
 
 
 def kernel(name: str, host: str = "oss1") -> list[str]:
-    """Return what a host has said while nothing but routine work was done on it."""
+    """Return the messages of a host during routine work."""
     text = (DATA / "messages" / "routine" / f"{name}.txt").read_text(encoding="utf-8")
     return [syslog(line.partition("] ")[2], host) for line in text.splitlines()]
 
@@ -215,43 +213,43 @@ REBOOT = "Nov 20 02:13:01 oss1 systemd-logind[560]: {}.\n"
 SHUTDOWNS = ["System is rebooting", "The system will reboot now!", "System is powering down"]
 
 
-@pytest.mark.parametrize("said", SHUTDOWNS)
+@pytest.mark.parametrize("announcement", SHUTDOWNS)
 def test_a_clean_boot_mount_umount_failback_and_shutdown_raise_nothing(
-    correlator: Correlator, said: str
+    correlator: Correlator, announcement: str
 ) -> None:
-    shutdown = [*kernel("umount"), REBOOT.format(said), *kernel("shutdown")]
+    shutdown = [*kernel("umount"), REBOOT.format(announcement), *kernel("shutdown")]
     start = [*kernel("boot"), *kernel("mount")]
     assert correlator.feed(*shutdown, *start, *kernel("failback")) == []
-    # each reading of the log begins with what the one before has left in the file
+    # each reading of the log begins with the state file of the one before
     for lines in (kernel("failback"), shutdown, start):
         assert correlator.feed(*lines) == []
 
 
-def test_a_boot_that_no_shutdown_announced_is_told(correlator: Correlator) -> None:
+def test_a_boot_without_a_shutdown_is_an_event(correlator: Correlator) -> None:
     assert correlator.feed(*kernel("boot")) == [("oss1", "1;EVENTS WARNING - has booted")]
 
 
-def test_a_disk_or_link_that_goes_away_without_a_shutdown_is_told(correlator: Correlator) -> None:
+def test_a_disk_or_link_lost_without_a_shutdown_is_an_event(correlator: Correlator) -> None:
     assert correlator.feed(
         syslog("ixgbe 0000:3b:00.0 ens1f0: NIC Link is Down"),
         syslog("sd 0:0:0:1: [sdb] Synchronizing SCSI cache"),
     ) == [("oss1", "2;EVENTS CRITICAL - disk sdb went away, link ens1f0 is down")]
 
 
-def test_what_breaks_long_after_a_shutdown_was_announced_is_told(correlator: Correlator) -> None:
+def test_a_fault_long_after_an_announced_shutdown_is_an_event(correlator: Correlator) -> None:
     correlator.feed(REBOOT.format("System is rebooting"))
     aged(correlator.folder / "open", 1000)
     lost = syslog("sd 0:0:0:1: [sdb] Synchronizing SCSI cache")
     assert correlator.feed(lost) == [("oss1", "2;EVENTS CRITICAL - disk sdb went away")]
 
 
-def test_what_is_lost_long_after_a_target_was_served_again_is_told(tmp_path: Path) -> None:
+def test_an_outage_long_after_a_failover_is_an_event(tmp_path: Path) -> None:
     correlator = Correlator(tmp_path)
     try:
         moved = [(host, MOVED.format("oss2")) for host in ("oss1", "oss2")]
         assert correlator.feed(recorded("failover"), recorded("recovered")) == moved
         aged(tmp_path / "open", 1000)
-        # the minute in which it starts has forgotten it
+        # the first minute forgets the failover
         correlator.feed()
         client, (server, outage) = OUTAGE
         also = f"{outage}, scratch-OST0003 moved from oss1 to oss2"
@@ -260,7 +258,7 @@ def test_what_is_lost_long_after_a_target_was_served_again_is_told(tmp_path: Pat
         correlator.close()
 
 
-def test_an_unmount_that_does_not_end_is_told_until_it_has_ended(correlator: Correlator) -> None:
+def test_a_hung_unmount_is_an_event_until_it_ends(correlator: Correlator) -> None:
     begun, _, rest = recorded("failover").partition("\n")
     assert correlator.feed(begun + "\n") == []
     aged(correlator.folder / "open", 700)
@@ -271,10 +269,10 @@ def test_an_unmount_that_does_not_end_is_told_until_it_has_ended(correlator: Cor
 
 
 def aged(state: Path, by_s: int) -> None:
-    """Make what a correlator remembers so much older."""
+    """Make the state of a correlator older by some seconds."""
     times = re.compile(r"(?<=\t)\d{10}(?=[\t\n])")
     text = state.read_text(encoding="utf-8")
-    state.write_text(times.sub(lambda found: str(int(found[0]) - by_s), text), "utf-8")
+    state.write_text(times.sub(lambda time: str(int(time[0]) - by_s), text), "utf-8")
 
 
 def ipmi(message: str) -> str:
@@ -298,17 +296,17 @@ DISCRETE = "ipmievd[912]: Power Supply sensor {} AC lost {}"
         (DISCRETE, "Asserted", "Deasserted", "power supply error"),
     ],
 )
-def test_a_sensor_that_is_in_order_again_closes_no_other(
+def test_a_recovered_sensor_closes_no_other_event(
     correlator: Correlator, names: tuple[str, str], message: tuple[str, str, str, str]
 ) -> None:
-    said, bad, fine, text = message
-    assert correlator.feed(*(ipmi(said.format(name, bad)) for name in names)) == [
+    line, bad, fine, text = message
+    assert correlator.feed(*(ipmi(line.format(name, bad)) for name in names)) == [
         ("oss1", f"2;EVENTS CRITICAL - {text} (2 times)")
     ]
-    assert correlator.feed(ipmi(said.format(names[1], fine))) == [
+    assert correlator.feed(ipmi(line.format(names[1], fine))) == [
         ("oss1", f"2;EVENTS CRITICAL - {text}")
     ]
-    assert correlator.feed(ipmi(said.format(names[0], fine))) == [("oss1", FINE)]
+    assert correlator.feed(ipmi(line.format(names[0], fine))) == [("oss1", FINE)]
 
 
 NAMED = ["client1.site.example", "oss-1.site.example", "oss_2", "oss_3.site.example"]
@@ -326,9 +324,7 @@ NAMED = ["client1.site.example", "oss-1.site.example", "oss_2", "oss_3.site.exam
         ("oss_3", "oss_3.site.example"),
     ],
 )
-def test_a_host_is_known_by_the_first_word_of_its_name(
-    tmp_path: Path, called: str, host: str
-) -> None:
+def test_a_host_is_recognised_by_its_short_name(tmp_path: Path, called: str, host: str) -> None:
     correlator = Correlator(tmp_path, __events_hosts=NAMED)
     failing = syslog("Lustre: scratch-OST0003: Will be in recovery for at least 2:30", called)
     lost = syslog("md/raid6:md2: Disk failure on sde, disabling device.", called)
@@ -337,8 +333,8 @@ def test_a_host_is_known_by_the_first_word_of_its_name(
         assert correlator.feed(failing) == [
             (host, "1;EVENTS WARNING - scratch-OST0003 is in recovery after an outage")
         ]
-        # what is open is kept under the same name
-        assert [one[0] for one in correlator.feed(lost)] == [host]
+        # open events are kept under the same name
+        assert [result[0] for result in correlator.feed(lost)] == [host]
         assert correlator.feed(back) == [
             (host, "1;EVENTS WARNING - scratch-OST0003 is in recovery after an outage")
         ]
@@ -362,7 +358,7 @@ PREFLIGHT = f"""
 
 
 @pytest.mark.parametrize(
-    ("hosts", "said"),
+    ("hosts", "refusal"),
     [
         (NAMED, ""),
         (HOSTS, ""),
@@ -373,8 +369,8 @@ PREFLIGHT = f"""
         (["oss1", "site:oss2"], "No line of a log can begin with the host site:oss2;"),
     ],
 )
-def test_hosts_that_a_log_cannot_tell_are_refused(
-    tmp_path: Path, hosts: list[str], said: str
+def test_hosts_that_logs_cannot_distinguish_are_refused(
+    tmp_path: Path, hosts: list[str], refusal: str
 ) -> None:
     (tmp_path / "play.yml").write_text(PREFLIGHT, encoding="utf-8")
     given = {"agent_plan": {"hosts": [{"name": name} for name in hosts]}}
@@ -388,11 +384,11 @@ def test_hosts_that_a_log_cannot_tell_are_refused(
         text=True,
         check=False,
     )
-    assert (done.returncode == 0) is not bool(said), done.stdout + done.stderr
-    assert said in " ".join((done.stdout + done.stderr).split())
+    assert (done.returncode == 0) is not bool(refusal), done.stdout + done.stderr
+    assert refusal in " ".join((done.stdout + done.stderr).split())
 
 
-def test_hundreds_of_slow_threads_are_one_text_until_the_last_has_completed(
+def test_hundreds_of_slow_threads_are_one_event_until_the_last_completes(
     correlator: Correlator,
 ) -> None:
     slow = "Lustre: Service thread pid {} was inactive for 200.12s. The thread might be hung"
@@ -413,7 +409,7 @@ EDISON = [line.split("\t") for line in (DATA / "events" / "edison.tsv").read_tex
 @pytest.mark.parametrize(
     ("state", "text", "message"), [row[1:] for row in EDISON], ids=[row[0] for row in EDISON]
 )
-def test_each_event_of_edisons_list_is_told(
+def test_each_event_of_edisons_list_is_an_event(
     correlator: Correlator, state: str, text: str, message: str
 ) -> None:
     code = ("OK", "WARNING", "CRITICAL").index(state)
@@ -423,50 +419,50 @@ def test_each_event_of_edisons_list_is_told(
 
 RULE = re.compile(r"^pattern=(.*)\ndesc=.*\naction=(.*)$", re.MULTILINE)
 TEMPLATE = (ROLE / "templates" / "storage.sec.j2").read_text(encoding="utf-8")
-TAKEN = re.compile(r"__events_kernel\.(\w+)")
+KERNEL_KIND = re.compile(r"__events_kernel\.(\w+)")
 
 
-def test_what_kernels_say_is_known_to_the_package_alone() -> None:
+def test_patterns_of_kernel_messages_are_in_the_package_only() -> None:
     patterns = [pattern for pattern, _ in RULE.findall(TEMPLATE)]
-    own = [one for one in patterns if "kernel: " in one and not TAKEN.search(one)]
+    own = [text for text in patterns if "kernel: " in text and not KERNEL_KIND.search(text)]
     # syslog has the lines of systemd under its own name
     assert len(own) == 1
     assert "systemd-shutdown" in own[0]
-    assert {kind for one in patterns for kind in TAKEN.findall(one)} <= EVENTS.keys()
+    assert {kind for text in patterns for kind in KERNEL_KIND.findall(text)} <= EVENTS.keys()
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=lambda message: message.kind)
-def test_events_and_symptoms_are_equally_grave(message: Message) -> None:
-    graver = re.compile(rf"\b(?:{State.WARNING.name}|{State.CRITICAL.name})\b")
+def test_events_and_symptoms_have_the_same_severity(message: Message) -> None:
+    severities = re.compile(rf"\b(?:{State.WARNING.name}|{State.CRITICAL.name})\b")
     actions = [
-        graver.findall(action)
+        severities.findall(action)
         for pattern, action in RULE.findall(TEMPLATE)
-        if TAKEN.findall(pattern) == [message.kind]
+        if KERNEL_KIND.findall(pattern) == [message.kind]
     ]
-    told = message.kind not in UNTOLD and message.direction is Direction.RAISES
-    assert actions == ([[message.severity.name]] if told else [[]] * len(actions))
+    expected = message.kind not in NO_EVENT and message.direction is Direction.RAISES
+    assert actions == ([[message.severity.name]] if expected else [[]] * len(actions))
 
 
-UNTOLD = {message.kind for message in MESSAGES}.difference(TAKEN.findall(TEMPLATE))
-"""Kinds of messages that are evidence beside a slow measurement, and no event by themselves."""
+NO_EVENT = {message.kind for message in MESSAGES}.difference(KERNEL_KIND.findall(TEMPLATE))
+"""Kinds of messages that are evidence for a slow measurement but no event."""
 
 
-def test_what_is_evidence_beside_the_numbers_is_an_event_too(correlator: Correlator) -> None:
+def test_kernel_messages_that_are_symptoms_are_events_too(correlator: Correlator) -> None:
     rows = (DATA / "messages" / "kernel.tsv").read_text(encoding="utf-8").splitlines()
     silent = set()
     for kind, _, text in (row.split("\t") for row in rows):
         (correlator.folder / "open").unlink(missing_ok=True)
         if not correlator.feed(syslog(text)):
             silent.add(kind)
-    assert silent == UNTOLD | {"failover"}
+    assert silent == NO_EVENT | {"failover"}
 
 
 @pytest.mark.parametrize("name", ["nonsense", "hostile"])
-def test_nonsense_and_hostile_lines_give_nothing(correlator: Correlator, name: str) -> None:
+def test_nonsense_and_hostile_lines_give_no_event(correlator: Correlator, name: str) -> None:
     assert correlator.feed(recorded(name)) == []
 
 
-def test_a_captured_outage_of_a_target_ends_as_it_ended(correlator: Correlator) -> None:
+def test_a_captured_outage_of_a_target_leaves_the_eviction_open(correlator: Correlator) -> None:
     text = (DATA / "messages" / "lustre-ost-down.txt").read_text(encoding="utf-8")
     lines = [f"Nov 20 02:13:01 oss1 kernel: {line}\n" for line in text.splitlines()]
     assert correlator.feed(*lines) == [
@@ -474,26 +470,26 @@ def test_a_captured_outage_of_a_target_ends_as_it_ended(correlator: Correlator) 
     ]
 
 
-def test_no_text_is_longer_than_nagios_takes(correlator: Correlator) -> None:
+def test_no_text_is_longer_than_nagios_accepts(correlator: Correlator) -> None:
     lines = [syslog(f"I/O error, dev dm-{number}, sector 1") for number in range(3000)]
-    ((host, told),) = correlator.feed(*lines)
+    ((host, text),) = correlator.feed(*lines)
     assert host == "oss1"
-    assert told.endswith("and 995 more")
-    assert len(told) < 700
+    assert text.endswith("and 995 more")
+    assert len(text) < 700
 
 
-def test_what_is_open_survives_a_restart_and_a_damaged_file_does_not_stop_it(
+def test_open_events_survive_a_restart_and_a_damaged_file_is_ignored(
     correlator: Correlator,
 ) -> None:
     correlator.feed(recorded("outage"))
     subprocess.run(correlator.command("--notail"), check=True, capture_output=True, timeout=30)
-    assert correlator.told()[2] == OUTAGE[1]
+    assert correlator.results()[2] == OUTAGE[1]
     state = correlator.folder / "open"
     state.write_text("oss1\tx\nnonsense\noss1\tk\tCRITICAL\tbrief\tx\t1\t1\tt\n", encoding="utf-8")
     assert correlator.feed() == []
 
 
-def test_without_nagios_nothing_is_made_in_the_place_of_its_pipe(correlator: Correlator) -> None:
+def test_without_nagios_no_file_is_created_in_place_of_its_pipe(correlator: Correlator) -> None:
     correlator.pipe.unlink()
     correlator.log.write_text(recorded("outage"), encoding="utf-8")
     call = correlator.command("--notail", "--fromstart")
@@ -502,18 +498,18 @@ def test_without_nagios_nothing_is_made_in_the_place_of_its_pipe(correlator: Cor
     assert not correlator.pipe.exists()
 
 
-def test_each_host_is_told_again_at_its_heartbeat(tmp_path: Path) -> None:
+def test_each_host_is_reported_again_at_its_heartbeat(tmp_path: Path) -> None:
     correlator = Correlator(tmp_path, events_heartbeat_min=1)
     try:
-        # the minute in which it starts counts, and so does one that begins meanwhile
-        told = correlator.feed()
-        assert told[: len(HOSTS)] == [(host, FINE) for host in HOSTS]
-        assert set(told) == set(told[: len(HOSTS)])
+        # the first minute counts, and so does one that begins during the run
+        results = correlator.feed()
+        assert results[: len(HOSTS)] == [(host, FINE) for host in HOSTS]
+        assert set(results) == set(results[: len(HOSTS)])
     finally:
         correlator.close()
 
 
-def test_what_is_not_repeated_is_forgotten_and_told(tmp_path: Path) -> None:
+def test_events_that_are_not_repeated_expire(tmp_path: Path) -> None:
     correlator = Correlator(tmp_path, events_brief_s=50)
     try:
         correlator.feed(recorded("array-falls"))
@@ -537,32 +533,34 @@ report_news();
 """
 
 
-def test_a_burst_is_not_told_in_parts_when_a_minute_begins(correlator: Correlator) -> None:
+def test_a_heartbeat_does_not_split_a_burst(correlator: Correlator) -> None:
     given = (ROLE / "files", correlator.pipe, correlator.folder / "open")
     call = ["perl", "-e", BURST_OVER_A_MINUTE, *map(str, given)]
     subprocess.run(call, check=True, timeout=30)
-    assert correlator.told() == [("oss2", FINE), ("oss1", "1;EVENTS WARNING - one, other")]
+    assert correlator.results() == [("oss2", FINE), ("oss1", "1;EVENTS WARNING - one, other")]
 
 
-def followed(correlator: Correlator, seconds: float) -> list[tuple[str, str]]:
-    """Return what is told within some seconds."""
-    told = []
+def results_within(correlator: Correlator, seconds: float) -> list[tuple[str, str]]:
+    """Return the results within some seconds."""
+    results = []
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         time.sleep(0.1)
-        told += correlator.told()
-    return told
+        results += correlator.results()
+    return results
 
 
-def heard(correlator: Correlator, number: int, quiet_s: float = 0.0) -> list[tuple[str, str]]:
-    """Return what is told once that is so many results, and what follows within some seconds."""
-    told: list[tuple[str, str]] = []
+def wait_for_results(
+    correlator: Correlator, number: int, quiet_s: float = 0.0
+) -> list[tuple[str, str]]:
+    """Wait for some results; return them and further ones within ``quiet_s``."""
+    results: list[tuple[str, str]] = []
     end = time.monotonic() + 30
-    while len(told) < number:
-        assert time.monotonic() < end, told
+    while len(results) < number:
+        assert time.monotonic() < end, results
         time.sleep(0.05)
-        told += correlator.told()
-    return told + followed(correlator, quiet_s)
+        results += correlator.results()
+    return results + results_within(correlator, quiet_s)
 
 
 def reads(process: subprocess.Popen[bytes], path: Path) -> bool:
@@ -573,7 +571,7 @@ def reads(process: subprocess.Popen[bytes], path: Path) -> bool:
     return False
 
 
-def test_a_log_that_comes_later_is_read_after_a_soft_restart_that_keeps_what_is_open(
+def test_a_soft_restart_reads_new_logs_and_keeps_open_events(
     tmp_path: Path,
 ) -> None:
     correlator = Correlator(tmp_path, events_burst_s=1)
@@ -584,17 +582,17 @@ def test_a_log_that_comes_later_is_read_after_a_soft_restart_that_keeps_what_is_
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as process:
             try:
-                assert heard(correlator, len(HOSTS)) == [(host, FINE) for host in HOSTS]
+                assert wait_for_results(correlator, len(HOSTS)) == [(host, FINE) for host in HOSTS]
                 with correlator.log.open("a", encoding="utf-8") as log:
                     log.write(recorded("array-falls"))
-                assert heard(correlator, 1) == [("oss2", FALLEN)]
+                assert wait_for_results(correlator, 1) == [("oss2", FALLEN)]
                 later.write_text("", encoding="utf-8")
                 process.send_signal(signal.SIGABRT)
                 eventually(lambda: reads(process, later))
-                assert followed(correlator, 2.0) == []
+                assert results_within(correlator, 2.0) == []
                 with later.open("a", encoding="utf-8") as log:
                     log.write(recorded("outage"))
-                assert [host for host, _ in heard(correlator, 2)] == ["client1", "oss2"]
+                assert [host for host, _ in wait_for_results(correlator, 2)] == ["client1", "oss2"]
                 text = (tmp_path / "open").read_text(encoding="utf-8")
                 assert "array-md2" in text
             finally:
@@ -603,33 +601,33 @@ def test_a_log_that_comes_later_is_read_after_a_soft_restart_that_keeps_what_is_
         correlator.close()
 
 
-def test_while_it_runs_a_burst_is_told_once_at_its_end(tmp_path: Path) -> None:
+def test_a_running_correlator_reports_a_burst_once_at_its_end(tmp_path: Path) -> None:
     correlator = Correlator(tmp_path, events_burst_s=2)
     try:
         with subprocess.Popen(
             correlator.command("--fromstart"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         ) as process:
             try:
-                assert heard(correlator, len(HOSTS)) == [(host, FINE) for host in HOSTS]
+                assert wait_for_results(correlator, len(HOSTS)) == [(host, FINE) for host in HOSTS]
                 with correlator.log.open("a", encoding="utf-8") as log:
                     for line in recorded("array-falls").splitlines(keepends=True):
                         log.write(line)
                         log.flush()
-                assert heard(correlator, 1, quiet_s=3.0) == [("oss2", FALLEN)]
+                assert wait_for_results(correlator, 1, quiet_s=3.0) == [("oss2", FALLEN)]
             finally:
                 process.terminate()
     finally:
         correlator.close()
 
 
-def test_nagios_counts_a_host_as_unheard_after_three_heartbeats() -> None:
+def test_nagios_counts_a_host_as_stale_after_three_heartbeats() -> None:
     minutes = document(ROLE / "defaults" / "main.yml")["events_heartbeat_min"]
     freshness = document(ROOT / "roles/nagios/defaults/main.yml")["nagios_events_freshness_s"]
     assert freshness == f"{{{{ events_heartbeat_min | default({minutes}) | int * 180 }}}}"
 
 
 @pytest.mark.skipif(nagios.PROGRAM is None, reason="Nagios is not installed")
-def test_the_real_nagios_shows_each_event_on_the_host_that_told_it(tmp_path: Path) -> None:
+def test_the_real_nagios_shows_events_on_their_hosts(tmp_path: Path) -> None:
     objects = make(plan("lab"), events=True)
     with nagios.configured(CONTACT + "".join(objects.values())) as daemon:
         correlator = Correlator(tmp_path, pipe=daemon.pipe)
@@ -639,8 +637,8 @@ def test_the_real_nagios_shows_each_event_on_the_host_that_told_it(tmp_path: Pat
 
         def shown() -> dict[str, str]:
             return {
-                host: _SINCE.sub("", one["plugin_output"]).replace(" ()", "")
-                for (host, service), one in daemon.checked().items()
+                host: _SINCE.sub("", row["plugin_output"]).replace(" ()", "")
+                for (host, service), row in daemon.checked().items()
                 if service == "Storage events"
             }
 

@@ -1,4 +1,4 @@
-"""Tracked files speak of the project alone: of no machine, no account and no registry."""
+"""Tracked files name no machine, no account and no registry."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLACES = [str(ROOT), str(Path.home())]
 
 
 def forbidden() -> re.Pattern[str]:
-    """Return what no tracked file may say; short homes such as /root belong to every machine."""
+    """Return the forbidden texts; short homes such as /root exist on all machines."""
     places = [place for place in PLACES if place.count("/") > 1]
     return re.compile(
         "|".join(
@@ -25,12 +25,12 @@ def forbidden() -> re.Pattern[str]:
 
 def test_no_file_names_a_place_of_one_machine_or_a_registry() -> None:
     files = tracked()
-    found = []
+    hits = []
     for path in files:
         text = path.read_bytes().decode("utf-8", errors="ignore")
-        found += [f"{path.relative_to(ROOT)}: {hit.group()}" for hit in forbidden().finditer(text)]
+        hits += [f"{path.relative_to(ROOT)}: {hit.group()}" for hit in forbidden().finditer(text)]
     assert len(files) > 20
-    assert found == []
+    assert hits == []
 
 
 def test_no_file_is_a_leftover() -> None:
@@ -51,19 +51,19 @@ def test_text_ends_with_a_newline() -> None:
     assert bad == []
 
 
-def test_documents_name_files_of_the_house_that_exist() -> None:
+def test_documents_name_only_existing_files() -> None:
     rooms = r"(?:src|tests|roles|playbooks|plugins|inventories|checks|[a-z]+(?=/[a-z_]+\.py))"
     named = re.compile(rf"`({rooms}/[a-z0-9_./-]+\.(?:py|yml|md|json|j2))`")
     documents = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *tracked("docs/*.md")]
-    found = {
+    references = {
         (path.name, name)
         for path in documents
         for name in named.findall(path.read_text(encoding="utf-8"))
     }
     missing = {
         (path, name)
-        for path, name in found
+        for path, name in references
         if not any((folder / name).exists() for folder in (ROOT, ROOT / "src/plumbline"))
     }
-    assert len(found) > 20
+    assert len(references) > 20
     assert missing == set()

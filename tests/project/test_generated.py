@@ -1,4 +1,4 @@
-"""The tables of docs/ that follow from the source are those of the source."""
+"""The generated tables of docs/ are up to date."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""The role icinga makes objects that Icinga takes, the same as those of Nagios.
+"""The role icinga writes objects that Icinga accepts, equal to those of Nagios.
 
-The tasks are run by Ansible itself on a folder of the test's own; Icinga is the real one and checks
-the configuration that it would load.
+Ansible itself runs the tasks on a folder of the test; the real Icinga checks the configuration.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ from tests.package.cli.driver import call
 from tests.package.cli.test_submit import document as document_of
 from tests.package.cli.test_submit import service, verdict, write_plan
 from tests.project.repository import ROOT
-from tests.project.test_nagios_objects import make, of, plan
+from tests.project.test_nagios_objects import make, parse_objects, plan
 
 PROGRAM = shutil.which("icinga2", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
 SHARED = Path("/etc/icinga2")
@@ -56,7 +55,7 @@ PLAY = """
       vars:
         icinga_service_notification: nowhere
 """
-# What the package has in its own configuration, with all places in the test's folder.
+# The package's own configuration, with all paths in the test's folder.
 WRAPPER = """#!/bin/sh
 exec {program} "$@" -D RunAsUser=root -D RunAsGroup=root -D DataDir={folder} -D CacheDir={folder} \
     -D LogDir={folder} -D InitRunDir={folder} -D SpoolDir={folder} -D NodeName=here -D ZoneName=here
@@ -76,11 +75,11 @@ object Service "OST OST1" {{
   enable_active_checks = false
 }}
 """
-EVERY = {"console_collect": True, "nagios_report_url": "http://console/plumbline/index.html"}
+OPTIONS = {"console_collect": True, "nagios_report_url": "http://console/plumbline/index.html"}
 
 
-def deploy(folder: Path, said: dict[str, Any]) -> subprocess.CompletedProcess[str]:
-    """Run the tasks on the configuration that comes with the package, then with what is refused."""
+def deploy(folder: Path, plan: dict[str, Any]) -> subprocess.CompletedProcess[str]:
+    """Run the tasks on the package's configuration, then again with objects that are refused."""
     shutil.copytree(SHARED, folder / "etc")
     play, given = folder / "play.yml", folder / "given.json"
     play.write_text(PLAY.format(root=ROOT), encoding="utf-8")
@@ -90,7 +89,7 @@ def deploy(folder: Path, said: dict[str, Any]) -> subprocess.CompletedProcess[st
         "__icinga_directory": str(folder / "etc"),
         "__icinga_group": "root",
     }
-    given.write_text(json.dumps({"agent_plan": said, **places, **EVERY}), encoding="utf-8")
+    given.write_text(json.dumps({"agent_plan": plan, **places, **OPTIONS}), encoding="utf-8")
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
     return subprocess.run(
         [*command, "-e", f"@{given}", str(play)],
@@ -102,7 +101,7 @@ def deploy(folder: Path, said: dict[str, Any]) -> subprocess.CompletedProcess[st
 
 
 def program(folder: Path) -> Path:
-    """Write the command that is Icinga with all its places in a folder; return where it is."""
+    """Write a command that runs Icinga with all its paths in a folder; return its path."""
     wrapper = folder / "icinga2"
     wrapper.write_text(WRAPPER.format(program=PROGRAM, folder=folder), encoding="utf-8")
     wrapper.chmod(0o755)
@@ -110,99 +109,102 @@ def program(folder: Path) -> Path:
 
 
 def objects(text: str, kind: str) -> list[tuple[str, dict[str, str]]]:
-    """Return the names of the objects of a kind, and what each sets."""
+    """Return the names of the objects of a kind, and their attributes."""
     pattern = rf'^object {kind} "([^"\n]*)" \{{\n(.*?)^\}}$'
-    found = re.findall(pattern, text, re.MULTILINE | re.DOTALL)
+    definitions = re.findall(pattern, text, re.MULTILINE | re.DOTALL)
     return [
         (name, dict(re.findall(r'^  ([\w.]+) = "?(.*?)"?$', body, re.MULTILINE)))
-        for name, body in found
+        for name, body in definitions
     ]
 
 
 class Site(NamedTuple):
-    """A site of which one host has a parent: the objects for Icinga, and those for Nagios.
+    """A site with a host that has a parent: its objects for Icinga and for Nagios.
 
-    ``said`` is what Ansible said when it made them, and then others that Icinga refuses.
+    ``output`` is that of Ansible for these objects, and then for others that Icinga refuses.
     """
 
     folder: Path
-    said: str
+    output: str
     icinga: str
     nagios: dict[str, str]
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Site:
-    folder, wanted = tmp_path_factory.mktemp("icinga"), plan("lab")
-    child, parent = (host["name"] for host in wanted["hosts"][:2])
-    wanted["parents"] = {child: [parent]}
-    said = deploy(folder, wanted).stdout
+    folder, site_plan = tmp_path_factory.mktemp("icinga"), plan("lab")
+    child, parent = (host["name"] for host in site_plan["hosts"][:2])
+    site_plan["parents"] = {child: [parent]}
+    output = deploy(folder, site_plan).stdout
     conf = folder / "etc/plumbline/plumbline.conf"
-    assert conf.exists(), said
-    nagios = make(wanted, paths=True, report_url=EVERY["nagios_report_url"])
-    return Site(folder, said, conf.read_text(), nagios)
+    assert conf.exists(), output
+    nagios = make(site_plan, paths=True, report_url=OPTIONS["nagios_report_url"])
+    return Site(folder, output, conf.read_text(), nagios)
 
 
-def test_hosts_and_their_parents_are_those_of_nagios(site: Site) -> None:
-    found = of(site.nagios["hosts"], "host")
-    here = {name: one.get("address", "127.0.0.1") for name, one in objects(site.icinga, "Host")}
-    assert here == {one["host_name"]: one["address"] for one in found}
+def test_hosts_and_parents_equal_those_of_nagios(site: Site) -> None:
+    hosts = parse_objects(site.nagios["hosts"], "host")
+    icinga_hosts = {
+        name: host.get("address", "127.0.0.1") for name, host in objects(site.icinga, "Host")
+    }
+    assert icinga_hosts == {host["host_name"]: host["address"] for host in hosts}
     parents = [
-        (one["child_host_name"], one["parent_host_name"])
-        for name, one in objects(site.icinga, "Dependency")
+        (dependency["child_host_name"], dependency["parent_host_name"])
+        for name, dependency in objects(site.icinga, "Dependency")
         if name.startswith("plumbline parent ")
     ]
-    assert parents == [(one["host_name"], one["parents"]) for one in found if "parents" in one]
+    assert parents == [(host["host_name"], host["parents"]) for host in hosts if "parents" in host]
     assert parents
 
 
-def test_services_ask_and_lead_to_what_those_of_nagios_do(site: Site) -> None:
-    asked = {}
-    for name, one in objects(site.icinga, "Service"):
+def test_services_have_the_commands_and_links_of_nagios(site: Site) -> None:
+    commands = {}
+    for name, row in objects(site.icinga, "Service"):
         keys = ("vars.nrpe_address", "vars.nrpe_command", "vars.plumbline_path")
-        words = [one[key] for key in keys if key in one]
-        asked[one["host_name"], name] = words, one.get("action_url")
-    assert asked == {
-        (one["host_name"], one["service_description"]): (
-            one["check_command"].split("!")[1:],
-            one.get("action_url"),
+        words = [row[key] for key in keys if key in row]
+        commands[row["host_name"], name] = words, row.get("action_url")
+    assert commands == {
+        (row["host_name"], row["service_description"]): (
+            row["check_command"].split("!")[1:],
+            row.get("action_url"),
         )
-        for one in of(site.nagios["services"], "service")
+        for row in parse_objects(site.nagios["services"], "service")
     }
-    assert any("PATH " in name for _, name in asked)
+    assert any("PATH " in name for _, name in commands)
 
 
-def test_dependencies_are_those_of_nagios_and_stop_no_check(site: Site) -> None:
+def test_dependencies_equal_those_of_nagios_and_stop_no_check(site: Site) -> None:
     healthy = {"w,u,c": "[ OK ]", "w,c": "[ OK, Unknown ]"}
-    every = [one for _, one in objects(site.icinga, "Dependency") if "child_service_name" in one]
+    all_dependencies = [row for _, row in objects(site.icinga, "Dependency")]
+    dependencies = [row for row in all_dependencies if "child_service_name" in row]
     keys = ("parent_host_name", "parent_service_name", "child_host_name", "child_service_name")
-    assert {(*(one[key] for key in keys), one["states"]) for one in every} == {
+    assert {(*(row[key] for key in keys), row["states"]) for row in dependencies} == {
         (
-            one["host_name"],
-            one["service_description"],
-            one["dependent_host_name"],
-            one["dependent_service_description"],
-            healthy[one["notification_failure_criteria"]],
+            row["host_name"],
+            row["service_description"],
+            row["dependent_host_name"],
+            row["dependent_service_description"],
+            healthy[row["notification_failure_criteria"]],
         )
-        for one in of(site.nagios["dependencies"], "servicedependency")
+        for row in parse_objects(site.nagios["dependencies"], "servicedependency")
     }
-    assert {one["disable_checks"] for one in every} == {"false"}
+    assert {row["disable_checks"] for row in dependencies} == {"false"}
 
 
-def test_what_icinga_refuses_never_reaches_it(site: Site) -> None:
-    assert "Icinga refuses the new configuration, and goes on with the old one" in site.said
-    assert re.search(r"Error: .*nowhere", site.said), site.said
+def test_a_configuration_that_icinga_refuses_is_not_installed(site: Site) -> None:
+    assert "Icinga refuses the new configuration, and goes on with the old one" in site.output
+    assert re.search(r"Error: .*nowhere", site.output), site.output
     made = (site.folder / "etc/plumbline.new/plumbline.conf").read_text(encoding="utf-8")
     assert made == site.icinga.replace("mail-service-notification", "nowhere")
     assert made != site.icinga
-    # a second run has not named the objects twice
+    # a second run does not include the objects twice
     main = (site.folder / "etc/icinga2.conf").read_text(encoding="utf-8")
     assert main.splitlines().count('include "plumbline/plumbline.conf"') == 1
 
 
 @contextmanager
 def daemon(folder: Path) -> Iterator[Path]:
-    """Run an Icinga of the test's own, which checks nothing; give the pipe of its commands."""
+    """Run an Icinga without checks; yield its command pipe."""
     pipe = folder / "icinga2.cmd"
     (folder / "icinga2.conf").write_text(DAEMON.format(folder=folder), encoding="utf-8")
     with (folder / "out").open("wb") as out:
@@ -227,13 +229,13 @@ def daemon(folder: Path) -> Iterator[Path]:
             process.wait()
 
 
-def test_icinga_takes_the_results_of_a_site_as_nagios_does(tmp_path: Path) -> None:
+def test_icinga_accepts_results_like_nagios(tmp_path: Path) -> None:
     plan_path = write_plan(tmp_path, [service("oss2", "OST1", description="OST OST1")])
     (tmp_path / "verdicts.json").write_text(document_of(verdict("OST1", state=State.CRITICAL)))
     with daemon(tmp_path) as pipe:
         arguments = [str(tmp_path / "verdicts.json"), "--plan", plan_path, "--pipe", str(pipe)]
         assert call("submit", *arguments, "--wait", "60") == 0
-    # it writes down at its end what it knows
+    # Icinga writes its state when it ends
     kept = (tmp_path / "icinga2.state").read_text(encoding="utf-8", errors="replace")
     assert '"output":"OST CRITICAL - fine"' in kept
     assert list(tmp_path.glob("plumbline-batch-*")) == []

@@ -1,4 +1,4 @@
-"""debug_slow_storage.yml as Ansible runs it, on nodes that have the real plumbline."""
+"""debug_slow_storage.yml run by Ansible on fake nodes with the real plumbline."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from tests.package.cli.test_locate import measured
 from tests.package.locate.scenes import both
-from tests.project.pretended_site import PretendedSite
+from tests.project.pretended_site import FakeSite
 
 pytestmark = pytest.mark.long
 
@@ -18,15 +18,15 @@ TARGET = {"target": "scratch-OST0002", "budget": "20min"}
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> PretendedSite:
-    return PretendedSite(tmp_path, measured({"oss2-disk1": both(80e6)}))
+def site(tmp_path: Path) -> FakeSite:
+    return FakeSite(tmp_path, measured({"oss2-disk1": both(80e6)}))
 
 
-def test_it_measures_until_the_slow_disk_is_named(site: PretendedSite, tmp_path: Path) -> None:
-    found = tmp_path / "found.json"
-    ended = site.play(DEBUG, {**TARGET, "json": str(found)})
-    assert ended.code == 0, ended.said
-    ended.shows(
+def test_investigate_measures_until_the_slow_disk_is_named(site: FakeSite, tmp_path: Path) -> None:
+    file = tmp_path / "result.json"
+    run = site.play(DEBUG, {**TARGET, "json": str(file)})
+    assert run.code == 0, run.output
+    run.shows(
         "known: nothing that is not OK\n",
         "Step 1: write and read of target scratch-OST0002, about ",
         "Step 2: the network between client1 and oss1, about ",
@@ -37,26 +37,26 @@ def test_it_measures_until_the_slow_disk_is_named(site: PretendedSite, tmp_path:
         "Ended: ",
         "Suspect: disk oss2-disk1 (1 of 1 slow target crosses it",
     )
-    started = [one for one in site.units() if " start " in one and "net" not in one]
+    started = [call for call in site.units() if " start " in call and "net" not in call]
     assert started == [
         "client1 start plumbline-ost@scratch-OST0002.service",
         "oss2 start plumbline-raw@oss2-disk1.service",
     ]
-    said = json.loads(found.read_text(encoding="utf-8"))
-    assert [one["alternatives"] for one in said["slow"]["sets"]] == [[["oss2-disk1"]]]
-    assert [step["layer"] for step in said["steps"]] == ["ost", "net", "raw"]
+    result = json.loads(file.read_text(encoding="utf-8"))
+    assert [suspects["alternatives"] for suspects in result["slow"]["sets"]] == [[["oss2-disk1"]]]
+    assert [step["layer"] for step in result["steps"]] == ["ost", "net", "raw"]
 
 
-def test_in_check_mode_it_says_the_first_step_and_measures_nothing(site: PretendedSite) -> None:
+def test_in_check_mode_investigate_shows_the_first_step_and_measures_nothing(
+    site: FakeSite,
+) -> None:
     address = "{{ '192.0.2.' ~ 7 }}"
     site.by_ssh("oss2", ansible_host=address, ansible_port=2222, ansible_user="ada")
-    ended = site.play(DEBUG, TARGET, "--check")
-    assert ended.code == 0, ended.said
-    ended.shows(
-        "Step 1: write and read of target scratch-OST0002", "Check mode: nothing is measured"
-    )
+    run = site.play(DEBUG, TARGET, "--check")
+    assert run.code == 0, run.output
+    run.shows("Step 1: write and read of target scratch-OST0002", "Check mode: nothing is measured")
     assert site.units() == []
-    # each node is reached as the inventory says
+    # the inventory determines how each node is reached
     calls = site.ssh_calls()
     for command in (
         "plumbline export",
@@ -70,30 +70,30 @@ def test_in_check_mode_it_says_the_first_step_and_measures_nothing(site: Pretend
         assert " 192.0.2.7 " in call
 
 
-def test_the_limit_holds_and_what_fails_or_does_not_answer_is_said(
-    site: PretendedSite, tmp_path: Path
+def test_the_limit_holds_and_failures_and_silent_nodes_are_reported(
+    site: FakeSite, tmp_path: Path
 ) -> None:
     unit = "plumbline-ost@scratch-OST0002.service"
     (tmp_path / "client1" / f"{unit}.fails").touch()
     (tmp_path / "oss3" / "down").touch()
-    ended = site.play(DEBUG, TARGET, "--limit", "client1,oss1,oss3")
-    # as Ansible ends when a host was not reached, or failed
-    assert ended.code in (2, 4), ended.said
-    ended.shows(
+    run = site.play(DEBUG, TARGET, "--limit", "client1,oss1,oss3")
+    # Ansible's exit codes for a host that failed or was not reached
+    assert run.code in (2, 4), run.output
+    run.shows(
         "oss3 does not answer: Premature end of stream waiting for become success.",
         "Outside of the limit, so not measured on: server oss2.",
         "Step 1: write and read of target scratch-OST0002",
         f"client1: {unit} failed: plumbline: disk oss2-disk1: cannot be opened",
         "Ended: ",
     )
-    assert {one.split()[0] for one in site.units()} <= {"client1", "oss1"}
+    assert {call.split()[0] for call in site.units()} <= {"client1", "oss1"}
 
 
-def test_a_part_or_a_variable_that_does_not_exist_is_refused(site: PretendedSite) -> None:
-    ended = site.play(DEBUG, {"target": "oss9", "nagios": "perhaps"})
-    assert ended.code == 2
-    ended.shows("Validation of arguments failed", "nagios")
-    assert "Step 1" not in ended.said
-    ended = site.play(DEBUG, {"target": "oss9"})
-    assert ended.code == 2
-    ended.shows("'oss9' is no part of this site; its targets are scratch-OST0000")
+def test_an_unknown_part_or_variable_is_refused(site: FakeSite) -> None:
+    run = site.play(DEBUG, {"target": "oss9", "nagios": "perhaps"})
+    assert run.code == 2
+    run.shows("Validation of arguments failed", "nagios")
+    assert "Step 1" not in run.output
+    run = site.play(DEBUG, {"target": "oss9"})
+    assert run.code == 2
+    run.shows("'oss9' is no part of this site; its targets are scratch-OST0000")

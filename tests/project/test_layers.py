@@ -1,4 +1,4 @@
-"""import-linter's contracts leave no module out."""
+"""import-linter's contracts cover all modules."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from plumbline.cli.machines import MACHINES
 from plumbline.cli.people import PEOPLE
 from tests.project.repository import ROOT
 
-# Rooms and modules that may touch the world; all others are pure.
+# Rooms and modules that may do I/O; all others are pure.
 WORLDLY = {
     *("measure", "parallel", "store", "site", "doors", "cli"),
     *("observe.command", "observe.counting", "observe.darshan_logs"),
     *("observe.folders", "observe.gather", "observe.job_stats", "observe.pydarshan"),
     "observe.rows",
 }
-# Rooms and modules of the console alone; all others run on a node's bare Python.
+# Rooms and modules of the console only; all others run on a node's bare Python.
 CONSOLE = {
     *("topology", "plan", "simulate", "doors", "report", "cli"),
     *("observe.darshan_logs", "observe.pydarshan"),
@@ -33,8 +33,8 @@ CONSOLE = {
 def contracts() -> dict[str, Any]:
     """Return import-linter's contracts by their id."""
     with (ROOT / "pyproject.toml").open("rb") as file:
-        read = tomllib.load(file)["tool"]["importlinter"]["contracts"]
-    return {contract["id"]: contract for contract in read}
+        contract_list = tomllib.load(file)["tool"]["importlinter"]["contracts"]
+    return {contract["id"]: contract for contract in contract_list}
 
 
 def modules() -> set[str]:
@@ -46,23 +46,23 @@ def modules() -> set[str]:
 
 
 def sources(contract: str) -> set[str]:
-    """Return the modules that a contract holds to something."""
+    """Return the source modules of a contract."""
     return {name.removeprefix("plumbline.") for name in contracts()[contract]["source_modules"]}
 
 
 def layers() -> list[str]:
-    """Return the modules from the first stage to the last; those of one layer as they stand."""
+    """Return the modules from the first stage to the last; within a layer in file order."""
     rows = reversed(contracts()["layers"]["layers"])
     return [name.strip(" ()") for row in rows for name in row.split("|")]
 
 
-def test_every_module_has_a_layer() -> None:
+def test_each_module_has_a_layer() -> None:
     assert contracts()["layers"]["exhaustive"]
     assert modules() - set(layers()) == set()
 
 
 def files() -> Iterator[tuple[str, Path]]:
-    """Yield every module of the package with its file."""
+    """Yield all modules of the package with their files."""
     package = ROOT / "src" / "plumbline"
     for path in sorted(package.rglob("*.py")):
         name = ".".join(path.relative_to(package).with_suffix("").parts)
@@ -70,8 +70,8 @@ def files() -> Iterator[tuple[str, Path]]:
             yield name.removesuffix(".__init__"), path
 
 
-def stands_in(name: str, rooms: set[str]) -> bool:
-    """Return whether a module is one of some rooms and modules, or lies in one."""
+def is_in(name: str, rooms: set[str]) -> bool:
+    """Return whether a module is one of these rooms and modules, or in one."""
     return any(name == room or name.startswith(f"{room}.") for room in rooms)
 
 
@@ -85,44 +85,46 @@ def test_the_guide_and_the_architecture_name_the_same_rooms() -> None:
     assert cells == layers()
 
 
-def test_every_module_is_pure_or_listed_as_touching_the_world() -> None:
+def test_each_module_is_pure_or_listed_as_doing_io() -> None:
     pure = sources("pure")
-    assert [name for name, _ in files() if not stands_in(name, pure | WORLDLY | {"observe"})] == []
+    assert [name for name, _ in files() if not is_in(name, pure | WORLDLY | {"observe"})] == []
     unlisted = {name for name, _ in files() if name.startswith("observe.")} - pure
     assert unlisted == {name for name in WORLDLY if name.startswith("observe.")}
-    assert {name for name in WORLDLY if stands_in(name, pure)} == set()
+    assert {name for name in WORLDLY if is_in(name, pure)} == set()
 
 
-def test_every_module_runs_on_a_node_or_is_listed_as_the_consoles() -> None:
+def test_each_module_runs_on_a_node_or_is_listed_for_the_console() -> None:
     nodes = sources("nodes")
-    assert [name for name, _ in files() if not stands_in(name, nodes | CONSOLE)] == []
-    assert {name for name in CONSOLE if stands_in(name, nodes)} == set()
+    assert [name for name, _ in files() if not is_in(name, nodes | CONSOLE)] == []
+    assert {name for name in CONSOLE if is_in(name, nodes)} == set()
 
 
-# What several verbs share: options and what they mean, how far a run is.
+# Modules that several verbs share: options, output and progress.
 SHARED = {"options", "output", "parallel", "progress"}
 
 
-def test_verbs_share_options_and_printing_alone() -> None:
-    every = {verb.module for verb in (*PEOPLE.values(), *MACHINES.values())}
-    assert set(contracts()["verbs"]["modules"]) == {f"plumbline.cli.{name}" for name in every}
+def test_verbs_share_only_options_and_printing() -> None:
+    modules_of_verbs = {verb.module for verb in (*PEOPLE.values(), *MACHINES.values())}
+    assert set(contracts()["verbs"]["modules"]) == {
+        f"plumbline.cli.{name}" for name in modules_of_verbs
+    }
     users: dict[str, set[str]] = {}
-    for name in every:
+    for name in modules_of_verbs:
         for module in of_cli(name):
             users.setdefault(module, set()).add(name)
     assert {module for module, verbs in users.items() if len(verbs) > 1} == SHARED
 
 
 def of_cli(module: str) -> set[str]:
-    """Return the modules of the command line that a module of it needs."""
+    """Return the command-line modules that a command-line module imports."""
     text = (ROOT / "src" / "plumbline" / "cli" / f"{module}.py").read_text(encoding="utf-8")
-    found = set(re.findall(r"from plumbline\.cli\.(\w+) import", text))
-    found |= set(re.findall(r"from plumbline\.cli import (\w+)", text))
-    return found.union(*map(of_cli, found))
+    names = set(re.findall(r"from plumbline\.cli\.(\w+) import", text))
+    names |= set(re.findall(r"from plumbline\.cli import (\w+)", text))
+    return names.union(*map(of_cli, names))
 
 
 def imported(path: Path) -> Iterator[str]:
-    """Yield the packages that a module imports, wherever it does so."""
+    """Yield the packages that a module imports anywhere."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name.partition(".")[0] for alias in node.names)
@@ -131,14 +133,14 @@ def imported(path: Path) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_what_runs_on_a_node_imports_little_that_is_not_pythons_own() -> None:
-    # the tests need a newer Python than the package, which mypy does not know
-    known = {*vars(sys)["stdlib_module_names"], "plumbline"}
+def test_modules_of_a_node_import_little_beyond_the_standard_library() -> None:
+    # mypy does not know that tests need a newer Python than the package
+    standard = {*vars(sys)["stdlib_module_names"], "plumbline"}
     foreign = {
         (name, package)
         for name, path in files()
-        if not stands_in(name, CONSOLE)
-        for package in set(imported(path)) - known
+        if not is_in(name, CONSOLE)
+        for package in set(imported(path)) - standard
     }
     # packages of the distribution
     arrays = ("judge.recursion", "judge.references", "judge.runs", "judge.weighing")

@@ -1,4 +1,4 @@
-"""What is said of a layer outside of the registry is what the registry says."""
+"""Facts about layers outside of the registry agree with the registry."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def text(path: str) -> str:
 
 def rows(path: str, heading: str) -> list[list[str]]:
     """Return the cells of the table whose first line begins with a heading."""
-    found = re.search(
+    table = re.search(
         rf"^\| {re.escape(heading)} \|.*\n\|[-|]+\n((?:\|.*\n)+)", text(path), re.MULTILINE
     )
-    assert found, f"{path} has no table {heading}"
-    return [[cell.strip() for cell in row.strip("|").split("|")] for row in found[1].splitlines()]
+    assert table, f"{path} has no table {heading}"
+    return [[cell.strip() for cell in row.strip("|").split("|")] for row in table[1].splitlines()]
 
 
-# What the stages know of each layer.
+# Stages of the package.
 
 
-def test_the_policy_and_baselines_know_every_layer() -> None:
+def test_the_policy_and_baselines_know_each_layer() -> None:
     assert list(EveryLayer.model_fields) == list(LAYERS)
     accepted: dict[str, dict[str, str]] = {name: {} for name in LAYERS}
     assert read_baselines({"schema": 1, "accepted": accepted}) == {}
@@ -50,7 +50,7 @@ def test_the_default_tool_of_a_layer_can_measure_it(layer: Layer) -> None:
         assert layer.spec.tool in tools_of(layer)
 
 
-# What nodes run.
+# Checks and units of nodes.
 
 
 @EACH
@@ -61,7 +61,7 @@ def test_each_layer_has_a_check_that_judges_it(layer: Layer) -> None:
     assert f"`{layer.check}`" in text("docs/checks.md").splitlines()[2]
 
 
-def test_checks_that_judge_a_layer_are_of_one_that_there_is() -> None:
+def test_checks_that_judge_a_layer_belong_to_a_known_layer() -> None:
     judging = {
         path.name
         for path in tracked("checks/check_*")
@@ -75,9 +75,9 @@ def test_each_layer_has_the_units_of_its_role(layer: Layer) -> None:
     role = f"roles/{layer.name}_probe"
     service = text(f"{role}/templates/{layer.service}.j2")
     assert re.search(rf"^ExecStart=.* probe {layer.name}\b", service, re.MULTILINE)
-    known = document(ROOT / role / "vars" / "main.yml")
+    role_variables = document(ROOT / role / "vars" / "main.yml")
     shared = "configure_layer" in text(f"{role}/tasks/configure.yml")
-    placing = document(ROOT / "roles/timer_unit/vars/main.yml") if shared else known
+    placing = document(ROOT / "roles/timer_unit/vars/main.yml") if shared else role_variables
     placed = {
         unit["name"].replace("{{ timer_unit_layer }}", layer.name)
         for name, units in placing.items()
@@ -85,33 +85,33 @@ def test_each_layer_has_the_units_of_its_role(layer: Layer) -> None:
         for unit in units
     }
     units = {layer.service, layer.timer}
-    assert units <= placed <= set(known[f"__{layer.name}_probe_units"])
+    assert units <= placed <= set(role_variables[f"__{layer.name}_probe_units"])
     assert f"| `{layer.service}`, `.timer` | `plumbline probe {layer.name}`" in text(
         "docs/architecture.md"
     )
 
 
-def test_each_role_that_measures_is_of_a_layer() -> None:
+def test_each_role_that_measures_belongs_to_a_layer() -> None:
     roles = {path.parents[1].name for path in tracked("roles/*_probe/tasks/main.yml")}
     assert roles == {f"{name}_probe" for name in LAYERS}
 
 
-# What people read and type.
+# Guides and options.
 
 
 def test_the_guide_to_probes_names_the_tools_of_each_layer() -> None:
-    said: dict[str, list[str]] = {}
+    documented: dict[str, list[str]] = {}
     for probe, operations, layer, *_ in rows("docs/probes.md", "probe"):
-        said.setdefault(layer.strip("`"), []).append(probe.strip("`"))
-        known = {operation.value for operation in LAYERS[layer.strip("`")].operations}
-        assert known <= set(operations.split(", "))
-    assert {name: tuple(tools) for name, tools in said.items()} == {
+        documented.setdefault(layer.strip("`"), []).append(probe.strip("`"))
+        values = {operation.value for operation in LAYERS[layer.strip("`")].operations}
+        assert values <= set(operations.split(", "))
+    assert {name: tuple(tools) for name, tools in documented.items()} == {
         name: ("ranks of plumbline",) if layer.by_ranks else tools_of(layer)
         for name, layer in LAYERS.items()
     }
 
 
-def test_the_guide_to_policies_says_the_defaults_of_each_layer() -> None:
+def test_the_guide_to_policies_has_the_defaults_of_each_layer() -> None:
     assert f"# one layer: {', '.join([*LAYERS][:-1])} or {[*LAYERS][-1]}\n" in text(
         "docs/policy.md"
     )
@@ -122,18 +122,18 @@ def test_the_guide_to_policies_says_the_defaults_of_each_layer() -> None:
     assert ", ".join(f"{name} {share}" for name, share in shares.items()) in line
 
 
-def test_the_guide_to_policies_says_the_terms_of_each_layer_that_has_a_tool() -> None:
+def test_the_guide_to_policies_has_the_tool_and_terms_of_each_layer() -> None:
     layers = [layer for layer in LAYERS.values() if not layer.by_ranks]
     heading = " | ".join(["key", *(layer.name for layer in layers)])
-    said = {row[0].strip("`"): row[1 : len(layers) + 1] for row in rows("docs/policy.md", heading)}
-    assert said["tool"] == [layer.spec.tool for layer in layers]
+    terms = {row[0].strip("`"): row[1 : len(layers) + 1] for row in rows("docs/policy.md", heading)}
+    assert terms["tool"] == [layer.spec.tool for layer in layers]
     for term in ("queue_depth", "repeats"):
-        assert said[term] == [str(getattr(layer.spec, term)) for layer in layers]
+        assert terms[term] == [str(getattr(layer.spec, term)) for layer in layers]
 
 
-def test_plug_ins_offer_every_layer() -> None:
+def test_plug_ins_offer_each_layer() -> None:
     offered = re.findall(r"^LAYERS = \((.*)\)$", text("plugins/module_utils/unit.py"), re.M)
     for path in ("plugins/modules/probe.py", "plugins/modules/verdicts_info.py"):
         offered += re.findall(r"^    choices: \[(ost.*)\]$", text(path), re.M)
     assert len(offered) == 3
-    assert all(set(re.findall(r"\w+", one)) == set(LAYERS) for one in offered)
+    assert all(set(re.findall(r"\w+", text)) == set(LAYERS) for text in offered)

@@ -1,7 +1,7 @@
-"""A layer in other quantities needs its own file, its probe, and a line in each registry.
+"""A layer in other quantities needs only its own file, its probe, and a line in each registry.
 
-Here such a branch is made: a copy of the package with a layer ``meta`` that creates and looks up
-files, in operations per second and in seconds.  All else is asked as it is.
+The tests use a copy of the package with a layer ``meta`` that creates and looks up files, in
+operations per second and in seconds.  Everything else is unchanged.
 """
 
 from __future__ import annotations
@@ -83,28 +83,28 @@ CREATES, LOOKUP_S = 4000.0, 0.002
 
 
 class Branch(NamedTuple):
-    """A copy of the package with the layer, and a console that has recorded a week of it."""
+    """A copy of the package with the layer, and a console with a week of its records."""
 
     source: Path
     folder: Path
 
     @property
     def environment(self) -> dict[str, str]:
-        """Return the variables with which the branch's plumbline runs."""
+        """Return the environment variables of the branch's plumbline."""
         return {"PYTHONPATH": str(self.source)}
 
     def ask(self, *argv: str, at: float = NOW) -> Answer:
-        """Return the answer of the branch's plumbline."""
+        """Run the branch's plumbline and return its answer."""
         return run(*argv, at=at, environment=self.environment)
 
     def of_site(self, verb: str, *options: str) -> Answer:
-        """Return the answer of a verb that reads plan and history."""
+        """Run a verb with plan and history and return its answer."""
         site = ("--plan", f"{self.folder}/plan.json", "--history", f"{self.folder}/history.sqlite")
         return self.ask(verb, *site, *options)
 
 
 def insert(path: Path, *pairs: tuple[str, str]) -> None:
-    """Put text into a registry."""
+    """Insert text into a registry."""
     text = path.read_text(encoding="utf-8")
     for before, after in pairs:
         assert before in text
@@ -115,8 +115,8 @@ def insert(path: Path, *pairs: tuple[str, str]) -> None:
 @pytest.fixture(scope="module")
 def branch(tmp_path_factory: pytest.TempPathFactory) -> Branch:
     folder = tmp_path_factory.mktemp("branch")
-    made = Branch(folder / "src", folder)
-    package = made.source / "plumbline"
+    result = Branch(folder / "src", folder)
+    package = result.source / "plumbline"
     shutil.copytree(
         ROOT / "src" / "plumbline", package, ignore=shutil.ignore_patterns("__pycache__")
     )
@@ -137,22 +137,22 @@ def branch(tmp_path_factory: pytest.TempPathFactory) -> Branch:
     shutil.copytree(inventories() / "lab", inventory)
     policy = inventory / "group_vars" / "all" / "policy.yml"
     insert(policy, ("    ost:\n", "    meta: {limits: {warning: '90:'}}\n    ost:\n"))
-    planned = made.ask("plan", "-i", str(inventory), "--json")
+    planned = result.ask("plan", "-i", str(inventory), "--json")
     assert planned.code == 0, planned.err
     (folder / "plan.json").write_text(planned.out, encoding="utf-8")
     nodes = {"client1": Node(list(records(planned.document()["nodes"]["client1"])))}
-    bring(folder, nodes, NOW, partial(run, environment=made.environment))
-    return made
+    bring(folder, nodes, NOW, partial(run, environment=result.environment))
+    return result
 
 
 def records(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a week of the layer; one target is slow in the last nights."""
+    """Yield a week of records of the layer; one target is slow in the last nights."""
     entries = [entry for entry in node["entries"] if entry["layer"] == "meta"]
     for night in range(NIGHTS):
         for number, entry in enumerate(entries):
             slow = entry["component"] == SLOW and night >= NIGHTS - 3
-            left = (0.4 if slow else 1.0) * (1 + 0.01 * ((night + number) % 3))
-            for operation, rate in (("create", left * CREATES), ("lookup", left / LOOKUP_S)):
+            share = (0.4 if slow else 1.0) * (1 + 0.01 * ((night + number) % 3))
+            for operation, rate in (("create", share * CREATES), ("lookup", share / LOOKUP_S)):
                 at = NOW - (NIGHTS - night) * DAY_S + 3600 + 20 * number
                 yield {
                     "schema": 1,
@@ -176,7 +176,7 @@ def records(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
                 }
 
 
-def test_it_is_planned_where_the_policy_names_it_alone(branch: Branch) -> None:
+def test_the_new_layer_is_planned_only_if_the_policy_names_it(branch: Branch) -> None:
     plan = branch.ask("plan", "-i", str(inventories() / "lab"), "--json").document()
     named = json.loads((branch.folder / "plan.json").read_text(encoding="utf-8"))
     for document, layers in (
@@ -188,7 +188,7 @@ def test_it_is_planned_where_the_policy_names_it_alone(branch: Branch) -> None:
         assert document["schedule"].keys() == layers
 
 
-def test_its_services_judge_it_in_its_units(branch: Branch) -> None:
+def test_services_of_the_new_layer_judge_in_its_units(branch: Branch) -> None:
     documents = parsed(branch.of_site("judge", "--json").out)
     verdicts = {
         verdict["component"]: verdict
@@ -213,11 +213,11 @@ def test_its_services_judge_it_in_its_units(branch: Branch) -> None:
         for line in batch.read_text(encoding="utf-8").splitlines()
         if f"META {SLOW} create lookup;2;" in line
     )
-    # more creates are better, and less time
+    # higher is better for creates, lower for times
     assert line.endswith("| 'create_ops'=1600;3636:;2020:;0 'lookup_s'=0.005;0.0022;0.00396;0")
 
 
-def test_its_figures_have_their_unit_wherever_they_are_shown(branch: Branch) -> None:
+def test_figures_of_the_new_layer_have_their_unit_everywhere(branch: Branch) -> None:
     metrics = branch.of_site("metrics").out
     labels = f'layer="meta",component="{SLOW}",file_system="scratch"'
     for name, operation, value in (
@@ -229,7 +229,7 @@ def test_its_figures_have_their_unit_wherever_they_are_shown(branch: Branch) -> 
         assert f"plumbline_{name}{sample}" in metrics
     lines = branch.of_site("status").out.splitlines()
     line = next(line for line in lines if " meta " in line)
-    # a narrow page has the course of the rates without their name
+    # a narrow terminal has the trend without its name
     assert (line.split()[:3], "1.6 kops/s" in line) == (["CRITICAL", "meta", SLOW], True)
     past = branch.ask("history", SLOW, "--layer", "meta", "--state", str(branch.folder)).out
     assert ("1.6 kops/s" in past, "5.0 ms" in past, "MB/s" in past) == (True, True, False)
@@ -243,7 +243,7 @@ def test_its_figures_have_their_unit_wherever_they_are_shown(branch: Branch) -> 
     assert [f'{{"text": "{unit}"}}' in page for unit in axes] == [True] * 3
 
 
-def test_its_baseline_is_accepted_in_its_units(branch: Branch) -> None:
+def test_baselines_of_the_new_layer_have_its_units(branch: Branch) -> None:
     inventory, folder = str(branch.folder / "inventory"), branch.folder
     records = branch.ask("history", "--layer", "meta", "--state", str(folder), "--json")
     (folder / "records.jsonl").write_text(records.out, encoding="utf-8")
@@ -259,7 +259,7 @@ def test_its_baseline_is_accepted_in_its_units(branch: Branch) -> None:
     assert "4.0 kops/s, 2.0 ms" in branch.ask("plan", "-i", inventory).out
 
 
-def test_what_knows_bytes_alone_leaves_it_out(branch: Branch) -> None:
+def test_commands_for_bytes_only_leave_the_new_layer_out(branch: Branch) -> None:
     assert "0 slow and 0 good measurements" in branch.of_site("locate").out
     days = ("--days", "2", "--noise", "none", "--without-suspects")
     simulated = branch.ask("simulate", "-i", str(branch.folder / "inventory"), *days)

@@ -1,4 +1,4 @@
-"""What is pushed to a node runs there alone, and is less than the console has."""
+"""The build for a node runs there by itself and is smaller than that of the console."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ for name in {names!r}:
 """
 
 
-def packed(cache: Path) -> list[str]:
-    """Pack what is here into a cache, and return what is printed."""
+def pack(cache: Path) -> list[str]:
+    """Pack this checkout into a cache; return the paths of the archives."""
     call = [sys.executable, str(PACK), str(ROOT), str(cache)]
     return subprocess.check_output(call, text=True).split()
 
@@ -43,24 +43,24 @@ def packed(cache: Path) -> list[str]:
 @pytest.fixture(scope="module")
 def archives(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     """Return the archives of a node and of the console, in a folder of their own."""
-    return packed(tmp_path_factory.mktemp("archives"))
+    return pack(tmp_path_factory.mktemp("archives"))
 
 
 @pytest.fixture(scope="module")
 def builds(archives: list[str], tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
-    """Return what a node and the console get, unpacked."""
+    """Return the unpacked builds of a node and of the console."""
     folder = tmp_path_factory.mktemp("builds")
-    found = []
+    folders = []
     for name, path in zip(("node", "console"), archives):
         (folder / name).mkdir()
         subprocess.run(["tar", "-xf", path, "-C", str(folder / name)], check=True)
-        found.append(folder / name)
-    node, console = found
+        folders.append(folder / name)
+    node, console = folders
     return node, console
 
 
 def plumbline(build: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command of a build as on a node: with the standard library and nothing else."""
+    """Run the command of a build as on a node, with the standard library only."""
     code = f"import sys; sys.path.insert(0, {str(build)!r}); from plumbline.cli import main; "
     return subprocess.run(
         [sys.executable, "-I", "-S", "-c", f"{code}sys.exit(main())", *arguments],
@@ -75,13 +75,13 @@ def files(build: Path) -> set[str]:
 
 
 @pytest.mark.slow
-def test_a_node_gets_less_than_the_console_which_gets_all(builds: tuple[Path, Path]) -> None:
+def test_a_node_gets_fewer_modules_than_the_console(builds: tuple[Path, Path]) -> None:
     node, console = map(files, builds)
-    every = {
+    all_files = {
         f"plumbline/{path.relative_to(ROOT / 'src' / 'plumbline')}"
         for path in (ROOT / "src" / "plumbline").rglob("*.py")
     }
-    assert console == every
+    assert console == all_files
     assert node < console
     for stage in ("report", "simulate", "locate"):
         assert not [name for name in node if name.startswith(f"plumbline/{stage}/")], stage
@@ -95,7 +95,7 @@ def test_a_node_has_its_verbs(builds: tuple[Path, Path], verb: str) -> None:
     assert done.stdout.startswith("usage: ")
 
 
-def test_a_verb_of_the_console_says_where_it_is(builds: tuple[Path, Path]) -> None:
+def test_a_verb_of_the_console_names_the_hosts_that_have_it(builds: tuple[Path, Path]) -> None:
     for verb in {name.partition(" ")[0] for name in (*PEOPLE, *MACHINES)} - {*NODE_VERBS}:
         done = plumbline(builds[0], verb, "--plan", "x")
         assert done.returncode == 64
@@ -106,7 +106,7 @@ def test_a_verb_of_the_console_says_where_it_is(builds: tuple[Path, Path]) -> No
     assert plumbline(builds[0], "--help").returncode == 0
 
 
-def test_a_node_reads_no_inventory_and_says_so(builds: tuple[Path, Path]) -> None:
+def test_a_node_refuses_to_read_an_inventory(builds: tuple[Path, Path]) -> None:
     done = plumbline(builds[0], "topology", "check", "-i", str(ROOT / "inventories" / "lab"))
     assert done.returncode == 69
     assert done.stderr == (
@@ -115,8 +115,8 @@ def test_a_node_reads_no_inventory_and_says_so(builds: tuple[Path, Path]) -> Non
     )
 
 
-def test_every_module_of_a_node_can_be_loaded_there(builds: tuple[Path, Path]) -> None:
-    """Imports within functions too: all of a module's imports are in the build."""
+def test_each_module_of_a_node_can_be_imported_there(builds: tuple[Path, Path]) -> None:
+    """All modules in the build are imported by name, even those imported within functions."""
     names = [
         name.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
         for name in sorted(files(builds[0]))
@@ -129,7 +129,7 @@ def test_every_module_of_a_node_can_be_loaded_there(builds: tuple[Path, Path]) -
     assert done.stderr == ""
 
 
-def test_a_probe_runs_from_what_a_node_has(builds: tuple[Path, Path], tmp_path: Path) -> None:
+def test_a_node_can_run_its_commands(builds: tuple[Path, Path], tmp_path: Path) -> None:
     done = plumbline(builds[0], "status", "--snapshot", str(tmp_path / "none.json"))
     assert done.returncode != 0
     assert "Traceback" not in done.stderr
@@ -138,5 +138,5 @@ def test_a_probe_runs_from_what_a_node_has(builds: tuple[Path, Path], tmp_path: 
 @pytest.mark.slow
 def test_equal_sources_make_equal_archives(archives: list[str]) -> None:
     folder = Path(archives[0]).parent
-    assert packed(folder) == archives
+    assert pack(folder) == archives
     assert len(list(folder.iterdir())) == 2

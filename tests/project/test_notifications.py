@@ -1,4 +1,4 @@
-"""What a real Nagios notifies of, with the objects of the role: one fault, one notification."""
+"""Notifications of a real Nagios with the objects of the role: one fault, one notification."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ OTHER = ("oss1", "OST scratch-OST0000 write read")
 
 
 class Desk:
-    """A Nagios whose minutes last a second, and what somebody was notified of."""
+    """A Nagios whose minutes last a second, and its notifications."""
 
     def __init__(self, daemon: nagios.Daemon) -> None:
         self._daemon = daemon
         self._numbers = itertools.count()
 
     def see(self, *services: tuple[str, str], state: int) -> None:
-        """Hand over a result for each of these services, and wait until it was taken."""
+        """Submit a result for each of these services, and wait until Nagios has it."""
         self.see_all(dict.fromkeys(services, state))
 
     def wait(self) -> None:
@@ -46,13 +46,14 @@ class Desk:
         time.sleep(DELAY_S + 1.5)
 
     @property
-    def told(self) -> list[tuple[str, str]]:
-        """Return service and state of each notification, in their order."""
-        lines = (one for one in self._daemon.log.splitlines() if "SERVICE NOTIFICATION: " in one)
+    def notifications(self) -> list[tuple[str, str]]:
+        """Return service and state of each notification, in order."""
+        log = self._daemon.log.splitlines()
+        lines = (line for line in log if "SERVICE NOTIFICATION: " in line)
         return [(parts[2], parts[3]) for parts in (line.split(";") for line in lines)]
 
     def see_all(self, states: Mapping[tuple[str, str], int]) -> None:
-        """Do the same with a state for each."""
+        """Submit a result with its own state for each service."""
         text = f"result {next(self._numbers)}"
         lines = [
             f"[{int(time.time())}] PROCESS_SERVICE_CHECK_RESULT;{host};{service};{state:d};{text}\n"
@@ -61,11 +62,11 @@ class Desk:
         with self._daemon.pipe.open("w") as pipe:
             pipe.writelines(lines)
 
-        def taken() -> bool:
+        def accepted() -> bool:
             checked = self._daemon.checked()
-            return all(checked.get(one, {}).get("plugin_output") == text for one in states)
+            return all(checked.get(key, {}).get("plugin_output") == text for key in states)
 
-        self._daemon.until(taken, "results were not taken")
+        self._daemon.until(accepted, "results were not accepted")
 
 
 @pytest.fixture(scope="module")
@@ -78,10 +79,10 @@ def objects() -> str:
 def desk(objects: str) -> Iterator[Desk]:
     settings = ("enable_notifications=1", "interval_length=1", "check_service_freshness=0")
     with nagios.configured(objects, *settings) as daemon:
-        found = Desk(daemon)
-        # all was well before
-        found.see(*BEHIND, OTHER, SERVER, SYSTEM, state=OK)
-        yield found
+        nagios_desk = Desk(daemon)
+        # everything was OK before
+        nagios_desk.see(*BEHIND, OTHER, SERVER, SYSTEM, state=OK)
+        yield nagios_desk
 
 
 def test_a_slow_server_is_one_notification_and_its_repair_another(objects: str) -> None:
@@ -93,10 +94,10 @@ def test_a_slow_server_is_one_notification_and_its_repair_another(objects: str) 
         nagios_desk.wait()
         nagios_desk.see(*BEHIND, state=WARNING)
         nagios_desk.see(*BEHIND, state=CRITICAL)
-        assert nagios_desk.told == [(SERVER[1], "CRITICAL")]
+        assert nagios_desk.notifications == [(SERVER[1], "CRITICAL")]
         nagios_desk.see(*BEHIND, state=OK)
         nagios_desk.see(SERVER, SYSTEM, state=OK)
-        assert nagios_desk.told == [(SERVER[1], "CRITICAL"), (SERVER[1], "OK")]
+        assert nagios_desk.notifications == [(SERVER[1], "CRITICAL"), (SERVER[1], "OK")]
 
 
 def test_two_faults_are_two_notifications_and_two_repairs(objects: str) -> None:
@@ -106,30 +107,30 @@ def test_two_faults_are_two_notifications_and_two_repairs(objects: str) -> None:
         nagios_desk.wait()
         nagios_desk.see(*BEHIND, OTHER, state=WARNING)
         expected = [(SERVER[1], "CRITICAL"), (OTHER[1], "WARNING")]
-        assert nagios_desk.told == expected
+        assert nagios_desk.notifications == expected
         nagios_desk.see(OTHER, state=OK)
         nagios_desk.see(*BEHIND, state=OK)
         nagios_desk.see(SERVER, state=OK)
-        assert nagios_desk.told == [*expected, (OTHER[1], "OK"), (SERVER[1], "OK")]
+        assert nagios_desk.notifications == [*expected, (OTHER[1], "OK"), (SERVER[1], "OK")]
 
 
 class Console:
-    """What publish makes of suspects, one collection after the other, ten minutes apart."""
+    """States published for suspects, one collection after the other, ten minutes apart."""
 
     def __init__(self) -> None:
-        said = plan("lab")
-        self._services = read_all(Service, said["services"])
-        self._paths = read_all(PathService, said["paths"])
+        document = plan("lab")
+        self._services = read_all(Service, document["services"])
+        self._paths = read_all(PathService, document["paths"])
         self._standing = NO_ALARMS
         self._now = 1_000_000.0
 
     def publish(self, *alarms: tuple[str, str], suspect: str = "") -> dict[tuple[str, str], int]:
-        """Return the states of the path services: all that is in alarm is explained by suspect."""
+        """Return the states of the path services if ``suspect`` explains all alarms."""
         self._now += 600
         places = [
             place
-            for place, one in enumerate(self._services)
-            if (one.host, one.description) in alarms
+            for place, service in enumerate(self._services)
+            if (service.host, service.description) in alarms
         ]
         named = {(self._services[place].layer, self._services[place].component) for place in places}
         scene = Scene(
@@ -140,17 +141,17 @@ class Console:
             self._now,
             600.0,
         )
-        found = {
+        verdicts = {
             path.name: Verdict("path", path.name, State.OK, Reason.FINE, "no suspect")
             for path in self._paths
         }
         if suspect:
-            found[suspect] = Verdict("path", suspect, State.CRITICAL, Reason.SUSPECT, "Suspect.")
-        settled, self._standing = settle(scene, found, self._standing)
+            verdicts[suspect] = Verdict("path", suspect, State.CRITICAL, Reason.SUSPECT, "Suspect.")
+        settled, self._standing = settle(scene, verdicts, self._standing)
         return {(path.host, path.description): settled[path.name].state for path in self._paths}
 
 
-def test_a_suspect_that_is_found_after_the_notification_is_none_of_its_own(objects: str) -> None:
+def test_a_suspect_found_after_the_notification_does_not_notify_again(objects: str) -> None:
     console = Console()
     first = [(OSTS[0][1], "WARNING")]
     with desk(objects) as nagios_desk:
@@ -159,13 +160,13 @@ def test_a_suspect_that_is_found_after_the_notification_is_none_of_its_own(objec
             nagios_desk.see(OSTS[0], state=WARNING)
             nagios_desk.wait()
             nagios_desk.see(OSTS[0], state=WARNING)
-        assert nagios_desk.told == first
+        assert nagios_desk.notifications == first
         nagios_desk.see(OSTS[0], state=OK)
         nagios_desk.see_all(console.publish())
-        assert nagios_desk.told == [*first, (OSTS[0][1], "OK")]
+        assert nagios_desk.notifications == [*first, (OSTS[0][1], "OK")]
 
 
-def test_a_suspect_that_slows_more_than_was_notified_is_notified_in_its_place(objects: str) -> None:
+def test_a_suspect_behind_further_alarms_notifies_in_their_place(objects: str) -> None:
     console = Console()
     with desk(objects) as nagios_desk:
         nagios_desk.see(OSTS[0], state=WARNING)
@@ -175,26 +176,26 @@ def test_a_suspect_that_slows_more_than_was_notified_is_notified_in_its_place(ob
             nagios_desk.see_all(console.publish(*alarms, suspect=suspect))
         nagios_desk.wait()
         nagios_desk.see(*BEHIND, state=WARNING)
-        assert nagios_desk.told == [(OSTS[0][1], "WARNING"), (SERVER[1], "CRITICAL")]
+        assert nagios_desk.notifications == [(OSTS[0][1], "WARNING"), (SERVER[1], "CRITICAL")]
 
 
-def test_a_repair_that_shows_at_different_nights_is_one_recovery(objects: str) -> None:
+def test_a_repair_seen_in_different_nights_is_one_recovery(objects: str) -> None:
     console = Console()
     with desk(objects) as nagios_desk:
         nagios_desk.see_all(console.publish(*BEHIND, suspect="server oss3"))
         nagios_desk.see(*BEHIND, state=WARNING)
         nagios_desk.wait()
-        # no suspect any more, and not all of what it silenced is healthy yet
+        # the suspect is gone, but not all services that it silenced are healthy yet
         nagios_desk.see(*BEHIND[1:], state=OK)
         nagios_desk.see_all(console.publish(BEHIND[0]))
         nagios_desk.see(BEHIND[0], state=WARNING)
-        assert nagios_desk.told == [(SERVER[1], "CRITICAL")]
+        assert nagios_desk.notifications == [(SERVER[1], "CRITICAL")]
         nagios_desk.see(BEHIND[0], state=OK)
         nagios_desk.see_all(console.publish())
-        assert nagios_desk.told == [(SERVER[1], "CRITICAL"), (SERVER[1], "OK")]
+        assert nagios_desk.notifications == [(SERVER[1], "CRITICAL"), (SERVER[1], "OK")]
 
 
-def test_what_stays_slow_behind_a_repaired_server_is_notified(objects: str) -> None:
+def test_a_target_still_slow_behind_a_repaired_server_notifies(objects: str) -> None:
     with desk(objects) as nagios_desk:
         nagios_desk.see(SERVER, state=CRITICAL)
         nagios_desk.see(*BEHIND, state=WARNING)
@@ -203,35 +204,35 @@ def test_what_stays_slow_behind_a_repaired_server_is_notified(objects: str) -> N
         nagios_desk.see(SERVER, state=OK)
         nagios_desk.see(*BEHIND[1:], state=OK)
         nagios_desk.see(BEHIND[0], state=WARNING)
-        assert nagios_desk.told == [
+        assert nagios_desk.notifications == [
             (SERVER[1], "CRITICAL"),
             (SERVER[1], "OK"),
             (BEHIND[0][1], "WARNING"),
         ]
 
 
-def test_what_was_not_measured_notifies_once_for_the_node(objects: str) -> None:
+def test_missing_measurements_notify_once_for_the_node(objects: str) -> None:
     node = ("client1", "NODE client1 probes")
     collection = ("lab", "PATH collection")
-    every = (*BEHIND, OTHER, SERVER, SYSTEM, ("client1", "OST group scratch"))
+    all_services = (*BEHIND, OTHER, SERVER, SYSTEM, ("client1", "OST group scratch"))
     with desk(objects) as nagios_desk:
         nagios_desk.see(node, collection, state=OK)
-        nagios_desk.see(*every, node, state=UNKNOWN)
+        nagios_desk.see(*all_services, node, state=UNKNOWN)
         nagios_desk.wait()
-        nagios_desk.see(*every, node, state=UNKNOWN)
-        assert nagios_desk.told == [(node[1], "UNKNOWN")]
+        nagios_desk.see(*all_services, node, state=UNKNOWN)
+        assert nagios_desk.notifications == [(node[1], "UNKNOWN")]
         nagios_desk.see(collection, state=UNKNOWN)
-        nagios_desk.see(*every, node, collection, state=OK)
-        assert sorted(nagios_desk.told[1:]) == [
+        nagios_desk.see(*all_services, node, collection, state=OK)
+        assert sorted(nagios_desk.notifications[1:]) == [
             (node[1], "OK"),
             (collection[1], "OK"),
             (collection[1], "UNKNOWN"),
         ]
 
 
-def test_a_problem_of_evidence_is_hard_at_once_and_never_flaps(objects: str) -> None:
+def test_a_problem_is_hard_at_once_and_never_flaps(objects: str) -> None:
     with desk(objects) as nagios_desk:
         for _ in range(6):
             nagios_desk.see(SERVER, state=WARNING)
             nagios_desk.see(SERVER, state=OK)
-        assert nagios_desk.told == [(SERVER[1], "WARNING"), (SERVER[1], "OK")] * 6
+        assert nagios_desk.notifications == [(SERVER[1], "WARNING"), (SERVER[1], "OK")] * 6

@@ -1,6 +1,6 @@
-"""The role nrpe: the real daemon with the role's configuration and the certificates that it makes.
+"""The role nrpe: the real daemon with the configuration and certificates of the role.
 
-The templates are filled by Ansible itself from the plan of an inventory.
+Ansible itself renders the templates from the plan of an inventory.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -30,7 +29,7 @@ from tests.project.repository import ROOT, document
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(not Path("/usr/sbin/nrpe").exists(), reason="NRPE is not installed"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="keys are given to the daemon's group by root"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="only root can give keys to the daemon's group"),
 ]
 
 ASK = "/usr/lib/nagios/plugins/check_nrpe"
@@ -71,14 +70,14 @@ PLAY = """
 
 
 class Site(NamedTuple):
-    """What the role has made for one node, and how a console reaches it."""
+    """The files of the role for one node, and the port of its daemon."""
 
     folder: Path
     port: int
 
-    def ask(self, who: str, *words: str) -> subprocess.CompletedProcess[str]:
-        """Ask the daemon with the certificate of ``oss1``, the node, or of ``mon1``."""
-        own = self.folder / who
+    def query(self, host: str, *words: str) -> subprocess.CompletedProcess[str]:
+        """Query the daemon with the certificate of ``oss1``, the node, or of ``mon1``."""
+        own = self.folder / host
         tls = [f"-A{own}/ca.pem", f"-C{own}/cert.pem", f"-K{own}/key.pem"]
         return subprocess.run(
             [ASK, "-H", "127.0.0.1", "-p", str(self.port), "-u", "-t", "600:3", *tls, *words],
@@ -89,26 +88,24 @@ class Site(NamedTuple):
 
 
 def task(path: str, name: str) -> dict[str, Any]:
-    """Return what a task of the role does."""
-    found: dict[str, Any] = next(
-        one for one in document(ROOT / "roles/nrpe/tasks" / path) if one["name"] == name
-    )
-    return found
+    """Return a task of the role."""
+    tasks: list[dict[str, Any]] = document(ROOT / "roles/nrpe/tasks" / path)
+    return next(task for task in tasks if task["name"] == name)
 
 
 def free_port() -> int:
-    with closing(socket.socket()) as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
+    with closing(socket.socket()) as unused:
+        unused.bind(("127.0.0.1", 0))
+        port: int = unused.getsockname()[1]
         return port
 
 
 def deploy(folder: Path, port: int) -> None:
-    """Write what the role writes for oss1 of the lab."""
+    """Write the files of the role for oss1 of the lab."""
     samples = task("configure.yml", "Remove the sample commands")["ansible.builtin.replace"]
-    wanted = {key: samples[key] for key in ("regexp", "replace")}
+    pattern = {key: samples[key] for key in ("regexp", "replace")}
     play, given = folder / "play.yml", folder / "given.json"
-    play.write_text(PLAY.format(root=ROOT, folder=folder, samples=json.dumps(wanted)))
+    play.write_text(PLAY.format(root=ROOT, folder=folder, samples=json.dumps(pattern)))
     plan = plan_of(read_inventory(str(ROOT / "inventories/lab"))).to_json()
     values = {
         "agent_plan": json.loads(json.dumps(plan)),
@@ -117,7 +114,7 @@ def deploy(folder: Path, port: int) -> None:
         "nrpe_port": port,
         "nrpe_tls_directory": str(folder / "oss1"),
         "agent_library": str(folder / "library"),
-        # however busy this machine is
+        # for a busy machine
         "nrpe_command_timeout_s": 600,
         "__nrpe_certificate": {"stat": {}},
     }
@@ -164,34 +161,34 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     signed = play(folder, given={"nrpe_certificate_group": "nagios"})
     assert signed.returncode == 0, signed.stdout + signed.stderr
     with daemon(folder):
-        eventually(lambda: site.ask("mon1").returncode == 0)
+        eventually(lambda: site.query("mon1").returncode == 0)
         yield site
 
 
-def test_nothing_is_served_but_what_the_plan_has(site: Site) -> None:
+def test_nrpe_serves_only_the_commands_of_the_plan(site: Site) -> None:
     served = re.findall(r"^command\[(\w+)\]", (site.folder / "nrpe.cfg").read_text(), re.M)
     assert served == []
-    asked = site.ask("mon1", "-c", "check_users")
-    assert "Command 'check_users' not defined" in asked.stdout
+    answer = site.query("mon1", "-c", "check_users")
+    assert "Command 'check_users' not defined" in answer.stdout
 
 
-def test_a_node_proves_who_it_is_and_may_not_ask(site: Site) -> None:
+def test_the_certificate_of_a_node_is_valid_for_serving_only(site: Site) -> None:
     assert json.loads((site.folder / "node.json").read_text()) == ["serverAuth"]
     assert json.loads((site.folder / "console.json").read_text()) == ["clientAuth"]
-    assert "NRPE v" in site.ask("mon1").stdout
-    refused = site.ask("oss1")
+    assert "NRPE v" in site.query("mon1").stdout
+    refused = site.query("oss1")
     assert refused.returncode == 3
     assert "NRPE v" not in refused.stdout
 
 
-def test_of_many_checks_at_once_none_is_lost(site: Site) -> None:
-    """A Nagios that starts asks for all services of a node within a second."""
+def test_no_check_of_many_at_once_is_lost(site: Site) -> None:
+    """A starting Nagios checks all services of a node within a second."""
     text = (site.folder / "plumbline.cfg").read_text()
     commands = re.findall(r"^command\[(\w+)\]", text, re.M)
-    wanted = [commands[number % len(commands)] for number in range(AT_ONCE)]
+    names = [commands[number % len(commands)] for number in range(AT_ONCE)]
     with ThreadPoolExecutor(AT_ONCE) as threads:
-        answers = list(threads.map(lambda name: site.ask("mon1", "-c", name), wanted))
-    # each check was run and says that this machine was not deployed
-    said = Counter("expectations" in one.stdout for one in answers)
-    strange = {one.stdout for one in answers if "expectations" not in one.stdout}
-    assert said == {True: AT_ONCE}, strange
+        answers = list(threads.map(lambda name: site.query("mon1", "-c", name), names))
+    # each check ran and reports that this machine has no expectations
+    outputs = [answer.stdout for answer in answers]
+    unexpected = {output for output in outputs if "expectations" not in output}
+    assert unexpected == set()

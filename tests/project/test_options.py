@@ -1,4 +1,4 @@
-"""An option that a message or a page names is one that a role has."""
+"""Options named in messages and pages are options of roles."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def options() -> dict[str, set[str]]:
 
 @cache
 def messages() -> tuple[tuple[Path, str], ...]:
-    """Return every text in the package, those in pieces as one."""
+    """Return all texts in the package, concatenated ones as one."""
     return tuple(_messages())
 
 
@@ -57,26 +57,26 @@ def _messages() -> Iterator[tuple[Path, str]]:
 
 
 def shared() -> set[str]:
-    """Return the names that a role has without being asked, for others to use."""
+    """Return the variables of roles for use by other roles."""
     names = {name for path in tracked("roles/*/vars/*.yml") for name in document(path)}
     return {name for name in names if not name.startswith("__")}
 
 
-KNOWN = options()
-ALL = set().union(*KNOWN.values())
+OPTIONS = options()
+ALL = set().union(*OPTIONS.values())
 
 
 @pytest.mark.slow
-def test_every_option_in_a_message_of_the_package_is_an_option() -> None:
+def test_options_in_messages_of_the_package_exist() -> None:
     named = {(path.name, name) for path, text in messages() for name in NAMED.findall(text)}
     assert "agent_lustre_capabilities" in {name for _, name in named}
     assert {(path, name) for path, name in named if name not in ALL | NO_OPTIONS} == set()
 
 
-def test_a_message_names_the_role_that_has_the_option() -> None:
-    said = {pair for _, text in messages() for pair in OF_ROLE.findall(text)}
-    assert said
-    assert {(name, role) for name, role in said if name not in KNOWN.get(role, set())} == set()
+def test_a_message_names_the_right_role_of_an_option() -> None:
+    pairs = {pair for _, text in messages() for pair in OF_ROLE.findall(text)}
+    assert pairs
+    assert {(name, role) for name, role in pairs if name not in OPTIONS.get(role, set())} == set()
 
 
 PLAY = """
@@ -97,7 +97,7 @@ PLAY = """
         ({"agent_lustre_capabilities": ["all"]}, "localhost has all; write names as in"),
     ],
 )
-def test_the_roles_refuse_a_capability_that_is_none(
+def test_the_roles_refuse_unknown_capabilities(
     tmp_path: Path, given: dict[str, list[str]], refusal: str
 ) -> None:
     play = tmp_path / "play.yml"
@@ -119,7 +119,7 @@ PAGES = [*tracked("docs/*.md"), ROOT / "README.md"]
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
-def test_every_option_in_a_page_is_an_option(path: Path) -> None:
+def test_options_in_pages_exist(path: Path) -> None:
     text = path.read_text(encoding="utf-8")
     named = {name for code in re.findall(r"`([^`]+)`", text) for name in NAMED.findall(code)}
     assert named - ALL - shared() - NO_OPTIONS == set()

@@ -1,4 +1,4 @@
-"""A site without a mirror: only what is missing is asked for, and named before anything changes."""
+"""A site without a mirror: only missing packages are needed, and named before any change."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ PLAY = """
     - ansible.builtin.debug:
         msg: "{{{{ inventory_hostname }}}} goes on"
 """
-# Of this machine: what is there, and what no repository has.
-THERE = ["dpkg"]
-NOWHERE = ["plumbline-no-such-package"]
+# A package that this machine has, and one that no repository has.
+INSTALLED = ["dpkg"]
+UNAVAILABLE = ["plumbline-no-such-package"]
 
 
 def check(folder: Path, *words: str, **packages: list[str]) -> str:
-    """Return what the play says of these packages; it changes nothing and refreshes nothing."""
+    """Return the output of the play for these packages; it changes and refreshes nothing."""
     (folder / "hosts.yml").write_text(HOSTS.format(python=sys.executable))
     (folder / "play.yml").write_text(PLAY.format(root=ROOT))
     plan = plan_of(read_inventory(str(ROOT / "inventories/lab"))).to_json()
-    given = {
+    variables = {
         "agent_plan": json.loads(json.dumps(plan)),
-        **{f"__{role}_packages": packages.get(role, THERE) for role in ("agent", "ost_probe")},
-        "__raw_probe_packages": packages.get("raw_probe", THERE),
-        "__agent_ansible_packages": {"Debian": THERE},
+        **{f"__{role}_packages": packages.get(role, INSTALLED) for role in ("agent", "ost_probe")},
+        "__raw_probe_packages": packages.get("raw_probe", INSTALLED),
+        "__agent_ansible_packages": {"Debian": INSTALLED},
         "__agent_refresh": {"Debian": ["echo", "refreshed"]},
     }
-    (folder / "given.json").write_text(json.dumps(given), encoding="utf-8")
+    (folder / "given.json").write_text(json.dumps(variables), encoding="utf-8")
     done = subprocess.run(
         [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(folder / "hosts.yml")]
         + ["-e", f"@{folder}/given.json", "--check", *words, str(folder / "play.yml")],
@@ -71,33 +71,33 @@ def check(folder: Path, *words: str, **packages: list[str]) -> str:
 
 
 @pytest.mark.long
-def test_where_all_is_installed_nothing_is_fetched(tmp_path: Path) -> None:
-    said = check(tmp_path)
-    # hosts answer in any order
-    assert sorted(re.findall(r"msg: (\w+) goes on", said)) == ["client1", "oss1", "oss2"]
-    assert "Fetch the packages" not in re.sub(r"TASK \[[^\n]*\n+(?=TASK|PLAY)", "", said)
+def test_nothing_is_fetched_if_everything_is_installed(tmp_path: Path) -> None:
+    output = check(tmp_path)
+    # the order of hosts varies
+    assert sorted(re.findall(r"msg: (\w+) goes on", output)) == ["client1", "oss1", "oss2"]
+    assert "Fetch the packages" not in re.sub(r"TASK \[[^\n]*\n+(?=TASK|PLAY)", "", output)
 
 
 @pytest.mark.long
-def test_what_cannot_be_had_is_named_once_for_all_hosts_before_anything_changes(
+def test_unavailable_packages_are_named_once_for_all_hosts_before_any_change(
     tmp_path: Path,
 ) -> None:
-    said = check(tmp_path, ost_probe=NOWHERE, raw_probe=[*NOWHERE, *THERE])
-    assert "goes on" not in said
-    (message,) = re.findall(r"msg: '(These packages.*?)'\n", said, re.S)
-    told = " ".join(message.split())
+    output = check(tmp_path, ost_probe=UNAVAILABLE, raw_probe=[*UNAVAILABLE, *INSTALLED])
+    assert "goes on" not in output
+    (message,) = re.findall(r"msg: '(These packages.*?)'\n", output, re.S)
+    line = " ".join(message.split())
     for host in ("client1", "oss1", "oss2"):
-        assert f"{host} lacks plumbline-no-such-package;" in told
-    assert "says: E: Unable to locate package plumbline-no-such-package" in told
+        assert f"{host} lacks plumbline-no-such-package;" in line
+    assert "says: E: Unable to locate package plumbline-no-such-package" in line
 
 
 @pytest.mark.long
-def test_a_run_of_some_roles_asks_for_their_packages_alone(tmp_path: Path) -> None:
-    said = check(tmp_path, "--tags", "raw_probe,always", ost_probe=NOWHERE)
-    assert "These packages" not in said
+def test_a_run_of_some_roles_needs_only_their_packages(tmp_path: Path) -> None:
+    output = check(tmp_path, "--tags", "raw_probe,always", ost_probe=UNAVAILABLE)
+    assert "These packages" not in output
 
 
-def test_packages_are_asked_of_the_hosts_that_get_the_role() -> None:
+def test_packages_are_checked_on_the_hosts_of_the_role() -> None:
     groups = {
         "plumbline_nodes": "'plumbline_nodes' in group_names",
         "plumbline_fs_clients": "'plumbline_fs_clients' in group_names",
@@ -107,7 +107,7 @@ def test_packages_are_asked_of_the_hosts_that_get_the_role() -> None:
     deployed = {}
     for play in document(ROOT / "playbooks/site.yml"):
         for role in play.get("roles", []):
-            # a role that has no condition goes to all hosts of its play
+            # a role without a condition goes to all hosts of its play
             own = f"site_roles.{role['role']} | bool"
             assert role.get("when", own) == own
             deployed[role["role"]] = groups[play["hosts"]] if "when" not in role else ""
@@ -116,17 +116,17 @@ def test_packages_are_asked_of_the_hosts_that_get_the_role() -> None:
         assert roles[role] == f"{{{{ {when} }}}}" or not when, role
 
 
-def test_a_role_of_which_no_packages_are_asked_installs_none() -> None:
+def test_a_role_without_checked_packages_installs_none() -> None:
     named = document(ROOT / "playbooks/tasks/packages.yml")[1]["vars"]["packages_none"]
     installing = {path.parts[-3] for path in tracked("roles/*/tasks/needs.yml")}
     assert installing == set(document(ROOT / "playbooks/vars/site.yml")["site_roles"]) - set(named)
 
 
 @pytest.mark.parametrize("path", tracked("roles/*/tasks/*.yml"), ids=str)
-def test_a_role_installs_only_what_is_missing(path: Path) -> None:
+def test_a_role_installs_only_missing_packages(path: Path) -> None:
     role, text = path.parts[-3], path.read_text(encoding="utf-8")
-    # the internal role installs for others, which say what they need
+    # the internal role installs for others, which list their packages
     if re.search("tasks_from: (packages|install_masked)", text) and role != "timer_unit":
         assert (path.parent / "needs.yml").exists()
-    ready = role == "lab" or path.name in ("remove_packages.yml", "packages.yml")
-    assert ready or not re.search(r"ansible\.builtin\.(apt|package):", text)
+    exempt = role == "lab" or path.name in ("remove_packages.yml", "packages.yml")
+    assert exempt or not re.search(r"ansible\.builtin\.(apt|package):", text)

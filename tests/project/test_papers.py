@@ -1,4 +1,4 @@
-"""Every theoretical figure of the papers follows from the inventories of their machines.
+"""All theoretical figures of the papers follow from the inventories of their machines.
 
 docs/papers.md has a row for each case here, written by tests/project/generated.py.
 """
@@ -32,46 +32,46 @@ FASTEST = Zone.FASTEST
 MACHINES = ("redstorm", "edison", "bgl", "jaguar")
 
 
-def said(machine: str, name: str = "topology") -> Any:
+def inventory_document(machine: str, name: str = "topology") -> Any:
     path = ROOT / "inventories" / machine / "group_vars" / "all" / f"{name}.yml"
     return document(path)[f"plumbline_{name}"] if path.exists() else {}
 
 
 @cache
 def site(machine: str, zone: Zone = FASTEST) -> Topology:
-    return build(said(machine), zone)
+    return build(inventory_document(machine), zone)
 
 
 @cache
 def lines(machine: str, zone: Zone = FASTEST) -> tuple[Line, ...]:
-    """Return what ``plumbline ceiling`` shows of a machine."""
+    """Return the lines of ``plumbline ceiling`` for a machine."""
     topology = site(machine, zone)
     measured = assignments(topology, load_policy({}))
     return (*measurements(topology, measured), *at_once(topology))
 
 
 def line(machine: str, component: str, operation: str, zone: Zone = FASTEST) -> Line:
-    (found,) = (
-        one
-        for one in lines(machine, zone)
-        if (one.component, one.operation) == (component, operation) and one.layer != "raw"
+    (match,) = (
+        row
+        for row in lines(machine, zone)
+        if (row.component, row.operation) == (component, operation) and row.layer != "raw"
     )
-    return found
+    return match
 
 
 def rate(machine: str, component: str, operation: str) -> float:
-    """Return what a line's flows come to."""
+    """Return the total rate of a line's flows."""
     limit = line(machine, component, operation).limit
     assert limit is not None
     return limit.ceiling.rate
 
 
-def each(machine: str, component: str, operation: str) -> float:
+def flow_rate(machine: str, component: str, operation: str) -> float:
     """Return the rate of each flow of a line."""
-    found = line(machine, component, operation).each_Bps
-    assert found is not None
-    assert found[0] == pytest.approx(found[1])
-    return found[0]
+    rates = line(machine, component, operation).each_Bps
+    assert rates is not None
+    assert rates[0] == pytest.approx(rates[1])
+    return rates[0]
 
 
 def following(machine: str, component: str, zone: Zone) -> float:
@@ -83,64 +83,67 @@ def following(machine: str, component: str, zone: Zone) -> float:
 
 
 def part(machine: str, name: str, zone: Zone = FASTEST) -> float:
-    """Return what a part carries towards storage."""
+    """Return the rate of a part towards storage."""
     written = site(machine, zone).components[name].write_Bps
     assert written is not None
     return written
 
 
 def one_of(machine: str, name: str) -> float:
-    """Return what one of the alike things carries that a part counts."""
-    (found,) = (entry for entry in load(said(machine)).parts if name in expand(entry.name))
-    written = found.capacity()[1]
+    """Return the write rate of one of the equal units in a part."""
+    (calculate,) = (
+        entry for entry in load(inventory_document(machine)).parts if name in expand(entry.name)
+    )
+    written = calculate.capacity()[1]
     assert written is not None
-    return written / found.count
+    return written / calculate.count
 
 
 def shared(capacity_Bps: float, flows: int) -> float:
-    """Return the share of one of ``flows`` flows that have one part alone."""
-    found = together({"part": capacity_Bps}, {str(flow): ["part"] for flow in range(flows)})["0"]
-    assert found is not None
-    return found.ceiling.rate
+    """Return the rate of one of ``flows`` flows through the same part."""
+    limit = together({"part": capacity_Bps}, {str(flow): ["part"] for flow in range(flows)})["0"]
+    assert limit is not None
+    return limit.ceiling.rate
 
 
 def total(capacities: Capacities, paths: dict[str, tuple[str, ...]]) -> float:
-    found = together(capacities, paths).values()
-    return sum(limit.ceiling.rate for limit in found if limit)
+    limits = together(capacities, paths).values()
+    return sum(limit.ceiling.rate for limit in limits if limit)
 
 
 def red_storm_ports(rate: float, number: int = 320) -> float:
-    """Return what targets come to when each controller port gives ``rate`` of its 200 MB/s."""
+    """Return the total of targets if each controller port gives ``rate`` of its 200 MB/s."""
     topology = site("redstorm")
-    ports = {name: rate for name, one in topology.components.items() if one.kind == "port"}
+    ports = {name: rate for name, part in topology.components.items() if part.kind == "port"}
     paths = {
-        one.name: storage_side(topology, one) for one in list(topology.targets.values())[:number]
+        target.name: storage_side(topology, target)
+        for target in list(topology.targets.values())[:number]
     }
     return total({**speeds(topology).writes, **ports}, paths)
 
 
 def red_storm_couplet(rate: float) -> float:
-    """Return the share of a port when a couplet of two controllers has a limit of its own."""
+    """Return the share of a port if a couplet of two controllers has a limit of its own."""
     topology = site("redstorm")
     paths = {
-        one.name: ("couplet", *storage_side(topology, one))
-        for one in topology.targets.values()
-        if one.on.startswith(("ddn01a", "ddn01b"))
+        target.name: ("couplet", *storage_side(topology, target))
+        for target in topology.targets.values()
+        if target.on.startswith(("ddn01a", "ddn01b"))
     }
     assert len(paths) == 8
     return total({**speeds(topology).writes, "couplet": rate}, paths) / 8
 
 
 def edison_in_august(file_system: str, targets: int) -> float:
-    """Return what the units came to that a file system had when the machine was accepted."""
+    """Return the total of a file system's units at the acceptance of the machine."""
     topology = site("edison")
-    ours = [one for one in topology.targets.values() if one.file_system == file_system]
-    paths = {one.name: storage_side(topology, one) for one in ours[:targets]}
+    own = [target for target in topology.targets.values() if target.file_system == file_system]
+    paths = {target.name: storage_side(topology, target) for target in own[:targets]}
     return total(speeds(topology).writes, paths)
 
 
 def blue_gene_nodes(per_card: int, cards: int) -> float:
-    """Return what the first nodes of the first line cards send together."""
+    """Return the total rate of the first nodes of the first line cards."""
     topology = site("bgl")
     numbers = [24 * card + node + 1 for card in range(cards) for node in range(per_card)]
     paths = {f"io{number:04d}": topology.routes[f"io{number:04d}"][0] for number in numbers}
@@ -148,13 +151,13 @@ def blue_gene_nodes(per_card: int, cards: int) -> float:
 
 
 class Case(NamedTuple):
-    """One figure of a paper, its place in plumbline, and how the inventory gives it in B/s."""
+    """A figure of a paper, its place in plumbline, and its calculation from the inventory."""
 
     place: str
     figure: str
     shown: str
     expected: float
-    found: Callable[[], float]
+    calculate: Callable[[], float]
 
 
 RED_STORM = [
@@ -222,7 +225,7 @@ RED_STORM = [
         "each of both ports of a host adapter: 200 MB/s",
         "at once `oss[001-160]-hba`, each",
         200 * MB,
-        partial(each, "redstorm", "oss001-hba", "write"),
+        partial(flow_rate, "redstorm", "oss001-hba", "write"),
     ),
     Case(
         "III-A.2",
@@ -243,7 +246,7 @@ RED_STORM = [
         "each of four ports of a controller: 200 MB/s",
         "at once `ddn[01-40]a-data`, each: ports and channels limit alike",
         200 * MB,
-        partial(each, "redstorm", "ddn01a-data", "read"),
+        partial(flow_rate, "redstorm", "ddn01a-data", "read"),
     ),
     Case(
         "III-B.2",
@@ -471,7 +474,7 @@ CASES = [
     ("machine", "case"), CASES, ids=[f"{name} {case.place} {case.figure}" for name, case in CASES]
 )
 def test_a_figure_of_a_paper_follows_from_the_inventory(machine: str, case: Case) -> None:
-    assert case.found() == pytest.approx(case.expected)
+    assert case.calculate() == pytest.approx(case.expected)
 
 
 def limited_by(machine: str, component: str, operation: str) -> tuple[str, ...]:
@@ -480,7 +483,7 @@ def limited_by(machine: str, component: str, operation: str) -> tuple[str, ...]:
     return limit.ceiling.limited_by
 
 
-def test_red_storm_is_limited_by_its_ports_and_with_all_four_by_the_data_channels_too() -> None:
+def test_red_storm_is_limited_by_ports_and_with_all_four_also_by_data_channels() -> None:
     # III-A.1 "the controller port (or the HBA on the IO node) is still the throttling factor"
     ports = ("oss002-fc1", "ddn01a-fc2")
     assert limited_by("redstorm", "scratch-OST0001", "write") == ports
@@ -498,14 +501,14 @@ def test_blue_gene_is_limited_by_its_arrays() -> None:
 
 
 def test_the_headers_of_tcp_take_five_percent_of_blue_genes_network() -> None:
-    raw = said("bgl")
+    raw = inventory_document("bgl")
     for entry in raw["parts"]:
         if entry.get("encoding") == "none":
             entry["mtu"] = 1500
     rates = {
-        one.component: one.limit.ceiling.rate / GB
-        for one in at_once(build(raw))
-        if one.limit and one.component in ("clients", "switch1", "card01")
+        row.component: row.limit.ceiling.rate / GB
+        for row in at_once(build(raw))
+        if row.limit and row.component in ("clients", "switch1", "card01")
     }
     assert rates == pytest.approx({"clients": 42.7, "switch1": 7.12, "card01": 2.37}, rel=2e-3)
     page = (ROOT / "docs" / "papers.md").read_text(encoding="utf-8")
@@ -513,8 +516,8 @@ def test_the_headers_of_tcp_take_five_percent_of_blue_genes_network() -> None:
         assert figure in page
 
 
-def test_fibre_channel_is_faster_than_its_name_and_spends_some_of_it_on_frames() -> None:
-    raw = said("redstorm")
+def test_fibre_channel_exceeds_its_nominal_rate_and_loses_some_to_frames() -> None:
+    raw = inventory_document("redstorm")
     for entry in raw["parts"]:
         if entry.get("link") == "2 Gb/s":
             entry["link"] = "2.125 Gb/s"
@@ -541,27 +544,27 @@ def test_the_machines_have_the_sizes_of_the_papers(
     machine: str, servers: int, targets: list[int]
 ) -> None:
     topology = site(machine)
-    systems = Counter(one.file_system for one in topology.targets.values())
+    systems = Counter(target.file_system for target in topology.targets.values())
     assert list(systems.values()) == targets
     assert sum(host.kind == "server" for host in topology.hosts()) == servers
 
 
 def demonstrated(machine: str) -> dict[Key, Baseline]:
-    return read_baselines(said(machine, "baselines"))
+    return read_baselines(inventory_document(machine, "baselines"))
 
 
 @pytest.mark.parametrize("machine", MACHINES)
-def test_demonstrated_rates_are_baselines_that_nothing_is_held_against(machine: str) -> None:
+def test_demonstrated_rates_are_baselines_without_verdicts(machine: str) -> None:
     accepted = demonstrated(machine)
     written = write_baselines(accepted)["plumbline_baselines"]
-    assert written == said(machine, "baselines")
+    assert written == inventory_document(machine, "baselines")
     assert all(baseline.demonstrated for baseline in accepted.values())
     assert all("section" in baseline.reason for baseline in accepted.values())
-    # each stands beside a line of plumbline ceiling
+    # each belongs to a line of plumbline ceiling
     topology = site(machine)
-    policy = load_policy(said(machine, "policy"))
-    every = (*measurements(topology, assignments(topology, policy)), *at_once(topology))
-    shown = with_demonstrated(topology, every, accepted)
+    policy = load_policy(inventory_document(machine, "policy"))
+    all_lines = (*measurements(topology, assignments(topology, policy)), *at_once(topology))
+    shown = with_demonstrated(topology, all_lines, accepted)
     assert {rate for line in shown for rate in line.demonstrated.values()} == {
         baseline.median for baseline in accepted.values()
     }
@@ -569,7 +572,7 @@ def test_demonstrated_rates_are_baselines_that_nothing_is_held_against(machine: 
 
 @cache
 def shares(machine: str) -> dict[str, float]:
-    """Return what each file system gave at once, as a share of the ceiling, by operation."""
+    """Return the joint rate of each file system as a share of its ceiling, by operation."""
     return {
         f"{key.component} {key.operation}": baseline.median
         / rate(machine, key.component, key.operation)
@@ -578,12 +581,14 @@ def shares(machine: str) -> dict[str, float]:
     }
 
 
-def test_no_file_system_of_a_paper_is_below_its_floor_but_the_first_blue_gene() -> None:
+def test_no_file_system_of_a_paper_is_below_its_floor_except_the_first_blue_gene() -> None:
     floors = {
-        machine: limits_of(load_policy(said(machine, "policy")), "fs", "", "").min_efficiency
+        machine: limits_of(
+            load_policy(inventory_document(machine, "policy")), "fs", "", ""
+        ).min_efficiency
         for machine in MACHINES
     }
-    # of Jaguar's path the paper leaves out the controllers, which shows in its writes
+    # the paper omits the controllers in Jaguar's path, which shows in its writes
     assert floors == {"redstorm": 0.5, "edison": 0.5, "bgl": 0.5, "jaguar": 0.3}
     assert shares("redstorm") == pytest.approx({"scratch write": 0.845}, rel=1e-3)
     assert shares("edison") == pytest.approx(

@@ -1,4 +1,4 @@
-"""A node that goes down while it measures does not hold a playbook up."""
+"""A node that goes down during a measurement does not block a playbook."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from typing import Any, Iterator
 from tests.project.repository import ROOT, document, tracked
 
 
-def tasks(found: Any) -> Iterator[dict[str, Any]]:
-    """Yield every task of a list of plays or tasks, those in blocks too."""
-    for one in found:
-        yield one
+def tasks(entries: Any) -> Iterator[dict[str, Any]]:
+    """Yield all tasks of a list of plays or tasks, including those in blocks."""
+    for entry in entries:
+        yield entry
         for key in ("tasks", "pre_tasks", "post_tasks", "block", "rescue", "always"):
-            yield from tasks(one.get(key) or ())
+            yield from tasks(entry.get(key) or ())
 
 
 def task_files(*patterns: str) -> list[Path]:
-    """Return playbooks and files of tasks, without files of variables."""
+    """Return playbooks and task files, without files of variables."""
     return [path for path in tracked(*patterns) if path.parent.name != "vars"]
 
 
-def test_what_starts_a_measurement_has_a_limit_and_is_not_polled() -> None:
+def test_tasks_that_start_measurements_have_a_limit_and_are_not_polled() -> None:
     started = []
     for path in task_files("playbooks/*.yml"):
         for task in tasks(document(path)):
-            # polling goes on for as many rounds as the limit has seconds, each a new connection
+            # polling opens a new connection for each second of the limit
             assert "async" not in task, f"{path.name}: {task['name']}"
             if "hpcops.plumbline.probe" in task:
                 assert "timeout" in task, f"{path.name}: {task['name']}"
@@ -34,7 +34,7 @@ def test_what_starts_a_measurement_has_a_limit_and_is_not_polled() -> None:
     assert sorted(started) == ["measure_slot", "measure_storage"]
 
 
-def test_a_variable_that_a_person_may_give_is_described_and_has_a_kind() -> None:
+def test_variables_of_playbooks_have_a_description_and_a_type() -> None:
     for name in ("probe", "baseline", "debug_slow_storage"):
         checked = next(
             task["hpcops.plumbline.variables"]["argument_spec"]
@@ -42,22 +42,22 @@ def test_a_variable_that_a_person_may_give_is_described_and_has_a_kind() -> None
             if "hpcops.plumbline.variables" in task
         )
         assert checked
-        for variable, said in checked.items():
-            assert {"description", "type"} <= set(said), f"{name}.yml: {variable}"
+        for variable, spec in checked.items():
+            assert {"description", "type"} <= set(spec), f"{name}.yml: {variable}"
 
 
-def test_a_connection_to_a_dead_host_is_given_up_in_time() -> None:
-    said = (ROOT / "ansible.cfg").read_text(encoding="utf-8")
-    assert "ServerAliveInterval=10" in said
-    assert "ServerAliveCountMax=3" in said
+def test_connections_to_dead_hosts_time_out() -> None:
+    settings = (ROOT / "ansible.cfg").read_text(encoding="utf-8")
+    assert "ServerAliveInterval=10" in settings
+    assert "ServerAliveCountMax=3" in settings
 
 
-def test_a_block_does_not_change_what_its_own_condition_asks() -> None:
-    """Each task of a block asks again, and a task that was skipped registers that."""
+def test_no_block_registers_a_variable_of_its_own_condition() -> None:
+    """Each task of a block evaluates the condition again, and skipped tasks register too."""
     for path in task_files("playbooks/*.yml", "roles/*/tasks/*.yml"):
-        for one in tasks(document(path)):
-            asked = str(one.get("when", "")) if "block" in one else ""
+        for entry in tasks(document(path)):
+            condition = str(entry.get("when", "")) if "block" in entry else ""
             registered = {
-                task["register"] for task in tasks(one.get("block", ())) if "register" in task
+                task["register"] for task in tasks(entry.get("block", ())) if "register" in task
             }
-            assert [name for name in registered if re.search(rf"\b{name}\b", asked)] == [], path
+            assert [name for name in registered if re.search(rf"\b{name}\b", condition)] == [], path

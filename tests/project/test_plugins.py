@@ -63,17 +63,17 @@ def test_no_plugin_imports_the_package(path: Path) -> None:
     [path.parents[2] for path in tracked("*/group_vars/all/topology.yml")],
     ids=lambda folder: folder.name,
 )
-def test_every_inventory_has_the_groups_of_its_plan(folder: Path) -> None:
+def test_each_inventory_has_the_groups_of_its_plan(folder: Path) -> None:
     assert document(folder / "plumbline.yml")["plugin"] == "hpcops.plumbline.plumbline"
     # Ansible reads the files of a folder in the order of their names
     assert max(path.name for path in folder.glob("*.yml")) == "plumbline.yml"
 
 
 def test_roles_have_no_control_flow_outside_of_templates() -> None:
-    found = [
+    files = [
         str(path.relative_to(ROOT))
         for part in ("tasks", "vars", "defaults", "handlers", "meta")
         for path in tracked(f"roles/*/{part}/*.yml")
         if "{%" in path.read_text(encoding="utf-8")
     ]
-    assert found == []
+    assert files == []

@@ -1,4 +1,4 @@
-"""What needs root says so at once, before anything is installed or run."""
+"""Missing privileges of root are reported before anything is installed or run."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_real_root_lacks_nothing(tmp_path: Path) -> None:
         ("000001ffffffefff", "CAP_NET_ADMIN"),
         ("000001ffffdfffff", "CAP_SYS_ADMIN"),
         ("000001fff7ffffff", "CAP_MKNOD"),
-        # as podman and docker give them to root
+        # root in podman and docker
         ("00000000a80425fb", "CAP_NET_ADMIN CAP_SYS_ADMIN"),
     ],
 )
@@ -63,22 +63,22 @@ def in_user_namespace(*command: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_make_refuses_a_user_namespace_and_names_what_works() -> None:
-    ended = in_user_namespace("make", "root")
-    assert ended.returncode != 0
-    assert CONTAINER in ended.stderr
-    assert "`make check`" in ended.stderr
+def test_make_refuses_a_user_namespace_and_names_the_alternative() -> None:
+    done = in_user_namespace("make", "root")
+    assert done.returncode != 0
+    assert CONTAINER in done.stderr
+    assert "`make check`" in done.stderr
 
 
-def test_the_lab_names_the_privilege_and_no_module_of_the_kernel() -> None:
-    ended = in_user_namespace("python3", "-B", "-m", "plumbline_lab", "kernel")
-    assert ended.returncode == 1
-    assert CONTAINER in ended.stderr
-    assert "load the module" not in ended.stderr
+def test_the_lab_names_the_missing_privilege_and_no_kernel_module() -> None:
+    done = in_user_namespace("python3", "-B", "-m", "plumbline_lab", "kernel")
+    assert done.returncode == 1
+    assert CONTAINER in done.stderr
+    assert "load the module" not in done.stderr
 
 
 @pytest.mark.parametrize(("target", "left_out"), [("test", "lab"), ("demo", "tests.lab.demo")])
-def test_without_root_the_rest_is_done(target: str, left_out: str) -> None:
+def test_without_root_the_other_steps_run(target: str, left_out: str) -> None:
     makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
     (recipe,) = re.findall(rf"^{target}: venv\b.*\n((?:\t.*\n)+)", makefile, flags=re.M)
     condition, _, without = recipe.partition("else")
@@ -86,5 +86,5 @@ def test_without_root_the_rest_is_done(target: str, left_out: str) -> None:
     assert left_out not in without.replace("ROOT_STEPS", "")
 
 
-def test_ci_demands_all_of_it() -> None:
+def test_ci_runs_everything() -> None:
     assert ".ci/root\nexec make test\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

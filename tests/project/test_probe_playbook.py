@@ -1,4 +1,4 @@
-"""probe.yml as Ansible runs it, on nodes that have the real plumbline."""
+"""probe.yml run by Ansible on fake nodes with the real plumbline."""
 
 from __future__ import annotations
 
@@ -9,25 +9,23 @@ import pytest
 
 from tests.package.cli.test_locate import measured
 from tests.package.locate.scenes import both
-from tests.project.pretended_site import PretendedSite
+from tests.project.pretended_site import FakeSite
 
 pytestmark = pytest.mark.long
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> PretendedSite:
-    return PretendedSite(tmp_path, measured({"oss2-disk1": both(80e6)}))
+def site(tmp_path: Path) -> FakeSite:
+    return FakeSite(tmp_path, measured({"oss2-disk1": both(80e6)}))
 
 
-def test_a_slow_disk_is_named_and_so_are_nodes_without_an_answer(
-    site: PretendedSite, tmp_path: Path
-) -> None:
+def test_a_slow_disk_and_unreachable_nodes_are_named(site: FakeSite, tmp_path: Path) -> None:
     (tmp_path / "oss1" / "plumbline-raw.service.fails").touch()
     site.unreachable("oss3")
-    ended = site.play("probe", {"layer": "raw"})
-    assert ended.code != 0
-    ended.shows("plumbline-raw.service failed: plumbline: disk oss2-disk1: cannot be opened")
-    shown = " ".join(ended.said.split())
+    run = site.play("probe", {"layer": "raw"})
+    assert run.code != 0
+    run.shows("plumbline-raw.service failed: plumbline: disk oss2-disk1: cannot be opened")
+    shown = " ".join(run.output.split())
     assert "CRITICAL oss2-disk1 read 80.0 MB/s, 40 % of baseline" in shown
     assert "OK oss2-disk2 read 200.0 MB/s" in shown
     for node in ("oss1", "oss3"):
@@ -38,17 +36,17 @@ def test_a_slow_disk_is_named_and_so_are_nodes_without_an_answer(
     assert sorted(site.units()) == started
 
 
-def test_one_target_is_measured_by_its_unit_on_its_node_alone(site: PretendedSite) -> None:
-    ended = site.play("probe", {"layer": "raw", "target": "oss1-disk2"})
-    assert ended.code == 0, ended.said
-    ended.shows("All 1 verdicts are OK")
+def test_a_single_target_is_measured_by_its_unit_on_its_node_only(site: FakeSite) -> None:
+    run = site.play("probe", {"layer": "raw", "target": "oss1-disk2"})
+    assert run.code == 0, run.output
+    run.shows("All 1 verdicts are OK")
     assert site.units() == ["oss1 start plumbline-raw@oss1-disk2.service"]
 
 
-def test_a_slip_in_a_variable_measures_nothing(site: PretendedSite) -> None:
-    ended = site.play("probe", {"layers": "raw"})
-    assert ended.code != 0
-    ended.shows("-e layers=... is not a variable of this playbook; write -e layer=...")
+def test_a_misspelt_variable_measures_nothing(site: FakeSite) -> None:
+    run = site.play("probe", {"layers": "raw"})
+    assert run.code != 0
+    run.shows("-e layers=... is not a variable of this playbook; write -e layer=...")
     assert site.units() == []
 
 
@@ -60,42 +58,42 @@ def plan_slots(folder: Path, count: int) -> None:
     path.write_text(json.dumps(document), encoding="utf-8")
 
 
-def test_no_device_is_read_before_the_last_client_has_measured_its_targets(
-    site: PretendedSite, tmp_path: Path
+def test_devices_are_read_after_all_clients_have_measured_their_targets(
+    site: FakeSite, tmp_path: Path
 ) -> None:
     plan_slots(tmp_path, 0)
     (tmp_path / "client1" / "plumbline-ost.service.lasts").write_text("5")
-    ended = site.play("probe", {"layer": "all", "fail": "false"})
-    assert ended.code == 0, ended.said
+    run = site.play("probe", {"layer": "all", "fail": "false"})
+    assert run.code == 0, run.output
     raw = [f"oss{number} start plumbline-raw.service" for number in (1, 2, 3)]
-    measured_in = [line for line in site.units() if "-ost." in line or "-raw." in line]
+    order = [line for line in site.units() if "-ost." in line or "-raw." in line]
     ost = ["client1 start plumbline-ost.service", "client1 end plumbline-ost.service"]
-    assert [*measured_in[:2], *sorted(measured_in[2:])] == [*ost, *raw]
+    assert [*order[:2], *sorted(order[2:])] == [*ost, *raw]
 
 
 def test_all_slots_of_the_network_are_measured_with_open_windows(
-    site: PretendedSite, tmp_path: Path
+    site: FakeSite, tmp_path: Path
 ) -> None:
     plan_slots(tmp_path, 2)
-    ended = site.play("probe", {"layer": "net", "fail": "false"}, "--limit", "oss1")
-    assert ended.code == 0, ended.said
+    run = site.play("probe", {"layer": "net", "fail": "false"}, "--limit", "oss1")
+    assert run.code == 0, run.output
     window = "plumbline-netserver.service"
     rounds = [
-        f"oss1 {what}"
+        f"oss1 {action}"
         for slot in range(2)
-        for what in (f"restart {window}", f"start plumbline-net@{slot}.service")
+        for action in (f"restart {window}", f"start plumbline-net@{slot}.service")
     ]
     assert site.units() == [*rounds, f"oss1 stop {window}"]
 
 
-def test_check_mode_says_what_would_be_measured_and_starts_nothing(site: PretendedSite) -> None:
-    ended = site.play("probe", {"layer": "ost", "fail": "false"}, "--check")
-    ended.shows("client1: plumbline-ost.service")
+def test_check_mode_names_the_measurements_and_starts_nothing(site: FakeSite) -> None:
+    run = site.play("probe", {"layer": "ost", "fail": "false"}, "--check")
+    run.shows("client1: plumbline-ost.service")
     assert site.units() == []
 
 
-def test_a_layer_that_does_not_exist_is_refused_with_those_that_do(site: PretendedSite) -> None:
-    ended = site.play("probe", {"layer": "disks"})
-    assert ended.code == 2
-    ended.shows("There is no layer disks; choose ost, raw, fs, net or all.")
+def test_an_unknown_layer_is_refused_with_the_known_ones(site: FakeSite) -> None:
+    run = site.play("probe", {"layer": "disks"})
+    assert run.code == 2
+    run.shows("There is no layer disks; choose ost, raw, fs, net or all.")
     assert site.units() == []

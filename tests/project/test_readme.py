@@ -1,4 +1,4 @@
-"""README.md and the tables of docs/reference.md name all that exists, and nothing else."""
+"""README.md and the tables of docs/reference.md name exactly the existing commands and files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def test_the_table_of_checks_names_each_check() -> None:
 
 
 def test_the_table_of_playbooks_names_each_playbook() -> None:
-    # playbooks/tasks holds what several playbooks share
+    # playbooks/tasks has the shared tasks of several playbooks
     playbooks = {
         path.stem for path in tracked("playbooks/*.yml") if path.parent == ROOT / "playbooks"
     }
@@ -22,8 +22,8 @@ def test_the_table_of_playbooks_names_each_playbook() -> None:
 
 
 def test_the_table_of_commands_names_each_verb() -> None:
-    said = {name.removeprefix("plumbline ").split()[0] for name in table("Commands")}
-    assert said == {*VERBS, *MACHINE_VERBS}
+    verbs = {name.removeprefix("plumbline ").split()[0] for name in table("Commands")}
+    assert verbs == {*VERBS, *MACHINE_VERBS}
 
 
 def test_the_test_command_is_what_ci_runs() -> None:

@@ -1,4 +1,4 @@
-"""The tables of docs/verdicts.md have every reason, in the order in which the rules are asked."""
+"""The tables of docs/verdicts.md have all reasons, in the order of the rules."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.project.repository import ROOT
 
 
 def documented() -> list[list[str]]:
-    """Return the reasons of each table that begins with them, each named once."""
+    """Return the reasons of each table that begins with them, without duplicates."""
     text = (ROOT / "docs" / "verdicts.md").read_text(encoding="utf-8")
     tables = re.findall(r"^\| reason \|.*\n\|[-|]+\n((?:\|.*\n)+)", text, re.MULTILINE)
     return [
@@ -19,11 +19,13 @@ def documented() -> list[list[str]]:
     ]
 
 
-def test_the_table_of_rules_is_the_list_in_its_order() -> None:
+def test_the_table_of_rules_has_the_order_of_the_rules() -> None:
     before = [Reason.HANGS, Reason.NEVER_MEASURED, *ABSENCE]
-    assert documented()[0] == [one.value for one in (*before, *(rule.reason for rule in RULES))]
+    assert documented()[0] == [
+        reason.value for reason in (*before, *(rule.reason for rule in RULES))
+    ]
 
 
-def test_every_reason_is_in_one_of_the_tables() -> None:
+def test_each_reason_is_in_one_of_the_tables() -> None:
     named = [name for table in documented() for name in table]
     assert named == [reason.value for reason in Reason]

@@ -1,4 +1,4 @@
-"""What was deployed is taken away again, and nothing of others with it."""
+"""Removal of everything that was deployed, and of nothing else."""
 
 from __future__ import annotations
 
@@ -26,39 +26,42 @@ SHARED = {
 REMOVALS = tracked("roles/*/tasks/remove*.yml")
 
 
-def with_reasons(found: list[dict[str, Any]], why: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield every task with the conditions of it and of its blocks."""
-    for task in found:
-        reasons = f"{why} {task.get('when', '')}"
-        yield reasons, task
-        yield from with_reasons(task.get("block", []), reasons)
+def with_conditions(tasks: list[dict[str, Any]], condition: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield all tasks with their conditions and those of their blocks."""
+    for task in tasks:
+        conditions = f"{condition} {task.get('when', '')}"
+        yield conditions, task
+        yield from with_conditions(task.get("block", []), conditions)
 
 
 @pytest.mark.parametrize("path", REMOVALS, ids=lambda path: path.parts[-3])
-def test_packages_go_only_from_where_the_role_was_deployed(path: Path) -> None:
-    for reasons, task in with_reasons(document(path)):
+def test_packages_are_removed_only_from_hosts_with_the_role(path: Path) -> None:
+    for conditions, task in with_conditions(document(path)):
         if PACKAGE in task:
-            assert "agent_remove_packages" in reasons
-            assert "_there." in reasons or "_deployed." in reasons or "_mask." in reasons
+            assert "agent_remove_packages" in conditions
+            assert "_there." in conditions or "_deployed." in conditions or "_mask." in conditions
 
 
 @pytest.mark.parametrize("path", REMOVALS, ids=lambda path: path.parts[-3])
-def test_packages_that_much_else_depends_on_stay(path: Path) -> None:
+def test_packages_needed_by_much_other_software_stay(path: Path) -> None:
     role = path.parts[-3]
     named = {
         package
         for names in tracked(f"roles/{role}/vars/*.yml")
         for package in document(names).get(f"__{role}_packages", [])
     }
-    for _, task in with_reasons(document(path)):
+    for _, task in with_conditions(document(path)):
         # by the role itself, or by timer_unit for it
-        taken = [task.get(PACKAGE, {}).get("name"), task.get("vars", {}).get("timer_unit_packages")]
-        for packages in filter(None, taken):
-            forgotten = {one for one in named & SHARED if one not in packages}
+        package_lists = [
+            task.get(PACKAGE, {}).get("name"),
+            task.get("vars", {}).get("timer_unit_packages"),
+        ]
+        for packages in filter(None, package_lists):
+            forgotten = {package for package in named & SHARED if package not in packages}
             assert forgotten == set() or "select('search', " in packages
 
 
-def test_every_role_that_is_deployed_is_removed_and_the_agent_last() -> None:
+def test_all_deployed_roles_are_removed_and_the_agent_last() -> None:
     removed = [
         role
         for play in document(ROOT / "playbooks/remove.yml")
@@ -69,7 +72,7 @@ def test_every_role_that_is_deployed_is_removed_and_the_agent_last() -> None:
     assert removed[-1] == "agent"
 
 
-def test_what_a_switch_has_deployed_goes_when_it_is_switched_off() -> None:
+def test_optional_roles_are_removed_when_switched_off() -> None:
     site = document(ROOT / "playbooks/vars/site.yml")
     switched = {
         role
@@ -99,7 +102,7 @@ REMOVE = "- ansible.builtin.debug:\n    msg: {role} is removed\n"
 
 
 def removed(folder: Path, switched_on: str, *words: str) -> list[str]:
-    """Return the roles of which the tasks take away what was deployed: traces of two, not of c."""
+    """Return the roles that the tasks remove; a and b have left traces, c has not."""
     for role in ("agent", "a", "b", "c"):
         tasks = folder / "roles" / role / "tasks"
         tasks.mkdir(parents=True)
@@ -108,13 +111,13 @@ def removed(folder: Path, switched_on: str, *words: str) -> list[str]:
     for trace in ("a", "b"):
         (folder / trace).touch()
     (folder / "play.yml").write_text(PLAY.format(root=ROOT, python=sys.executable))
-    given = {
+    variables = {
         "site_roles": {role: role == switched_on for role in "abc"},
         "switched_off_traces": {role: str(folder / role) for role in "abc"},
     }
     done = subprocess.run(
         [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,", *words]
-        + ["-e", json.dumps(given), str(folder / "play.yml")],
+        + ["-e", json.dumps(variables), str(folder / "play.yml")],
         env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
         capture_output=True,
         text=True,
@@ -126,7 +129,7 @@ def removed(folder: Path, switched_on: str, *words: str) -> list[str]:
 
 @pytest.mark.long
 @pytest.mark.parametrize(
-    ("switched_on", "words", "gone"),
+    ("switched_on", "words", "expected"),
     [
         ("c", [], ["a", "b"]),
         ("a", [], ["b"]),
@@ -136,7 +139,7 @@ def removed(folder: Path, switched_on: str, *words: str) -> list[str]:
         ("c", ["--tags", "nagios"], []),
     ],
 )
-def test_a_role_goes_where_it_was_deployed_and_is_no_longer_switched_on(
-    tmp_path: Path, switched_on: str, words: list[str], gone: list[str]
+def test_a_switched_off_role_is_removed_where_it_was_deployed(
+    tmp_path: Path, switched_on: str, words: list[str], expected: list[str]
 ) -> None:
-    assert removed(tmp_path, switched_on, *words) == gone
+    assert removed(tmp_path, switched_on, *words) == expected

@@ -1,6 +1,6 @@
-"""What the role report writes is understood by systemd, and Nagios leads to places of the page.
+"""The unit of the role report is valid, and Nagios links to sections of the page.
 
-The templates are filled by Ansible itself, for the hosts of the lab, none of which is there.
+Ansible itself renders the templates for the hosts of the lab, none of which exists.
 """
 
 from __future__ import annotations
@@ -55,11 +55,11 @@ PLAY = """
 
 
 @pytest.fixture(scope="module")
-def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     plan = plan_of(read_inventory(str(ROOT / "inventories" / "lab"))).to_json()
-    given = {"agent_plan": plan, "console_collect": True, "report_enabled": True}
-    (folder / "given.json").write_text(json.dumps(given), encoding="utf-8")
+    variables = {"agent_plan": plan, "console_collect": True, "report_enabled": True}
+    (folder / "given.json").write_text(json.dumps(variables), encoding="utf-8")
     play = PLAY.format(root=ROOT, folder=folder, python=sys.executable)
     (folder / "play.yml").write_text(play, encoding="utf-8")
     done = subprocess.run(
@@ -77,8 +77,8 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_the_unit_draws_what_the_console_has_collected(made: Path) -> None:
-    text = (made / "plumbline-report.service").read_text()
+def test_the_unit_reports_on_the_history_of_the_console(rendered: Path) -> None:
+    text = (rendered / "plumbline-report.service").read_text()
     (line,) = re.findall(r"^ExecStart=(.*)$", text, re.M)
     program, *argv = shlex.split(line)
     assert program == "/usr/bin/plumbline"
@@ -90,20 +90,20 @@ def test_the_unit_draws_what_the_console_has_collected(made: Path) -> None:
     assert arguments.library == "/usr/lib/plumbline-report/plotly.min.js"
 
 
-def test_the_page_of_the_report_asks_for_the_password_of_nagios(made: Path) -> None:
-    page = (made / "page.conf").read_text()
+def test_the_page_of_the_report_asks_for_the_password_of_nagios(rendered: Path) -> None:
+    page = (rendered / "page.conf").read_text()
     assert "Alias /plumbline /var/lib/plumbline-report\n" in page
     assert "Require valid-user" in page
     assert "AuthUserFile /etc/nagios4/plumbline.htpasswd" in page
 
 
-def test_every_service_leads_to_its_place(made: Path) -> None:
-    plan = json.loads((made / "given.json").read_text())["agent_plan"]
-    options = json.loads((made / "options.json").read_text())
+def test_each_service_links_to_its_section(rendered: Path) -> None:
+    plan = json.loads((rendered / "given.json").read_text())["agent_plan"]
+    options = json.loads((rendered / "options.json").read_text())
     text = make(plan, **options)["services"]
-    found = re.findall(r"^    (action|notes)_url +(\S+)$", text, re.M)
+    links = re.findall(r"^    (action|notes)_url +(\S+)$", text, re.M)
     anchors = [service["anchor"] or "targets" for service in plan["services"]]
     places = [f"/plumbline/index.html#{anchor}" for anchor in anchors]
     places += ["/plumbline/index.html#suspects"] * len(plan["paths"])
-    assert [url for kind, url in found if kind == "action"] == places
-    assert [url for kind, url in found if kind == "notes"] == places
+    assert [url for kind, url in links if kind == "action"] == places
+    assert [url for kind, url in links if kind == "notes"] == places

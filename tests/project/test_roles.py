@@ -1,4 +1,4 @@
-"""Each role reads like the others, and its documented options are its defaults."""
+"""Roles have the same structure, and their documented options are their defaults."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def options(role: Path) -> dict[str, dict[str, Any]]:
 
 
 def defaults(role: Path) -> dict[str, Any]:
-    """Return the public defaults; ``__role_x`` is nobody's business."""
+    """Return the public defaults; names such as ``__role_x`` are private."""
     path = role / "defaults" / "main.yml"
     values = (document(path) or {}) if path.exists() else {}
     return {name: value for name, value in values.items() if not name.startswith("__")}
@@ -43,35 +43,35 @@ def test_there_are_roles() -> None:
 
 
 @each_role
-def test_every_default_is_documented(role: Path) -> None:
+def test_each_default_is_documented(role: Path) -> None:
     assert sorted(set(defaults(role)) - set(options(role))) == []
 
 
 @each_role
-def test_every_documented_option_has_its_default(role: Path) -> None:
+def test_each_documented_option_has_a_default(role: Path) -> None:
     bare = {name for name, option in options(role).items() if not option.get("required")}
     assert sorted(bare - set(defaults(role))) == []
 
 
 @each_role
 def test_the_documented_default_is_the_default(role: Path) -> None:
-    given = defaults(role)
+    actual = defaults(role)
     wrong = {
-        name: {"documented": option.get("default"), "defaults/main.yml": given[name]}
+        name: {"documented": option.get("default"), "defaults/main.yml": actual[name]}
         for name, option in options(role).items()
-        if name in given and option.get("default") != given[name]
+        if name in actual and option.get("default") != actual[name]
     }
     assert wrong == {}
 
 
 @each_role
-def test_every_option_says_what_it_is(role: Path) -> None:
-    silent = [name for name, option in options(role).items() if not option.get("description")]
-    assert silent == []
+def test_each_option_has_a_description(role: Path) -> None:
+    undocumented = [name for name, option in options(role).items() if not option.get("description")]
+    assert undocumented == []
 
 
 @each_role
-def test_a_public_variable_carries_the_name_of_its_role(role: Path) -> None:
+def test_public_variables_begin_with_the_name_of_their_role(role: Path) -> None:
     assert [name for name in defaults(role) if not name.startswith(f"{role.name}_")] == []
 
 
@@ -82,7 +82,7 @@ def test_a_role_has_the_same_steps_as_the_others(role: Path) -> None:
 
 
 @each_deployed_role
-def test_a_role_takes_its_steps_in_order(role: Path) -> None:
+def test_a_role_runs_its_steps_in_order(role: Path) -> None:
     main = (role / "tasks" / "main.yml").read_text(encoding="utf-8")
     places = [main.find(f"{step}.yml") for step in STEPS]
     assert -1 not in places, f"tasks/main.yml must name {', '.join(STEPS)}"
@@ -90,7 +90,7 @@ def test_a_role_takes_its_steps_in_order(role: Path) -> None:
 
 
 @pytest.mark.parametrize("name", sorted(INTERNAL))
-def test_an_internal_role_is_documented_as_one_and_deployed_by_no_playbook(name: str) -> None:
+def test_an_internal_role_is_documented_as_internal_and_deployed_by_no_playbook(name: str) -> None:
     role = ROOT / "roles" / name
     specs = document(role / "meta" / "argument_specs.yml")["argument_specs"]
     described = [entry["short_description"] for entry in specs.values()]
@@ -102,24 +102,24 @@ def test_an_internal_role_is_documented_as_one_and_deployed_by_no_playbook(name:
 
 
 PRIVATE = re.compile(rf"\b__({'|'.join(sorted((role.name for role in ROLES), key=len)[::-1])})_\w+")
-# Whatever is not a role has no private variables of its own.
+# Only roles have private variables.
 READERS = tracked("roles/*", "playbooks/*", "plugins/*", "inventories/*", "docs/*")
 
 
-def test_a_private_variable_is_used_by_its_own_role_alone() -> None:
+def test_private_variables_are_used_only_by_their_own_role() -> None:
     foreign: dict[str, set[str]] = {}
     for path in READERS:
         parts = path.relative_to(ROOT).parts
         role = parts[1] if parts[0] == "roles" else None
-        found = PRIVATE.finditer(path.read_text(encoding="utf-8", errors="replace"))
-        names = {name[0] for name in found if name[1] != role}
+        matches = PRIVATE.finditer(path.read_text(encoding="utf-8", errors="replace"))
+        names = {name[0] for name in matches if name[1] != role}
         if names:
             foreign[str(path.relative_to(ROOT))] = names
     assert foreign == {}
 
 
 @each_role
-def test_a_name_that_a_role_shares_is_documented(role: Path) -> None:
+def test_shared_names_of_a_role_are_documented(role: Path) -> None:
     page = (ROOT / "docs" / "roles.md").read_text(encoding="utf-8")
     shared = page.split("### Names that roles share")[1].split("\n## ")[0]
     names = {
@@ -132,12 +132,12 @@ def test_a_name_that_a_role_shares_is_documented(role: Path) -> None:
 
 
 @each_role
-def test_a_role_that_describes_services_restarts_them_as_they_are_described_now(role: Path) -> None:
-    # the handler of another role that reads the units again may run after one that restarts
+def test_a_role_with_services_reloads_systemd_before_it_restarts_them(role: Path) -> None:
+    # another role's handler that reloads units may run after the one that restarts
     tasks = "".join(path.read_text(encoding="utf-8") for path in role.glob("tasks/*.yml"))
     handlers = role / "handlers" / "main.yml"
     if not handlers.exists() or 'dest: "/etc/systemd/system/' not in tasks:
         return
-    asked = [task.get("ansible.builtin.systemd_service", {}) for task in document(handlers)]
-    restarted = [one for one in asked if one.get("state") == "restarted"]
-    assert [one["name"] for one in restarted if not one.get("daemon_reload")] == []
+    calls = [task.get("ansible.builtin.systemd_service", {}) for task in document(handlers)]
+    restarts = [call for call in calls if call.get("state") == "restarted"]
+    assert [call["name"] for call in restarts if not call.get("daemon_reload")] == []

@@ -1,6 +1,6 @@
-"""The timer of the sampler: it watches while the layers measure that need it, and no longer.
+"""The timer of the sampler, which runs only during the layers that need it.
 
-The templates are filled by Ansible itself, for a server of a plan that names two schedules.
+Ansible itself renders the templates for a server of a plan with two schedules.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ SERVED = {"served": ["scratch-OST0000"]}
     ],
     ids=["both", "no targets", "not wanted", "an hour at most"],
 )
-def test_it_watches_while_targets_or_all_of_them_are_measured(
+def test_the_sampler_runs_while_targets_are_measured_singly_or_together(
     schedule: dict[str, Any],
     node: dict[str, Any],
     options: dict[str, Any],
@@ -62,23 +62,23 @@ def test_it_watches_while_targets_or_all_of_them_are_measured(
 ) -> None:
     calendars, limit_s = expected
     plan = {"schedule": schedule, "nodes": {"localhost": node}}
-    given = {"agent_plan": plan, "agent_lustre_capabilities": [], **options}
+    variables = {"agent_plan": plan, "agent_lustre_capabilities": [], **options}
     play = tmp_path / "play.yml"
     words = {"root": ROOT, "role": ROOT / "roles" / "sample", "folder": tmp_path}
     play.write_text(PLAY.format(**words), encoding="utf-8")
     command = str(Path(sys.executable).with_name("ansible-playbook"))
-    ended = subprocess.run(
-        [command, "--connection", "local", "--extra-vars", json.dumps(given), str(play)],
+    done = subprocess.run(
+        [command, "--connection", "local", "--extra-vars", json.dumps(variables), str(play)],
         capture_output=True,
         text=True,
         env={**os.environ, "ANSIBLE_LOCALHOST_WARNING": "false", "HOME": str(tmp_path)},
         timeout=120,
         check=False,
     )
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert done.returncode == 0, done.stdout + done.stderr
     timer = (tmp_path / "timer").read_text(encoding="utf-8").splitlines()
     assert [line for line in timer if line.startswith("OnC")] == [
-        f"OnCalendar={one}" for one in calendars
+        f"OnCalendar={calendar}" for calendar in calendars
     ]
     assert json.loads((tmp_path / "calendars").read_text(encoding="utf-8")) == calendars
     service = (tmp_path / "service").read_text(encoding="utf-8")

@@ -1,7 +1,6 @@
-"""The role ``counters`` leaves an exporter of the site as it is; it shows one without metrics.
+"""The role ``counters`` does not change an exporter of the site, but reports one without metrics.
 
-Ansible runs the role's own tasks on this machine; a program of the test answers for systemd, a
-socket of the test for the exporter.
+Ansible runs the role's own tasks on this machine, with a fake systemctl and a socket as exporter.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ PLAY = """
 """
 SYSTEMCTL = "#!/bin/sh\necho ActiveState={0}\necho UnitFileState={1}\n"
 SERVICE = "prometheus-node-exporter.service"
-SHUT = (
+CLOSED = (
     "WARNING: no node exporter answers on 127.0.0.1 port {port} of localhost, "
     "so no metric arrives: "
 )
@@ -44,14 +43,14 @@ OR_PORT = ", or set counters_port to the port of the site's exporter."
 
 @pytest.fixture
 def exporter() -> Iterator[socket.socket]:
-    """Return a socket that has a port of its own and does not listen yet."""
+    """Yield a socket with a port of its own that does not listen yet."""
     with socket.socket() as own:
         own.bind(("127.0.0.1", 0))
         yield own
 
 
 def warnings(folder: Path, port: int, service: tuple[str, str], *options: str) -> list[str]:
-    """Return the warnings of a run, which has changed nothing."""
+    """Return the warnings of a run that changed nothing."""
     (folder / "play.yml").write_text(PLAY.format(root=ROOT, port=port), encoding="utf-8")
     (folder / "systemctl").write_text(SYSTEMCTL.format(*service), encoding="utf-8")
     (folder / "systemctl").chmod(0o755)
@@ -86,7 +85,7 @@ def warnings(folder: Path, port: int, service: tuple[str, str], *options: str) -
     ids=["off", "not installed", "elsewhere"],
 )
 @pytest.mark.parametrize("options", [(), ("--check",)], ids=["", "check mode"])
-def test_a_port_that_is_shut_is_shown_with_its_remedy(
+def test_a_closed_port_is_reported_with_its_remedy(
     tmp_path: Path,
     exporter: socket.socket,
     service: tuple[str, str],
@@ -95,7 +94,7 @@ def test_a_port_that_is_shut_is_shown_with_its_remedy(
 ) -> None:
     port = exporter.getsockname()[1]
     shown = warnings(tmp_path, port, service, *options)
-    assert shown == [SHUT.format(port=port) + remedy + OR_PORT]
+    assert shown == [CLOSED.format(port=port) + remedy + OR_PORT]
 
 
 @pytest.mark.parametrize(
@@ -114,13 +113,13 @@ def test_a_port_that_is_shut_is_shown_with_its_remedy(
     ],
     ids=["runs", "another unit", "disabled"],
 )
-def test_an_exporter_that_answers_is_shown_only_where_the_next_boot_ends_it(
+def test_an_answering_exporter_is_reported_only_if_it_is_disabled(
     tmp_path: Path, exporter: socket.socket, service: tuple[str, str], expected: list[str]
 ) -> None:
     exporter.listen()
     assert warnings(tmp_path, exporter.getsockname()[1], service) == expected
 
 
-def test_the_role_asks_for_it_where_the_exporter_is_not_its_own() -> None:
+def test_the_role_checks_an_exporter_that_is_not_its_own() -> None:
     enable = (ROOT / "roles/counters/tasks/enable.yml").read_text(encoding="utf-8")
     assert "site_exporter.yml\n  when: not __counters_own | bool\n" in enable

@@ -1,4 +1,4 @@
-"""Files stay small enough to be read at one sitting."""
+"""Files stay short enough to read in one go."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ CHECKS = tracked("checks/check_*")
 
 
 def name(path: Path) -> str:
-    """Return the path as it is written in the repository."""
+    """Return the path relative to the repository."""
     return str(path.relative_to(ROOT))
 
 

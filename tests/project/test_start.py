@@ -1,4 +1,4 @@
-"""A check runs every minute on every host: what it loads at its start stays small."""
+"""A check runs each minute on each host, so it loads few modules at its start."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SLOW = {
     "typing",
     "yaml",
 }
-# Without runpy, which itself loads some of them.
+# Avoids runpy, which itself loads some of them.
 LOAD = """
 import sys
 path = sys.argv[1]
@@ -33,29 +33,29 @@ print(*sys.modules)
 """
 
 
-# What a check loads where a run has not ended or its verdict is missing.
+# Loaded by a check if a run has not ended or its verdict is missing.
 AT_NEED = ("plumbline.doors.unfinished", "plumbline.doors.unfinished", "plumbline.measure.process")
 
 
 def loaded(check: Path, *more: str) -> set[str]:
-    """Return the modules that a check loads, and those that it loads with more."""
+    """Return the modules that a check and ``more`` load."""
     code = LOAD.replace("print", "".join(f"import {name}\n" for name in more) + "print")
     call = [sys.executable, "-I", "-S", "-c", code, str(check)]
     return set(subprocess.run(call, capture_output=True, text=True, check=True).stdout.split())
 
 
 @pytest.mark.parametrize("check", tracked("checks/check_*"), ids=lambda path: path.name)
-def test_a_check_loads_no_module_that_is_slow_to_start(check: Path) -> None:
-    found = loaded(check)
-    assert "plumbline.doors.runtime" in found
-    assert sorted(SLOW & found) == []
+def test_a_check_loads_no_slow_module(check: Path) -> None:
+    names = loaded(check)
+    assert "plumbline.doors.runtime" in names
+    assert sorted(SLOW & names) == []
 
 
-def test_no_other_module_goes_without_typing() -> None:
-    on_the_way = {name for path in tracked("checks/check_*") for name in loaded(path, *AT_NEED)}
+def test_only_modules_of_checks_avoid_typing() -> None:
+    checked = {name for path in tracked("checks/check_*") for name in loaded(path, *AT_NEED)}
     without = {
         ".".join(path.relative_to(ROOT / "src").with_suffix("").parts)
         for path in tracked("src/plumbline/*.py")
         if "from plumbline.model.named_tuple import" in path.read_text(encoding="utf-8")
     }
-    assert without <= on_the_way
+    assert without <= checked

@@ -1,4 +1,4 @@
-"""What is said of changes that no test of the judge notices is said of lines that are there."""
+"""The listed mutants of the judge that no test kills are of existing lines."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ LISTED = yaml.safe_load((ROOT / "tests/bench/survivors.yml").read_text(encoding=
 MUTANTS = [mutant for entry in LISTED for mutant in entry["mutants"]]
 
 
-def test_each_reason_is_given_once_and_each_change_listed_once() -> None:
+def test_each_mutant_is_listed_once_with_a_reason() -> None:
     assert all(entry["why"] and entry["mutants"] for entry in LISTED)
     assert all(type(entry["equivalent"]) is bool for entry in LISTED)
     assert [mutant for mutant, count in Counter(MUTANTS).items() if count > 1] == []
 
 
 @pytest.mark.parametrize("mutant", MUTANTS)
-def test_the_line_that_is_changed_is_there(mutant: str) -> None:
+def test_the_changed_line_exists(mutant: str) -> None:
     module, _, change = mutant.partition(": ")
     before, arrow, after = change.partition(" => ")
     assert arrow

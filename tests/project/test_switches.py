@@ -1,4 +1,4 @@
-"""Switches of roles: a person who sets one with -e gives a text, and 'false' as a text is true."""
+"""Switches of roles are read with ``bool``: -e gives a text, and the text 'false' is true."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ READERS = [
 
 
 def switches() -> set[str]:
-    """Return the names of all options of roles that are true or false."""
-    found = set()
+    """Return the names of all boolean options of roles."""
+    names = set()
     for path in tracked("roles/*/meta/argument_specs.yml"):
         for entry in document(path)["argument_specs"].values():
             options = (entry.get("options") or {}).items()
-            found |= {name for name, option in options if option["type"] == "bool"}
-    return found
+            names |= {name for name, option in options if option["type"] == "bool"}
+    return names
 
 
 UNREAD = re.compile(
     rf"\b({'|'.join(sorted(switches()))})\b(?!( \| default\(\w+\))? \| bool)(?![:=])"
 )
-SAID = re.compile(r"^\s*(#|\w*_?msg:|- name:)|\bset in\b")
+TEXT_LINE = re.compile(r"^\s*(#|\w*_?msg:|- name:)|\bset in\b")
 
 
 @pytest.mark.parametrize("path", READERS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_a_switch_is_read_as_one_wherever_it_decides(path: Path) -> None:
-    lines = [line for line in path.read_text().splitlines() if not SAID.search(line)]
+def test_switches_are_read_as_booleans(path: Path) -> None:
+    lines = [line for line in path.read_text().splitlines() if not TEXT_LINE.search(line)]
     assert [line for line in lines if UNREAD.search(line)] == []

@@ -1,7 +1,7 @@
-"""The units of a host: those of its role's services and timers now, and none that it had before.
+"""The units of a host: the present services and timers of its role, and no earlier ones.
 
-Ansible runs the internal role for a role of the test's own, in check mode, so that this machine
-keeps its units; what the role asks of systemd is written down by a program of that name.
+Ansible runs the internal role for a role of the test in check mode, so this machine keeps its
+units; a fake systemctl records its calls.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PLAY = """
   gather_facts: false
   roles: [outer]
 """
-SYSTEMCTL = '#!/bin/sh\necho "$*" >> {folder}/asked\n'
+SYSTEMCTL = '#!/bin/sh\necho "$*" >> {folder}/calls\n'
 SERVICE = "[Service]\nExecStart=/bin/true {{ timer_unit_service.arguments }}\n"
 FILES = [f"plumbline-pretended{end}" for end in (".timer", ".service", "-2.timer", "-2.service")]
 FIRST = {
@@ -44,7 +44,7 @@ ADDITIONS = [f"{FILES[1]}.d/more.conf", f"{FILES[3]}.d/more.conf"]
 
 
 def configure(folder: Path, given: dict[str, Any]) -> tuple[str, set[str]]:
-    """Return what Ansible would write, and which units systemd was asked about."""
+    """Return the output of Ansible, and the units that systemctl was asked about."""
     files = {
         "roles/outer/tasks/main.yml": TASKS.format(given=json.dumps(given)),
         "roles/outer/templates/x.service.j2": SERVICE,
@@ -73,32 +73,32 @@ def configure(folder: Path, given: dict[str, Any]) -> tuple[str, set[str]]:
         check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    asked = folder / "asked"
-    lines = asked.read_text(encoding="utf-8").splitlines() if asked.exists() else []
+    calls = folder / "calls"
+    lines = calls.read_text(encoding="utf-8").splitlines() if calls.exists() else []
     return done.stdout, {
         unit for line in lines if line.startswith("list-units") for unit in line.split()[4:]
     }
 
 
-def test_the_units_of_now_are_described_and_those_of_before_removed(tmp_path: Path) -> None:
+def test_current_units_are_written_and_earlier_ones_removed(tmp_path: Path) -> None:
     given = {"timer_unit_files": FILES, "timer_unit_additions": ADDITIONS, **FIRST}
-    said, removed = configure(tmp_path, given)
+    output, removed = configure(tmp_path, given)
     assert removed == set(FILES[2:])
     for line in ("+ExecStart=/bin/true all", "+OnCalendar=hourly", "+RandomizedDelaySec=5"):
-        assert f"{line}\n" in said
-    assert "+Persistent=true" not in said
-    assert f"(item={ADDITIONS[0]})" in said
-    assert f"(item={ADDITIONS[1]})" not in said
+        assert f"{line}\n" in output
+    assert "+Persistent=true" not in output
+    assert f"(item={ADDITIONS[0]})" in output
+    assert f"(item={ADDITIONS[1]})" not in output
 
 
 def test_a_host_without_services_keeps_no_unit(tmp_path: Path) -> None:
-    said, removed = configure(
+    output, removed = configure(
         tmp_path, {"timer_unit_files": FILES, "timer_unit_additions": ADDITIONS}
     )
     assert removed == set(FILES)
-    assert "+[Service]" not in said
+    assert "+[Service]" not in output
 
 
-def test_where_all_units_are_wanted_systemd_is_not_asked(tmp_path: Path) -> None:
+def test_systemd_is_not_queried_if_all_units_are_wanted(tmp_path: Path) -> None:
     _, removed = configure(tmp_path, {"timer_unit_files": FILES[:2], **FIRST})
     assert removed == set()

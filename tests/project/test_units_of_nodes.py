@@ -1,4 +1,4 @@
-"""Units of the nodes, as the roles write them."""
+"""Units of nodes rendered from the roles."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ SCHEDULE = {"fs": {"limit_s": 60}}
         ),
     ],
 )
-def test_systemd_takes_a_folder_of_any_name_as_one_path(
+def test_systemd_reads_any_folder_name_as_one_path(
     tmp_path: Path, role: str, values: dict[str, object]
 ) -> None:
     template = f"plumbline-{role.partition('_')[0]}.service.j2"
@@ -51,10 +51,10 @@ def test_systemd_takes_a_folder_of_any_name_as_one_path(
     unit = tmp_path / template[: -len(".j2")]
     unit.write_text(rendered(ROOT / "roles" / role, template, **values), encoding="utf-8")
     assert 'ReadWritePaths="-/mnt/work here/100%%h"' in unit.read_text().splitlines()
-    said = subprocess.run(
+    verified = subprocess.run(
         ["systemd-analyze", "verify", "--man=no", str(unit)],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert "ReadWritePaths" not in said.stderr
+    assert "ReadWritePaths" not in verified.stderr

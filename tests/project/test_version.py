@@ -1,4 +1,4 @@
-"""The version has one home, galaxy.yml."""
+"""The version is defined in one place, galaxy.yml."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ def test_the_build_reads_the_version_of_the_collection() -> None:
     assert version("plumbline") == __version__, "run `make venv`: the version has changed"
 
 
-def test_the_command_says_the_version() -> None:
-    said = subprocess.run(
+def test_the_command_prints_the_version() -> None:
+    done = subprocess.run(
         [sys.executable, "-m", "plumbline.cli", "--version"],
         check=True,
         capture_output=True,
         text=True,
     )
-    assert said.stdout == f"plumbline {__version__}\n"
+    assert done.stdout == f"plumbline {__version__}\n"
 
 
-def test_the_version_is_one_that_galaxy_takes() -> None:
+def test_galaxy_accepts_the_version() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?", __version__)

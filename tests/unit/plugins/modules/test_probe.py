@@ -31,7 +31,7 @@ def test_without_a_component_the_whole_layer_is_measured(run: Any) -> None:
     assert len(result["records"]) == 2
 
 
-def test_check_mode_says_what_would_be_measured_and_starts_nothing(run: Any) -> None:
+def test_check_mode_names_the_measurements_and_starts_nothing(run: Any) -> None:
     result, module = run(probe, check_mode=True, layer="fs")
     units = ["plumbline-fs@scratch.service"]
     assert result == {"changed": True, "components": ["scratch"], "units": units}
