@@ -1,4 +1,4 @@
-"""What the plug-ins stand on in unit tests: a module whose commands answer as written."""
+"""Fakes for unit tests of plug-ins: a module whose commands give canned answers."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ COMPILED = (0, json.dumps(PLAN), "")
 
 
 class Ended(Exception):
-    """How a module ended: what exit_json or fail_json was given."""
+    """End of a module, with the arguments of exit_json or fail_json."""
 
     def __init__(self, **result: Any) -> None:
         super().__init__(result.get("msg", ""))
@@ -19,7 +19,7 @@ class Ended(Exception):
 
 
 class Module:
-    """Stands for AnsibleModule: each command answers ``answer``, or cannot be run without one."""
+    """Replaces AnsibleModule; commands give ``answer``, or cannot be run without one."""
 
     def __init__(
         self,
@@ -33,8 +33,8 @@ class Module:
         self.calls: list[tuple[list[str], dict[str, Any]]] = []
 
     @property
-    def asked(self) -> list[str]:
-        """Return the commands that were run, as lines."""
+    def commands(self) -> list[str]:
+        """Return the executed commands as lines."""
         return [" ".join(argv) for argv, _ in self.calls]
 
     def run_command(self, argv: list[str], **options: Any) -> tuple[int, str, str]:

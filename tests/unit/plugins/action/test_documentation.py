@@ -1,4 +1,4 @@
-"""The modules that document action plug-ins say what these take."""
+"""Modules that document action plug-ins have the options of these plug-ins."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from ansible_collections.hpcops.plumbline.plugins.modules import variables as va
 @pytest.mark.parametrize(
     ("plugin", "page"), [(investigate, investigate_page), (records, records_page)]
 )
-def test_every_option_is_documented_with_its_kind_and_default(plugin: Any, page: Any) -> None:
-    said = yaml.safe_load(page.DOCUMENTATION)["options"]
+def test_each_option_is_documented_with_its_type_and_default(plugin: Any, page: Any) -> None:
+    documented = yaml.safe_load(page.DOCUMENTATION)["options"]
     own = {name: spec for name, spec in plugin.OPTIONS.items() if name not in ARGUMENTS}
-    assert set(said) == set(own)
+    assert set(documented) == set(own)
     for name, spec in own.items():
-        told = {key: value for key, value in said[name].items() if key != "description"}
-        assert told == spec, name
+        option = {key: value for key, value in documented[name].items() if key != "description"}
+        assert option == spec, name
 
 
 @pytest.mark.parametrize("page", [investigate_page, records_page, variables_page])
-def test_an_example_runs_once_with_options_that_there_are(page: Any) -> None:
+def test_an_example_runs_once_with_existing_options(page: Any) -> None:
     document = yaml.safe_load(page.DOCUMENTATION)
     task, *_ = yaml.safe_load(page.EXAMPLES)
     assert set(task[f"hpcops.plumbline.{document['module']}"]) <= set(document["options"])

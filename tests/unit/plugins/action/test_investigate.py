@@ -1,4 +1,4 @@
-"""The action plug-in asks plumbline on the control host, and passes on what it refuses."""
+"""The action plug-in runs plumbline on the control host and passes on its refusals."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def command(script: str, **options: Any) -> Plumbline:
     return Plumbline({"command": [sys.executable, "-c", script], "source": None, **options})
 
 
-def test_what_the_command_prints_comes_back() -> None:
+def test_the_output_of_the_command_is_returned() -> None:
     script = "import os, sys; print(sys.argv[1:], os.environ['PYTHONPATH'])"
     assert command(script, source="/srv").ask(["investigate"]) == "['investigate'] /srv/src\n"
 
@@ -25,6 +25,6 @@ def test_a_refusal_is_the_sentence_of_the_command() -> None:
         command(script).ask(["investigate"])
 
 
-def test_a_command_that_is_not_there_is_named() -> None:
+def test_a_missing_command_is_named() -> None:
     with pytest.raises(AnsibleActionFail, match="/nowhere cannot be run: No such file"):
         Plumbline({"command": ["/nowhere"], "source": None}).ask([])

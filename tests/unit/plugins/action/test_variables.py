@@ -1,4 +1,4 @@
-"""A slip in the name of a playbook's variable is refused; what is meant for others is not."""
+"""Misspelt variables of a playbook are refused; variables of others are not."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ KNOWN = ["layer", "target", "nagios", "fail", "budget", "budget_bytes", "user_pa
         ("Layer", "layer"),
     ],
 )
-def test_a_slip_is_refused_with_the_name_that_was_meant(slip: str, meant: str) -> None:
+def test_a_misspelt_variable_is_refused_with_the_right_name(slip: str, meant: str) -> None:
     with pytest.raises(AnsibleActionFail) as refused:
         refuse_slips({slip: "x", "target": "y"}, KNOWN)
-    said = f"-e {slip}=... is not a variable of this playbook; write -e {meant}=..."
-    assert str(refused.value) == said
+    message = f"-e {slip}=... is not a variable of this playbook; write -e {meant}=..."
+    assert str(refused.value) == message
 
 
 def test_variables_of_roles_and_connections_are_left_alone() -> None:

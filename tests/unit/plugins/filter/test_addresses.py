@@ -1,4 +1,4 @@
-"""Hosts are reached as Ansible reaches them."""
+"""Hosts have the addresses that Ansible uses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ HOSTVARS: dict[str, dict[str, Any]] = {
 }
 
 
-def test_the_inventory_says_where_a_host_is_and_else_the_plan() -> None:
+def test_the_address_of_a_host_comes_from_the_inventory_or_else_the_plan() -> None:
     assert addresses(PLAN["hosts"], HOSTVARS) == {
         "oss1": "192.0.2.11",
         "client1": "192.0.2.21",
@@ -22,10 +22,10 @@ def test_the_inventory_says_where_a_host_is_and_else_the_plan() -> None:
     }
 
 
-def test_the_first_variable_that_a_host_has_is_taken() -> None:
-    found = addresses(PLAN["hosts"], HOSTVARS, ["nrpe_address", "ansible_host"])
-    assert (found["oss1"], found["client1"]) == ("192.0.2.111", "192.0.2.21")
+def test_the_first_defined_variable_of_a_host_is_used() -> None:
+    result = addresses(PLAN["hosts"], HOSTVARS, ["nrpe_address", "ansible_host"])
+    assert (result["oss1"], result["client1"]) == ("192.0.2.111", "192.0.2.21")
 
 
-def test_a_host_by_its_name_alone_keeps_its_name() -> None:
+def test_a_host_without_an_address_keeps_its_name() -> None:
     assert addresses(["mon1", "mon2"], HOSTVARS) == {"mon1": "mon1", "mon2": "mon2"}

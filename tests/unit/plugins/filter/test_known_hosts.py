@@ -1,4 +1,4 @@
-"""Only keys that Ansible has read, or that were known before, are believed."""
+"""Only keys read by Ansible or known before are trusted."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ansible_collections.hpcops.plumbline.plugins.filter.known_hosts import know
 
 def facts(**keys: str) -> dict[str, Any]:
     """Return the facts of a host with these keys."""
-    found = {}
+    values = {}
     for kind, key in keys.items():
-        found[f"ssh_host_key_{kind}_public"] = key
-        found[f"ssh_host_key_{kind}_public_keytype"] = f"ssh-{kind}"
-    return {"ansible_facts": found}
+        values[f"ssh_host_key_{kind}_public"] = key
+        values[f"ssh_host_key_{kind}_public_keytype"] = f"ssh-{kind}"
+    return {"ansible_facts": values}
 
 
-def test_the_best_key_of_a_host_is_taken() -> None:
+def test_the_best_key_of_a_host_is_used() -> None:
     hostvars = {"oss1": facts(rsa="AAAAB", ed25519="AAAAC"), "oss2": facts(rsa="AAAAD")}
     assert known_hosts(["oss1", "oss2"], hostvars) == [
         "oss1 ssh-ed25519 AAAAC",
@@ -24,7 +24,7 @@ def test_the_best_key_of_a_host_is_taken() -> None:
     ]
 
 
-def test_a_host_without_facts_keeps_the_key_that_was_known() -> None:
+def test_a_host_without_facts_keeps_its_earlier_key() -> None:
     earlier = "oss1 ssh-rsa OLD\noss2 ssh-rsa OLD\n"
     hostvars = {"oss1": facts(ed25519="NEW"), "oss2": {}}
     assert known_hosts(["oss1", "oss2", "oss3"], hostvars, earlier) == [
@@ -33,6 +33,6 @@ def test_a_host_without_facts_keeps_the_key_that_was_known() -> None:
     ]
 
 
-def test_lines_of_others_are_dropped() -> None:
+def test_lines_of_other_hosts_are_dropped() -> None:
     earlier = "# a comment\nretired ssh-rsa OLD\n@revoked oss1 ssh-rsa OLD\n\noss1 ssh-rsa OLD"
     assert known_hosts(["oss1"], {}, earlier) == ["oss1 ssh-rsa OLD"]

@@ -1,4 +1,4 @@
-"""A log calls a host by the first word of its name."""
+"""Logs have the short names of hosts."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ansible_collections.hpcops.plumbline.plugins.filter.namesakes import namesa
 
 
 @pytest.mark.parametrize(
-    ("hosts", "alike"),
+    ("hosts", "expected"),
     [
         ([], []),
         (["oss1", "oss2"], []),
@@ -16,5 +16,5 @@ from ansible_collections.hpcops.plumbline.plugins.filter.namesakes import namesa
         (["b.x", "a.x", "b.y", "a.y", "b.z"], ["b.x", "b.y", "b.z", "a.x", "a.y"]),
     ],
 )
-def test_hosts_of_one_word_are_named(hosts: list[str], alike: list[str]) -> None:
-    assert namesakes(hosts) == alike
+def test_hosts_with_the_same_short_name_are_named(hosts: list[str], expected: list[str]) -> None:
+    assert namesakes(hosts) == expected

@@ -1,4 +1,4 @@
-"""A choice is measured as the plan has it, or refused with what there is."""
+"""A selection follows the plan, or is refused with the alternatives."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ del WITHOUT_FS["fs"]
         ("fs", "scratch", ["fs"]),
     ],
 )
-def test_a_choice_has_its_layers(layer: str, target: str, layers: list[str]) -> None:
-    found = selection(PLAN, layer, target, ["oss1", "client1"])
-    assert found == {"layers": layers, "target": target, "refused": ""}
+def test_a_selection_has_its_layers(layer: str, target: str, layers: list[str]) -> None:
+    selected = selection(PLAN, layer, target, ["oss1", "client1"])
+    assert selected == {"layers": layers, "target": target, "refused": ""}
 
 
-def test_where_no_client_drives_all_targets_the_layer_is_no_part_of_all() -> None:
+def test_without_a_client_for_all_targets_the_layer_fs_is_left_out() -> None:
     assert selection(WITHOUT_FS)["layers"] == ["ost", "raw", "net"]
 
 
@@ -38,14 +38,14 @@ def test_where_no_client_drives_all_targets_the_layer_is_no_part_of_all() -> Non
         ("ost", "scratch-OST0000", "is measured by client1, which --limit leaves out."),
     ],
 )
-def test_what_cannot_be_measured_is_refused(layer: str, target: str, refused: str) -> None:
+def test_an_unmeasurable_selection_is_refused(layer: str, target: str, refused: str) -> None:
     assert refused in selection(PLAN, layer, target, ["oss1"])["refused"]
 
 
-def test_a_layer_that_is_off_is_refused_with_the_key_to_set() -> None:
+def test_a_disabled_layer_is_refused_with_the_key_to_set() -> None:
     assert "name layers.fs.clients in plumbline_policy" in selection(WITHOUT_FS, "fs")["refused"]
 
 
-def test_a_layer_that_measures_nothing_says_so() -> None:
+def test_a_layer_without_measurements_is_refused() -> None:
     refused = selection(WITHOUT_FS, "ost", "x")["refused"]
     assert refused == "The plan has no x in layer ost; it has nothing."

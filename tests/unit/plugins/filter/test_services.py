@@ -1,4 +1,4 @@
-"""Nagios is asked for the services of the plan, and for no others."""
+"""Only services of the plan are checked."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_paths_can_be_left_out() -> None:
     assert ["lab", "PATH file system scratch"] not in services(PLAN, "plumbline agent")
 
 
-def test_whether_the_console_collects_hangs_on_the_host_of_the_first_path() -> None:
-    found = services(PLAN, "plumbline agent", PATHS, "PATH collection")
-    assert ["lab", "PATH collection"] in found
+def test_the_collection_service_is_on_the_host_of_the_first_path() -> None:
+    checked = services(PLAN, "plumbline agent", PATHS, "PATH collection")
+    assert ["lab", "PATH collection"] in checked
     assert "PATH collection" not in [name for _, name in services(PLAN, "a", [], "PATH collection")]

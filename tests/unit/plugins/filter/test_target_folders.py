@@ -1,4 +1,4 @@
-"""A probe may write where its targets are, and each place is named once."""
+"""A probe may write to the folders of its targets, each named once."""
 
 from __future__ import annotations
 

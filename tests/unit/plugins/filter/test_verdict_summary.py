@@ -1,4 +1,4 @@
-"""One table of all verdicts, and one sentence on what is not OK."""
+"""A table of all verdicts, and a sentence on the bad ones."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ HOSTS = ["oss1", "oss2"]
 
 
 def verdict(state: str, component: str, **more: Any) -> dict[str, Any]:
-    given = {"state": state, "layer": "raw", "component": component, "group": "", "counts": True}
-    return {**given, "sentence": f"{component} is {state}", **more}
+    values = {"state": state, "layer": "raw", "component": component, "group": "", "counts": True}
+    return {**values, "sentence": f"{component} is {state}", **more}
 
 
-def test_verdicts_stand_by_layer_and_component() -> None:
-    found = {"oss2": [verdict("OK", "d2")], "oss1": [verdict("OK", "d1")]}
-    assert verdict_summary(found, PLAN, HOSTS, ["raw"]) == {
+def test_verdicts_are_sorted_by_layer_and_component() -> None:
+    verdicts = {"oss2": [verdict("OK", "d2")], "oss1": [verdict("OK", "d1")]}
+    assert verdict_summary(verdicts, PLAN, HOSTS, ["raw"]) == {
         "lines": ["OK        d1 is OK", "OK        d2 is OK"],
         "bad": [],
         "sentence": "All 2 verdicts are OK",
     }
 
 
-def test_what_is_not_ok_is_named_once() -> None:
-    found = {"oss1": [verdict("CRITICAL", "d1"), verdict("CRITICAL", "d1")], "oss2": []}
-    summary = verdict_summary(found, PLAN, HOSTS, ["raw"])
+def test_a_bad_component_is_named_once() -> None:
+    verdicts = {"oss1": [verdict("CRITICAL", "d1"), verdict("CRITICAL", "d1")], "oss2": []}
+    summary = verdict_summary(verdicts, PLAN, HOSTS, ["raw"])
     assert summary["bad"] == ["CRITICAL d1"]
     assert summary["sentence"] == "Not OK: CRITICAL d1"
 
 
-def test_a_group_that_lacks_a_firm_baseline_is_named_and_does_not_count() -> None:
+def test_a_group_without_a_firm_baseline_is_named_and_does_not_count() -> None:
     group = verdict("UNKNOWN", "scratch", group="scratch", counts=False)
     summary = verdict_summary({"oss1": [group], "oss2": []}, PLAN, HOSTS, ["raw"])
     assert summary["bad"] == []
@@ -48,7 +48,7 @@ def test_a_group_that_lacks_a_firm_baseline_is_named_and_does_not_count() -> Non
     assert summary["bad"] == ["UNKNOWN scratch"]
 
 
-def test_what_a_node_without_an_answer_measures_is_unknown() -> None:
+def test_components_of_an_unreachable_node_are_unknown() -> None:
     summary = verdict_summary({"oss1": []}, PLAN, HOSTS, ["raw", "net"])
     assert summary["lines"] == [
         "UNKNOWN   oss2 does not answer, or failed above: nothing is known of raw d2, net oss2"

@@ -1,4 +1,4 @@
-"""An inventory with the plug-in has groups and variables, as Ansible itself reads it."""
+"""Groups and variables of an inventory with the plug-in, read by Ansible itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ PLUGIN = "plugin: hpcops.plumbline.plumbline\n"
 
 
 class Site:
-    """A copy of the lab's inventory, whose plan is kept in a folder of its own."""
+    """A copy of the lab's inventory with a plan cache of its own."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder / "mysite"
@@ -61,7 +61,7 @@ def test_servers_and_clients_of_the_topology_have_a_group(site: Site) -> None:
     assert names(inventory, "clients") == ["client1"]
 
 
-def test_a_site_names_these_groups_as_it_likes(site: Site) -> None:
+def test_a_site_can_rename_these_groups(site: Site) -> None:
     (site.folder / "hosts.yml").write_text("all: {hosts: {oss1: , oss2: , oss3: , client1: }}")
     site.configure('server_group: oss\nclient_group: ""\n')
     inventory = site.read()
@@ -69,7 +69,7 @@ def test_a_site_names_these_groups_as_it_likes(site: Site) -> None:
     assert not {"storage_servers", "clients", ""} & set(inventory.groups)
 
 
-def test_a_host_of_the_topology_alone_is_not_added(site: Site) -> None:
+def test_a_host_only_in_the_topology_is_not_added(site: Site) -> None:
     (site.folder / "hosts.yml").write_text("all: {hosts: {oss1: , client1: }}")
     inventory = site.read()
     assert names(inventory, "all") == ["client1", "oss1"]
@@ -100,16 +100,18 @@ def test_the_plan_is_kept_until_the_site_changes(site: Site) -> None:
     assert names(site.read(), "plumbline_fs_clients") == ["client1", "oss2"]
 
 
-def test_an_option_with_a_slip_in_it_is_refused_with_those_there_are(
+def test_a_misspelt_option_is_refused_with_the_known_ones(
     site: Site, capfd: pytest.CaptureFixture[str]
 ) -> None:
     site.configure("server_grp: oss\n")
     assert "plumbline_raw" not in site.read().groups
-    said = " ".join(capfd.readouterr().err.split())
-    assert "there is no option server_grp; known are cache_directory, client_group, command" in said
+    errors = " ".join(capfd.readouterr().err.split())
+    assert (
+        "there is no option server_grp; known are cache_directory, client_group, command" in errors
+    )
 
 
-def test_a_topology_that_is_refused_is_said_in_its_sentence(
+def test_a_refused_topology_gives_its_sentence(
     site: Site, capfd: pytest.CaptureFixture[str]
 ) -> None:
     topology = site.folder / "group_vars" / "all" / "topology.yml"
@@ -117,11 +119,11 @@ def test_a_topology_that_is_refused_is_said_in_its_sentence(
     inventory = site.read()
     assert "plumbline_raw" not in inventory.groups
     assert names(inventory, "storage_servers") == ["oss1", "oss2", "oss3"]
-    said = " ".join(capfd.readouterr().err.split())
-    assert "plumbline_topology: parts 'oss[1-3]-disk[1-2]' kind: input should be" in said
+    errors = " ".join(capfd.readouterr().err.split())
+    assert "plumbline_topology: parts 'oss[1-3]-disk[1-2]' kind: input should be" in errors
 
 
-def test_a_file_that_is_read_before_the_hosts_is_refused(
+def test_a_file_read_before_the_hosts_is_refused(
     site: Site, capfd: pytest.CaptureFixture[str]
 ) -> None:
     (site.folder / "hosts.yml").rename(site.folder / "the-hosts.yml")
@@ -132,5 +134,5 @@ def test_a_file_that_is_read_before_the_hosts_is_refused(
 def test_another_command_can_compile(site: Site, capfd: pytest.CaptureFixture[str]) -> None:
     site.configure("command: [no-such-plumbline]\n")
     site.read()
-    said = " ".join(capfd.readouterr().err.split())
-    assert "no-such-plumbline cannot be run: No such file or directory" in said
+    errors = " ".join(capfd.readouterr().err.split())
+    assert "no-such-plumbline cannot be run: No such file or directory" in errors

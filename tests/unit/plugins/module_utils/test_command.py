@@ -1,4 +1,4 @@
-"""How a command ended becomes the module's result: a document, or one sentence."""
+"""The end of a command becomes the module's result: a document or one sentence."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def test_a_document_is_returned_with_its_code() -> None:
     assert Plumbline(module).ask_json("judge", "--json", codes=VERDICTS) == (2, {"verdicts": []})
 
 
-def test_a_user_and_a_checkout_are_part_of_the_call() -> None:
+def test_user_and_checkout_are_part_of_the_call() -> None:
     module = Module((0, "", ""))
     Plumbline(module, ["python3", "-m", "plumbline.cli"], "/src", "plumbline").ask("plan")
     argv, options = module.calls[0]

@@ -1,4 +1,4 @@
-"""Groups and variables say what the plan says."""
+"""Groups and variables agree with the plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_a_host_is_in_the_groups_of_what_it_measures() -> None:
     }
 
 
-def test_groups_are_there_where_nobody_is_in_them() -> None:
+def test_groups_exist_even_if_empty() -> None:
     alone = {"nodes": {"oss1": PLAN["nodes"]["oss1"]}, "services": []}
     groups = groups_of(alone)
     assert groups["plumbline_ost"] == groups["plumbline_fs"] == []
@@ -31,7 +31,7 @@ def test_groups_are_there_where_nobody_is_in_them() -> None:
     assert groups["plumbline_symptoms"] == []
 
 
-def test_hosts_are_known_by_kind() -> None:
+def test_hosts_are_found_by_kind() -> None:
     assert hosts_of(PLAN, "server") == ["oss1"]
     assert hosts_of(PLAN, "client") == ["client1"]
 

@@ -1,4 +1,4 @@
-"""A plan is compiled when what it is made from has changed, and at no other time."""
+"""A plan is compiled only if its sources have changed."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_a_changed_package_compiles_it_again(site: Site) -> None:
     assert site.plan().compiled
 
 
-def test_what_an_editor_leaves_compiles_nothing(site: Site) -> None:
+def test_temporary_files_of_editors_compile_nothing(site: Site) -> None:
     site.plan()
     (site.documents / ".topology.yml.swp").write_text("x")
     assert not site.plan().compiled
@@ -77,14 +77,14 @@ def test_what_an_editor_leaves_compiles_nothing(site: Site) -> None:
 @pytest.mark.parametrize("damage", ["", "x\n", "{}", "\x00", '{key}\n{{"site": ', "{key}\n[]"])
 def test_a_damaged_file_compiles_it_again(site: Site, damage: str) -> None:
     site.plan()
-    (kept,) = site.cache.iterdir()
-    key = kept.read_text().partition("\n")[0]
-    kept.write_text(damage.format(key=key) if "{key}" in damage else damage)
+    (cached,) = site.cache.iterdir()
+    key = cached.read_text().partition("\n")[0]
+    cached.write_text(damage.format(key=key) if "{key}" in damage else damage)
     assert site.plan().compiled
     assert not site.plan().compiled
 
 
-def test_inventories_side_by_side_have_a_file_each(site: Site, tmp_path: Path) -> None:
+def test_inventories_with_a_shared_cache_have_a_file_each(site: Site, tmp_path: Path) -> None:
     site.plan()
     other = Site(tmp_path / "other")
     other.cache = site.cache
@@ -93,14 +93,14 @@ def test_inventories_side_by_side_have_a_file_each(site: Site, tmp_path: Path) -
     assert not other.plan().compiled
 
 
-def test_nobody_else_reads_the_file(site: Site) -> None:
+def test_the_cached_plan_is_private(site: Site) -> None:
     site.plan()
-    (kept,) = site.cache.iterdir()
-    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    (cached,) = site.cache.iterdir()
+    assert stat.S_IMODE(cached.stat().st_mode) == 0o600
     assert stat.S_IMODE(site.cache.stat().st_mode) == 0o700
 
 
-def test_a_folder_that_cannot_be_written_is_named_and_the_plan_is_there(site: Site) -> None:
+def test_an_unwritable_cache_is_named_and_the_plan_returned(site: Site) -> None:
     site.cache.write_text("a file")
     plan = site.plan()
     assert plan.document == PLAN
@@ -108,12 +108,12 @@ def test_a_folder_that_cannot_be_written_is_named_and_the_plan_is_there(site: Si
     assert str(site.cache) in plan.unkept
 
 
-def test_an_inventory_that_is_refused_is_not_kept(site: Site) -> None:
+def test_a_refused_inventory_is_not_cached(site: Site) -> None:
     site.module.answer = (65, "", "plumbline: topology.yml has no parts\n")
     with pytest.raises(Ended, match="no parts"):
         site.plan()
     assert not site.cache.exists()
 
 
-def test_an_installed_program_is_known_by_its_version() -> None:
+def test_an_installed_program_is_identified_by_its_version() -> None:
     assert program_of(Plumbline(Module((0, "plumbline 0.1.0\n", ""))), None) == "plumbline 0.1.0"

@@ -1,4 +1,4 @@
-"""A node for the modules that run on one: what it measures, and commands that answer as written."""
+"""A node for modules: its expectations, and commands with canned answers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ VERDICTS = [
 
 
 class OnNode(Module):  # type: ignore[misc]
-    """A module on a node, with the real check of arguments left to Ansible."""
+    """A module on a node; Ansible's check of arguments is left out."""
 
     systemctl = 0
 
@@ -33,29 +33,29 @@ class OnNode(Module):  # type: ignore[misc]
         old = {"component": "scratch-OST0001", "started_at": 5.0}
         new = {"component": "scratch-OST0001", "started_at": 4e9}
         other = {"component": "scratch-OST0000", "started_at": 4e9}
-        return 0, "".join(json.dumps(one) + "\n" for one in (old, new, other)), ""
+        return 0, "".join(json.dumps(record) + "\n" for record in (old, new, other)), ""
 
 
 def caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a call of a module's main: its result, and the module."""
+    """Return a function that runs a module and returns its result and the module."""
     path = tmp_path / "expectations.json"
     path.write_text(json.dumps(NODE))
 
-    def call(of: Any, check_mode: bool = False, systemctl: int = 0, **params: Any) -> Any:
+    def call(tested: Any, check_mode: bool = False, systemctl: int = 0, **params: Any) -> Any:
         module: Optional[OnNode] = None
 
-        def made(argument_spec: dict[str, Any], supports_check_mode: bool) -> OnNode:
+        def make(argument_spec: dict[str, Any], supports_check_mode: bool) -> OnNode:
             nonlocal module
             assert supports_check_mode
-            given = {name: spec.get("default") for name, spec in argument_spec.items()}
-            given |= {"expectations": str(path), **params}
-            module = OnNode(params=given, check_mode=check_mode)
+            values = {name: spec.get("default") for name, spec in argument_spec.items()}
+            values |= {"expectations": str(path), **params}
+            module = OnNode(params=values, check_mode=check_mode)
             module.systemctl = systemctl
             return module
 
-        monkeypatch.setattr(of, "AnsibleModule", made)
+        monkeypatch.setattr(tested, "AnsibleModule", make)
         with pytest.raises(Ended) as ended:
-            of.main()
+            tested.main()
         return ended.value.result, module
 
     return call

@@ -1,4 +1,4 @@
-"""Each state calls the command, and the result says what changes."""
+"""Each state calls the command, and the result shows the changes."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ ACCEPTED = {
 
 
 class Command(Module):  # type: ignore[misc]
-    """A module whose capture writes the candidates as the command does."""
+    """A module whose capture writes the candidates like the command."""
 
     tmpdir = ""
 
     def reply(self, argv: Sequence[str]) -> tuple[int, str, str]:
-        given: Optional[tuple[int, str, str]] = self.answer
-        if given:
-            return given
+        answer: Optional[tuple[int, str, str]] = self.answer
+        if answer:
+            return answer
         if "capture" in argv:
             kept = Path(self.params["inventory"]) / ".plumbline-candidates.yml"
             path = Path(argv[argv.index("--output") + 1]) if "--output" in argv else kept
@@ -42,15 +42,15 @@ class Command(Module):  # type: ignore[misc]
 
 @pytest.fixture
 def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """Return a call of the module's main: its result, and the module."""
+    """Return a function that runs the module and returns its result and the module."""
     (tmp_path / "site").mkdir()
 
     def call(
         check_mode: bool = False, answer: Optional[tuple[int, str, str]] = None, **params: Any
     ) -> tuple[dict[str, Any], Command]:
-        given = {name: spec.get("default") for name, spec in baseline.OPTIONS.items()}
-        given.update(inventory=str(tmp_path / "site"), **params)
-        module = Command(answer, given, check_mode)
+        values = {name: spec.get("default") for name, spec in baseline.OPTIONS.items()}
+        values.update(inventory=str(tmp_path / "site"), **params)
+        module = Command(answer, values, check_mode)
         module.tmpdir = str(tmp_path)
         monkeypatch.setattr(baseline, "AnsibleModule", lambda **_spec: module)
         with pytest.raises(Ended) as ended:
@@ -60,11 +60,11 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return call
 
 
-def test_captured_says_whether_the_candidates_change(run: Any, tmp_path: Path) -> None:
+def test_captured_reports_whether_the_candidates_change(run: Any, tmp_path: Path) -> None:
     result, module = run(state="captured", records=["a.jsonl"], last=5)
     assert result == {"changed": True, "sentences": ["12 candidates"]}
     site = str(tmp_path / "site")
-    assert module.asked == [f"plumbline baseline capture -i {site} --last 5 --records a.jsonl"]
+    assert module.commands == [f"plumbline baseline capture -i {site} --last 5 --records a.jsonl"]
     result, _ = run(state="captured", records=["a.jsonl"])
     assert not result["changed"]
 
@@ -87,7 +87,7 @@ def test_accepted_has_the_file_before_and_after(run: Any) -> None:
         "after_header": "/site/baselines.yml",
     }
     assert result["sentences"] == ["12 candidates", SENTENCE]
-    assert module.asked[-1].endswith(
+    assert module.commands[-1].endswith(
         "--json --reason new disks --by ada --component d1 --below-floor"
     )
 
@@ -97,14 +97,14 @@ def test_check_mode_leaves_candidates_and_baselines_alone(run: Any, tmp_path: Pa
     assert result["changed"]
     assert not (tmp_path / "site/.plumbline-candidates.yml").exists()
     other = str(tmp_path / "candidates.yml")
-    capture, diff, accept = module.asked
+    capture, diff, accept = module.commands
     assert f" --output {other}" in capture
     assert diff.endswith(f" --candidates {other}")
     assert " --dry-run" in accept
 
 
-def test_what_the_command_refuses_fails_the_module(run: Any) -> None:
-    said = "plumbline: raw d1 read: outlier; repair it, or accept it by name"
-    result, _ = run(state="accepted", reason="x", answer=(65, "", said + "\n"))
+def test_a_refusal_of_the_command_fails_the_module(run: Any) -> None:
+    message = "plumbline: raw d1 read: outlier; repair it, or accept it by name"
+    result, _ = run(state="accepted", reason="x", answer=(65, "", message + "\n"))
     assert result["failed"]
-    assert result["msg"] == said
+    assert result["msg"] == message

@@ -16,7 +16,7 @@ EXAMPLE = COLLECTION / "inventories" / "example"
 
 
 class Result:
-    """Runs the module and reads what it gives to Ansible."""
+    """Runs the module and reads its result."""
 
     def __init__(self, capfd: pytest.CaptureFixture[str]) -> None:
         self._capfd = capfd
@@ -25,8 +25,8 @@ class Result:
         console = {"command": [sys.executable, "-m", "plumbline.cli"], "source": str(COLLECTION)}
         with patch_module_args({**console, **params}), pytest.raises(SystemExit):
             plan.main()
-        found: dict[str, Any] = json.loads(self._capfd.readouterr().out)
-        return found
+        document: dict[str, Any] = json.loads(self._capfd.readouterr().out)
+        return document
 
 
 @pytest.fixture
@@ -34,16 +34,16 @@ def result(capfd: pytest.CaptureFixture[str]) -> Result:
     return Result(capfd)
 
 
-def test_the_plan_of_an_inventory_is_returned(result: Result) -> None:
-    found = result.of(inventory=str(EXAMPLE), _ansible_check_mode=True)
-    assert found["changed"] is False
-    assert found["compiled"] is True
-    assert found["plan"]["site"] == "example"
-    assert found["groups"]["plumbline_ost"] == ["probe1"]
-    assert len(found["groups"]["plumbline_raw"]) == 24
+def test_the_module_returns_the_plan_of_an_inventory(result: Result) -> None:
+    document = result.of(inventory=str(EXAMPLE), _ansible_check_mode=True)
+    assert document["changed"] is False
+    assert document["compiled"] is True
+    assert document["plan"]["site"] == "example"
+    assert document["groups"]["plumbline_ost"] == ["probe1"]
+    assert len(document["groups"]["plumbline_raw"]) == 24
 
 
-def test_a_file_stands_for_its_folder_and_the_cache_answers(result: Result, tmp_path: Path) -> None:
+def test_a_file_means_its_folder_and_the_cache_is_used(result: Result, tmp_path: Path) -> None:
     assert result.of(inventory=str(EXAMPLE), cache_directory=str(tmp_path))["compiled"]
     hosts = str(EXAMPLE / "hosts.yml")
     assert not result.of(inventory=hosts, cache_directory=str(tmp_path))["compiled"]
@@ -52,14 +52,14 @@ def test_a_file_stands_for_its_folder_and_the_cache_answers(result: Result, tmp_
 def test_an_inventory_without_topology_fails_with_the_sentence(
     result: Result, tmp_path: Path
 ) -> None:
-    found = result.of(inventory=str(tmp_path))
-    assert found["failed"] is True
-    assert found["rc"] == 65
-    assert "topology.yml" in found["msg"]
-    assert "Traceback" not in found["msg"]
+    document = result.of(inventory=str(tmp_path))
+    assert document["failed"] is True
+    assert document["rc"] == 65
+    assert "topology.yml" in document["msg"]
+    assert "Traceback" not in document["msg"]
 
 
 def test_a_cache_that_cannot_be_written_warns(result: Result, tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    found = result.of(inventory=str(EXAMPLE), cache_directory=str(tmp_path / "file"))
-    assert "compiled again each time" in str(found["warnings"])
+    document = result.of(inventory=str(EXAMPLE), cache_directory=str(tmp_path / "file"))
+    assert "compiled again each time" in str(document["warnings"])

@@ -1,4 +1,4 @@
-"""A layer is measured by its units, and what cannot be measured is refused with what can."""
+"""Units measure a layer; anything unmeasured is refused with the measured components."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return caller(tmp_path, monkeypatch)
 
 
-def test_one_component_is_measured_by_its_unit_and_its_own_records_come_back(run: Any) -> None:
+def test_a_component_is_measured_by_its_unit_and_its_records_are_returned(run: Any) -> None:
     result, module = run(probe, layer="ost", components=["scratch-OST0001"])
-    assert module.asked[0] == "systemctl start plumbline-ost@scratch-OST0001.service"
+    assert module.commands[0] == "systemctl start plumbline-ost@scratch-OST0001.service"
     assert result["changed"]
-    assert [one["started_at"] for one in result["records"]] == [4e9]
-    assert [one["sentence"] for one in result["verdicts"]] == ["slow"]
+    assert [record["started_at"] for record in result["records"]] == [4e9]
+    assert [verdict["sentence"] for verdict in result["verdicts"]] == ["slow"]
     assert result["state"] == "WARNING"
 
 
@@ -35,16 +35,16 @@ def test_check_mode_names_the_measurements_and_starts_nothing(run: Any) -> None:
     result, module = run(probe, check_mode=True, layer="fs")
     units = ["plumbline-fs@scratch.service"]
     assert result == {"changed": True, "components": ["scratch"], "units": units}
-    assert module.asked == []
+    assert module.commands == []
 
 
-def test_a_further_test_of_a_file_system_is_measured_where_it_is_named(run: Any) -> None:
+def test_a_further_test_of_a_file_system_is_measured_if_named(run: Any) -> None:
     result, _ = run(probe, check_mode=True, layer="fs", components=["scratch:posix-fpp-10k"])
     assert result["units"] == ["plumbline-fs@scratch:posix-fpp-10k.service"]
 
 
 @pytest.mark.parametrize(
-    ("asked", "said"),
+    ("arguments", "message"),
     [
         ({"layer": "raw"}, "client1 measures nothing in layer raw; it measures ost, fs, net"),
         (
@@ -60,34 +60,34 @@ def test_a_further_test_of_a_file_system_is_measured_where_it_is_named(run: Any)
         ({"layer": "ost", "expectations": "/nowhere"}, "there is no /nowhere; deploy plumbline"),
     ],
 )
-def test_what_is_not_measured_here_is_refused_with_what_is(
-    run: Any, asked: dict[str, Any], said: str
+def test_unmeasured_components_are_refused_with_the_measured_ones(
+    run: Any, arguments: dict[str, Any], message: str
 ) -> None:
-    result, module = run(probe, **asked)
+    result, module = run(probe, **arguments)
     assert result["failed"]
-    assert result["msg"].startswith(said)
-    assert module.asked == []
+    assert result["msg"].startswith(message)
+    assert module.commands == []
 
 
-def test_where_it_is_not_measured_it_can_be_skipped(run: Any) -> None:
+def test_unmeasured_layers_can_be_skipped(run: Any) -> None:
     result, _ = run(probe, layer="raw", unmeasured="skip")
     assert result["skipped"]
 
 
-def test_a_damaged_document_is_a_sentence(run: Any, tmp_path: Path) -> None:
+def test_a_damaged_document_is_one_sentence(run: Any, tmp_path: Path) -> None:
     (tmp_path / "expectations.json").write_text('{"entries": [5]}')
     result, _ = run(probe, layer="ost")
     assert "is damaged" in result["msg"]
 
 
-def test_a_unit_that_fails_fails_the_module_with_its_words(run: Any) -> None:
+def test_a_failed_unit_fails_the_module_with_its_message(run: Any) -> None:
     result, _ = run(probe, layer="net", slot=3, systemctl=1)
     assert result["failed"]
-    said = "plumbline-net@3.service failed: plumbline: fio is missing; install it"
-    assert result["msg"] == said
+    message = "plumbline-net@3.service failed: plumbline: fio is missing; install it"
+    assert result["msg"] == message
 
 
 def test_a_unit_is_stopped_at_the_limit(run: Any) -> None:
     result, module = run(probe, layer="ost", limit_s=90, systemctl=124)
     assert result["msg"] == "plumbline-ost.service did not finish within 90 s"
-    assert module.asked[0] == "timeout 90 systemctl start plumbline-ost.service"
+    assert module.commands[0] == "timeout 90 systemctl start plumbline-ost.service"

@@ -1,4 +1,4 @@
-"""The verdicts of a node are returned as they are asked for."""
+"""The requested verdicts of a node are returned."""
 
 from __future__ import annotations
 
@@ -15,30 +15,32 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return caller(tmp_path, monkeypatch)
 
 
-def test_verdicts_are_those_asked_for_and_the_worst_state_is_said(run: Any) -> None:
+def test_the_requested_verdicts_and_their_worst_state_are_returned(run: Any) -> None:
     result, module = run(verdicts_info)
     assert (len(result["verdicts"]), result["state"]) == (4, "CRITICAL")
     assert (result["changed"], result["node"]) == (False, "client1")
-    assert module.asked[0].endswith("plumbline judge --json")
+    assert module.commands[0].endswith("plumbline judge --json")
     result, _ = run(verdicts_info, layers=["ost"])
     assert (len(result["verdicts"]), result["state"]) == (3, "UNKNOWN")
     result, _ = run(verdicts_info, components=["scratch-OST0000"])
     assert (len(result["verdicts"]), result["state"]) == (1, "OK")
 
 
-def test_what_the_last_run_says_by_itself_can_be_asked_for(run: Any) -> None:
+def test_verdicts_of_the_last_run_alone_can_be_requested(run: Any) -> None:
     _, module = run(verdicts_info, last_run=True)
-    assert module.asked[0].endswith("plumbline judge --json --last-run")
+    assert module.commands[0].endswith("plumbline judge --json --last-run")
 
 
-@pytest.mark.parametrize("asked", [{"components": ["x"]}, {"layers": ["raw"]}])
-def test_a_node_that_judges_nothing_of_it_is_not_asked(run: Any, asked: dict[str, Any]) -> None:
-    result, module = run(verdicts_info, **asked)
+@pytest.mark.parametrize("arguments", [{"components": ["x"]}, {"layers": ["raw"]}])
+def test_a_node_without_the_requested_components_is_not_queried(
+    run: Any, arguments: dict[str, Any]
+) -> None:
+    result, module = run(verdicts_info, **arguments)
     assert (result["verdicts"], result["state"]) == ([], "UNKNOWN")
-    assert module.asked == []
+    assert module.commands == []
 
 
 def test_a_node_that_measures_nothing_is_not_judged(run: Any, tmp_path: Path) -> None:
     (tmp_path / "expectations.json").write_text('{"node": "mon1", "entries": []}')
     result, module = run(verdicts_info)
-    assert (result["verdicts"], module.asked) == ([], [])
+    assert (result["verdicts"], module.commands) == ([], [])

@@ -1,4 +1,4 @@
-"""Records come as plumbline export gives them, on the connection that Ansible has."""
+"""Records come from plumbline export on Ansible's connection."""
 
 from __future__ import annotations
 
@@ -13,24 +13,28 @@ from ansible_collections.hpcops.plumbline.plugins.plugin_utils.answers import (
 )
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Completed
 from ansible_collections.hpcops.plumbline.tests.unit.plugins.plugin_utils.pretended import (
-    Pretended,
+    FakeNode,
     export,
 )
 
 
-def test_the_head_says_clock_and_symptoms() -> None:
-    node = Pretended("oss1", {"export": export(symptoms={"schema": 1})})
-    found = head(node)
-    assert (found["now"], found["symptoms"]) == (1000.0, {"schema": 1})
-    assert node.asked == ["runuser -u plumbline -- plumbline export"]
+def test_the_head_has_clock_and_symptoms() -> None:
+    node = FakeNode("oss1", {"export": export(symptoms={"schema": 1})})
+    answer = head(node)
+    assert (answer["now"], answer["symptoms"]) == (1000.0, {"schema": 1})
+    assert node.commands == ["runuser -u plumbline -- plumbline export"]
 
 
-def test_more_is_asked_for_behind_the_last_record_until_there_is_none() -> None:
+def test_records_are_fetched_after_the_last_one_until_none_is_left() -> None:
     answers = [export({"id": "a"}, {"id": "b"}, more=True), export({"id": "c"})]
-    node = Pretended("oss1", {"export": answers})
-    found = list(records(node, (0, ""), 990.0))
-    assert [json.loads(one)["id"] for each in found for one in each.records] == ["a", "b", "c"]
-    first, second = map(json.loads, node.given)
+    node = FakeNode("oss1", {"export": answers})
+    batches = list(records(node, (0, ""), 990.0))
+    assert [json.loads(line)["id"] for batch in batches for line in batch.records] == [
+        "a",
+        "b",
+        "c",
+    ]
+    first, second = map(json.loads, node.inputs)
     assert first == {"schema": 1, "after": [0, ""], "limit": 500, "since": 990.0}
     assert second["after"] == [2, "b"]
 
@@ -38,12 +42,12 @@ def test_more_is_asked_for_behind_the_last_record_until_there_is_none() -> None:
 @pytest.mark.parametrize("row", ['[7,{"id": ]', '[7,{"no": "id"}]', "[7,5]"])
 def test_a_damaged_record_is_left_out_and_counted(row: str) -> None:
     text = export({"id": "a"}).replace('{"end"', row + '\n{"end"')
-    (found,) = records(Pretended("oss1", {"export": text}), (0, ""), 0.0)
-    assert (len(found.records), found.damaged, found.cursor) == (1, 1, (7, ""))
+    (batch,) = records(FakeNode("oss1", {"export": text}), (0, ""), 0.0)
+    assert (len(batch.records), batch.damaged, batch.cursor) == (1, 1, (7, ""))
 
 
 @pytest.mark.parametrize(
-    ("answer", "said"),
+    ("answer", "message"),
     [
         (
             Completed(74, '{"error": "history x cannot be read"}', ""),
@@ -55,6 +59,6 @@ def test_a_damaged_record_is_left_out_and_counted(row: str) -> None:
         (Completed(0, "5\n6\n", ""), "its answer is damaged"),
     ],
 )
-def test_what_is_no_answer_is_one_sentence_with_the_remedy(answer: Any, said: str) -> None:
-    with pytest.raises(Refused, match=said):
-        list(records(Pretended("oss1", {"export": answer}), (0, ""), 0.0))
+def test_an_invalid_answer_is_one_sentence_with_the_remedy(answer: Any, message: str) -> None:
+    with pytest.raises(Refused, match=message):
+        list(records(FakeNode("oss1", {"export": answer}), (0, ""), 0.0))

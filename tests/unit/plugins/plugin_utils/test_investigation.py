@@ -1,4 +1,4 @@
-"""The loop measures what plumbline asks for, brings the records, and asks again until the end."""
+"""The loop measures each step that plumbline chooses and fetches the records, until the end."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Comp
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.whereabouts import NotFound
 from ansible_collections.hpcops.plumbline.tests.unit.plugins.plugin_utils.pretended import (
     DEAD,
-    Pretended,
+    FakeNode,
     Site,
     export,
 )
@@ -35,18 +35,18 @@ NODES = ("client1", "oss1", "oss2")
 
 def step(layer: str, component: str = "", node: str = "", **more: Any) -> dict[str, Any]:
     words = f"{layer} {component}".strip()
-    given = {"layer": layer, "component": component, "node": node, "words": words}
-    return {**given, "seconds": 30.4, "bytes": 1, "slots": [], "partner": "", **more}
+    inputs = {"layer": layer, "component": component, "node": node, "words": words}
+    return {**inputs, "seconds": 30.4, "bytes": 1, "slots": [], "partner": "", **more}
 
 
 class Desk:
-    """The control host: plumbline gives out these steps, one after the other."""
+    """The control host; its plumbline chooses these steps one after the other."""
 
     def __init__(self, folder: Path, *steps: dict[str, Any], **answer: Any) -> None:
         self.folder = folder
         self.steps = list(steps)
         self.answer = answer
-        self.said: list[str] = []
+        self.output: list[str] = []
         self.requests: list[dict[str, Any]] = []
         self.arguments: list[Sequence[str]] = []
         self.now = 5000.0
@@ -75,43 +75,43 @@ class Desk:
 
     def run(
         self,
-        *nodes: Pretended,
+        *nodes: FakeNode,
         question: Question = QUESTION,
         limit: Sequence[str] = NODES,
-        **how: Any,
+        **options: Any,
     ) -> dict[str, Any]:
-        crew = Crew(PLAN, [one.name for one in nodes], limit, Site(*nodes))
-        verbose = how.get("verbose", False)
+        crew = Crew(PLAN, [node.name for node in nodes], limit, Site(*nodes))
+        verbose = options.get("verbose", False)
         console = Console(
-            self.plumbline, self.folder, self.said.extend, self.clock, verbose=verbose
+            self.plumbline, self.folder, self.output.extend, self.clock, verbose=verbose
         )
-        found = Investigation(PLAN, question, crew, console).run(dry=how.get("dry", False))
-        return dict(found)
+        result = Investigation(PLAN, question, crew, console).run(dry=options.get("dry", False))
+        return dict(result)
 
 
 @pytest.fixture
-def all_nodes() -> list[Pretended]:
-    return [Pretended(name) for name in NODES]
+def all_nodes() -> list[FakeNode]:
+    return [FakeNode(name) for name in NODES]
 
 
-def test_each_step_is_shown_measured_and_brought_back(
-    tmp_path: Path, all_nodes: list[Pretended]
+def test_each_step_is_shown_and_measured_and_its_records_fetched(
+    tmp_path: Path, all_nodes: list[FakeNode]
 ) -> None:
     client, oss1, oss2 = all_nodes
     client.answers["export"] = [export(), export({"id": "a", "layer": "ost"}), export()]
-    one = step("raw", "oss2-disk1", "oss2")
-    desk = Desk(tmp_path, step("ost"), one)
-    found = desk.run(*all_nodes)
+    second = step("raw", "oss2-disk1", "oss2")
+    desk = Desk(tmp_path, step("ost"), second)
+    result = desk.run(*all_nodes)
     assert client.units() == ["start plumbline-ost.service"]
     assert oss2.units() == ["start plumbline-raw@oss2-disk1.service"]
     assert oss1.units() == []
-    assert found["steps"] == [step("ost"), one]
+    assert result["steps"] == [step("ost"), second]
     assert [len(request["done"]) for request in desk.requests] == [0, 1, 2]
     assert desk.requests[0]["begun"] == dict.fromkeys(NODES, 1000.0)
     assert (tmp_path / "client1.jsonl").read_text() == '{"id": "a", "layer": "ost"}\n'
-    # what was brought once is not asked for again
-    assert json.loads(client.given[-1])["after"] == [1, "a"]
-    assert desk.said == [
+    # fetched records are not requested again
+    assert json.loads(client.inputs[-1])["after"] == [1, "a"]
+    assert desk.output == [
         "known: nothing that is not OK",
         *("Suspect: disk d.", "1 slow", "Step 1: ost, about 30 s"),
         *("Suspect: disk d.", "1 slow", "Step 2: raw oss2-disk1, about 30 s"),
@@ -121,20 +121,20 @@ def test_each_step_is_shown_measured_and_brought_back(
     ]
 
 
-def test_whoever_asks_is_shown_commands_and_what_says_nothing(
-    tmp_path: Path, all_nodes: list[Pretended]
+def test_verbose_output_shows_commands_and_unused_results(
+    tmp_path: Path, all_nodes: list[FakeNode]
 ) -> None:
     desk = Desk(tmp_path)
     desk.run(*all_nodes, verbose=True)
-    end = desk.said.index("Commands:")
-    assert desk.said[end - 1 : end + 3] == [
+    end = desk.output.index("Commands:")
+    assert desk.output[end - 1 : end + 3] == [
         *("a table", "Commands:", "oss1: fio"),
         "Speaks neither for nor against a part: raw x: contended",
     ]
 
 
-def test_the_question_and_what_is_known_reach_plumbline(
-    tmp_path: Path, all_nodes: list[Pretended]
+def test_the_question_and_known_problems_reach_plumbline(
+    tmp_path: Path, all_nodes: list[FakeNode]
 ) -> None:
     verdicts = [
         {"state": "WARNING", "component": "d1", "sentence": "d1 is slow"},
@@ -152,7 +152,7 @@ def test_the_question_and_what_is_known_reach_plumbline(
     assert request["known"] == ["d3", "d1"]
     assert (request["budget"], request["budget_bytes"], request["forks"]) == ("90s", "50GB", 7)
     assert request["symptoms"] == {"oss2": {"schema": 1}}
-    assert desk.said[:3] == [
+    assert desk.output[:3] == [
         "known: WARNING d1 is slow",
         "known: UNKNOWN d2 is stale",
         "known: CRITICAL d3 is slow",
@@ -161,8 +161,8 @@ def test_the_question_and_what_is_known_reach_plumbline(
     assert arguments[-3:] == ["--snapshots", str(tmp_path / "oss2.snapshot"), "--records"]
 
 
-def test_all_windows_of_a_slot_are_open_before_a_pair_begins_and_closed_after(
-    tmp_path: Path, all_nodes: list[Pretended]
+def test_all_windows_of_a_slot_open_before_a_pair_begins_and_close_afterwards(
+    tmp_path: Path, all_nodes: list[FakeNode]
 ) -> None:
     desk = Desk(tmp_path, step("net", slots=[4]), idle={"4": ["oss1"]})
     desk.run(*all_nodes)
@@ -172,8 +172,8 @@ def test_all_windows_of_a_slot_are_open_before_a_pair_begins_and_closed_after(
         assert node.units() == [window[0], *began, window[1]]
 
 
-def test_of_a_single_pair_one_begins_and_the_other_has_its_window_open(
-    tmp_path: Path, all_nodes: list[Pretended]
+def test_in_a_single_pair_one_node_begins_and_the_other_has_its_window_open(
+    tmp_path: Path, all_nodes: list[FakeNode]
 ) -> None:
     pair = step("net", "oss1", "oss1", slots=[2], partner="client1")
     Desk(tmp_path, pair).run(*all_nodes)
@@ -183,48 +183,48 @@ def test_of_a_single_pair_one_begins_and_the_other_has_its_window_open(
     assert oss2 == []
 
 
-def test_what_does_not_fit_into_the_budget_is_stopped_and_said(
-    tmp_path: Path, all_nodes: list[Pretended]
+def test_a_unit_beyond_the_budget_is_stopped_and_reported(
+    tmp_path: Path, all_nodes: list[FakeNode]
 ) -> None:
     all_nodes[0].answers["systemctl"] = [Completed(124, "", ""), Completed(0, "", "")]
     desk = Desk(tmp_path, step("ost"))
     desk.run(*all_nodes)
     assert all_nodes[0].units() == ["start plumbline-ost.service", "stop plumbline-ost.service"]
-    assert "client1: plumbline-ost.service did not finish within the budget" in desk.said
+    assert "client1: plumbline-ost.service did not finish within the budget" in desk.output
 
 
-def test_nothing_is_begun_when_time_is_up(tmp_path: Path, all_nodes: list[Pretended]) -> None:
+def test_nothing_is_started_when_time_is_up(tmp_path: Path, all_nodes: list[FakeNode]) -> None:
     desk = Desk(tmp_path, step("raw"), step("net", slots=[0]), left_s=0.1)
     desk.run(*all_nodes)
     assert [node.units() for node in all_nodes] == [[], [], []]
-    assert "oss1: plumbline-raw.service was not begun within the budget" in desk.said
+    assert "oss1: plumbline-raw.service was not begun within the budget" in desk.output
 
 
-def test_a_failing_unit_is_said_with_the_words_of_its_journal(
-    tmp_path: Path, all_nodes: list[Pretended]
+def test_a_failing_unit_is_reported_with_the_message_of_its_journal(
+    tmp_path: Path, all_nodes: list[FakeNode]
 ) -> None:
     all_nodes[1].answers["journalctl"] = "plumbline: disk d1: cannot be opened\n"
     all_nodes[1].answers["systemctl"] = Completed(1, "", "Job failed. See journalctl -xe")
     desk = Desk(tmp_path, step("raw"))
     desk.run(*all_nodes)
-    said = "oss1: plumbline-raw.service failed: plumbline: disk d1: cannot be opened"
-    assert said in desk.said
+    output = "oss1: plumbline-raw.service failed: plumbline: disk d1: cannot be opened"
+    assert output in desk.output
 
 
-def test_a_node_that_falls_silent_drops_out_and_keeps_its_beginning(
-    tmp_path: Path, all_nodes: list[Pretended]
+def test_a_node_that_stops_answering_drops_out_and_keeps_its_start_time(
+    tmp_path: Path, all_nodes: list[FakeNode]
 ) -> None:
     all_nodes[2].answers["systemctl"] = DEAD
     desk = Desk(tmp_path, step("raw"), step("raw"))
     desk.run(*all_nodes)
-    assert "oss2 does not answer: No route to host" in desk.said
+    assert "oss2 does not answer: No route to host" in desk.output
     assert [request["silent"] for request in desk.requests] == [[], ["oss2"], ["oss2"]]
     assert desk.requests[-1]["begun"] == dict.fromkeys(NODES, 1000.0)
-    assert len([one for one in all_nodes[2].asked if "systemctl" in one]) == 1
+    assert len([line for line in all_nodes[2].commands if "systemctl" in line]) == 1
 
 
-def test_nodes_outside_of_the_limit_are_named_and_not_asked(tmp_path: Path) -> None:
-    client, oss2 = Pretended("client1"), Pretended("oss2")
+def test_nodes_outside_of_the_limit_are_named_and_not_queried(tmp_path: Path) -> None:
+    client, oss2 = FakeNode("client1"), FakeNode("oss2")
     desk = Desk(tmp_path, step("raw"))
     desk.run(client, oss2, limit=["client1", "oss2"])
     assert desk.requests[0]["outside"] == ["oss1"]
@@ -232,29 +232,29 @@ def test_nodes_outside_of_the_limit_are_named_and_not_asked(tmp_path: Path) -> N
     assert oss2.units() == ["start plumbline-raw.service"]
 
 
-def test_a_dry_run_says_the_first_step_and_measures_nothing(
-    tmp_path: Path, all_nodes: list[Pretended]
+def test_a_dry_run_shows_the_first_step_and_measures_nothing(
+    tmp_path: Path, all_nodes: list[FakeNode]
 ) -> None:
     desk = Desk(tmp_path, step("ost"), step("raw"))
-    found = desk.run(*all_nodes, dry=True)
-    assert desk.said[-2:] == ["Step 1: ost, about 30 s", "Check mode: nothing is measured."]
-    assert (found["steps"], found["next"]) == ([], step("ost"))
+    result = desk.run(*all_nodes, dry=True)
+    assert desk.output[-2:] == ["Step 1: ost, about 30 s", "Check mode: nothing is measured."]
+    assert (result["steps"], result["next"]) == ([], step("ost"))
     assert [node.units() for node in all_nodes] == [[], [], []]
 
 
-def test_a_node_whose_plumbline_is_broken_drops_out(
-    tmp_path: Path, all_nodes: list[Pretended]
+def test_a_node_with_a_broken_plumbline_drops_out(
+    tmp_path: Path, all_nodes: list[FakeNode]
 ) -> None:
     all_nodes[1].answers["judge"] = Completed(1, "Traceback", "")
     desk = Desk(tmp_path)
     desk.run(*all_nodes)
     assert desk.requests[0]["silent"] == ["oss1"]
-    assert desk.said[0].startswith("oss1 does not answer: plumbline judge gives no verdicts")
+    assert desk.output[0].startswith("oss1 does not answer: plumbline judge gives no verdicts")
 
 
-def test_where_nobody_answers_there_is_no_investigation(tmp_path: Path) -> None:
+def test_without_answering_nodes_there_is_no_investigation(tmp_path: Path) -> None:
     with pytest.raises(NobodyAnswers, match=r"No node answers. oss1: No route to host"):
-        Desk(tmp_path).run(Pretended("oss1", {"export": DEAD}))
+        Desk(tmp_path).run(FakeNode("oss1", {"export": DEAD}))
 
 
 HOLDERS = {
@@ -263,35 +263,35 @@ HOLDERS = {
 FILE = QUESTION._replace(user_path="/scratch/u/a $(file)", targets=("oss1",))
 
 
-def test_the_targets_of_a_users_file_are_asked_about(
-    tmp_path: Path, all_nodes: list[Pretended]
+def test_the_targets_of_a_users_file_are_investigated(
+    tmp_path: Path, all_nodes: list[FakeNode]
 ) -> None:
     all_nodes[0].answers["where"] = json.dumps(HOLDERS)
     desk = Desk(tmp_path)
     desk.run(*all_nodes, question=FILE)
     assert desk.requests[0]["targets"] == ["oss1", "scratch-OST0001", "x"]
-    assert desk.said[0] == "/scratch/u/a $(file) lies on oss1, scratch-OST0001, x"
-    (asked,) = [one for one in all_nodes[0].asked if "where" in one]
-    assert asked.startswith("setpriv --reuid=plumbline")
-    assert asked.endswith("-- /scratch/u/a $(file)")
-    assert not any("where" in one for one in all_nodes[1].asked)
+    assert desk.output[0] == "/scratch/u/a $(file) lies on oss1, scratch-OST0001, x"
+    (command,) = [line for line in all_nodes[0].commands if "where" in line]
+    assert command.startswith("setpriv --reuid=plumbline")
+    assert command.endswith("-- /scratch/u/a $(file)")
+    assert not any("where" in line for line in all_nodes[1].commands)
 
 
-def test_where_the_user_cannot_see_it_root_asks_with_as_few_privileges(
-    tmp_path: Path, all_nodes: list[Pretended]
+def test_root_with_few_privileges_looks_up_a_file_that_the_user_cannot_see(
+    tmp_path: Path, all_nodes: list[FakeNode]
 ) -> None:
     all_nodes[0].answers["where"] = [
         Completed(69, "", "denied"),
         Completed(0, json.dumps(HOLDERS), ""),
     ]
     Desk(tmp_path).run(*all_nodes, question=FILE)
-    asked = [one for one in all_nodes[0].asked if "where" in one]
-    assert "--reuid=root" in asked[1]
-    assert "--bounding-set=-all,+dac_read_search" in asked[1]
+    commands = [line for line in all_nodes[0].commands if "where" in line]
+    assert "--reuid=root" in commands[1]
+    assert "--bounding-set=-all,+dac_read_search" in commands[1]
 
 
-def test_a_file_that_no_host_finds_is_refused_with_what_they_say(
-    tmp_path: Path, all_nodes: list[Pretended]
+def test_a_file_that_no_host_finds_is_refused_with_their_message(
+    tmp_path: Path, all_nodes: list[FakeNode]
 ) -> None:
     all_nodes[0].answers["where"] = Completed(69, "", "plumbline: /scratch/u/x is not there\n")
     with pytest.raises(NotFound, match=r"^plumbline: /scratch/u/x is not there$"):

@@ -1,4 +1,4 @@
-"""Many hosts are asked at once; one that does not answer holds nobody up."""
+"""Many hosts are queried at once; a silent one does not block the others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import (
 
 
 class Connection:
-    """Stands for the connection to a host: what it would do with a command."""
+    """Replaces the connection to a host; records its commands."""
 
     become = None
     allow_executable = False
@@ -27,11 +27,11 @@ class Connection:
 
     def __init__(self, answer: Any) -> None:
         self.answer = answer
-        self.asked: list[tuple[str, Any]] = []
+        self.commands: list[tuple[str, Any]] = []
 
     def exec_command(self, command: str, in_data: Any, sudoable: bool) -> tuple[int, bytes, bytes]:
         assert sudoable
-        self.asked.append((command, in_data))
+        self.commands.append((command, in_data))
         if isinstance(self.answer, Exception):
             raise self.answer
         if isinstance(self.answer, threading.Event):
@@ -47,8 +47,8 @@ class Action(ActionBase):  # type: ignore[misc]
         self._play_context = PlayContext()
 
     @property
-    def asked(self) -> list[tuple[str, Any]]:
-        return self._connection.asked
+    def commands(self) -> list[tuple[str, Any]]:
+        return self._connection.commands
 
     def get_become_option(self, option: str, playcontext: Any = None) -> None:
         return None
@@ -63,29 +63,29 @@ class Action(ActionBase):  # type: ignore[misc]
         raise AssertionError("nothing runs it as a task")
 
 
-def test_arguments_go_through_the_shell_of_the_host_unchanged() -> None:
+def test_arguments_pass_the_shell_of_the_host_unchanged() -> None:
     action = Action()
     assert Node("oss1", action).run(["cat", "a $(b) 'c'"], "given") == Completed(0, "out", "")
-    assert action.asked == [("cat 'a $(b) '\"'\"'c'\"'\"''", b"given")]
+    assert action.commands == [("cat 'a $(b) '\"'\"'c'\"'\"''", b"given")]
 
 
-def test_no_command_is_given_a_terminal_which_would_mix_its_outputs() -> None:
+def test_commands_get_no_terminal_which_would_mix_their_outputs() -> None:
     action = Action()
     Node("oss1", action).run(["true"])
-    assert action.asked == [("true", b"\n")]
+    assert action.commands == [("true", b"\n")]
 
 
-def test_a_host_that_cannot_be_reached_is_a_sentence() -> None:
+def test_an_unreachable_host_is_one_sentence() -> None:
     trouble = AnsibleConnectionFailure("Failed to connect:\n No route to host")
     with pytest.raises(Unreachable, match="Failed to connect: No route to host"):
         Node("oss1", Action(trouble)).run(["true"])
 
 
-def test_a_host_that_dies_in_a_command_is_given_up() -> None:
-    for_ever = threading.Event()
+def test_a_host_that_dies_during_a_command_is_given_up() -> None:
+    never = threading.Event()
     with pytest.raises(Unreachable, match="no answer within 0 s"):
-        Node("oss1", Action(for_ever)).run(["true"], limit_s=0.01)
-    for_ever.set()
+        Node("oss1", Action(never)).run(["true"], limit_s=0.01)
+    never.set()
 
 
 @pytest.fixture
@@ -94,7 +94,7 @@ def many(monkeypatch: pytest.MonkeyPatch) -> Nodes:
     return Nodes(Action(), {}, 3)
 
 
-def test_all_are_asked_and_no_more_at_once_than_there_are_forks(many: Nodes) -> None:
+def test_all_hosts_are_queried_with_at_most_forks_at_once(many: Nodes) -> None:
     names = [f"oss{number}" for number in range(10)]
     working, most, guard = [0], [0], threading.Lock()
 
@@ -109,18 +109,18 @@ def test_all_are_asked_and_no_more_at_once_than_there_are_forks(many: Nodes) -> 
             raise Unreachable("gone")
         return str(node.name).upper()
 
-    found = many.each(names, work)
-    assert list(found) == names
-    assert isinstance(found.pop("oss3"), Unreachable)
-    assert list(found.values()) == [name.upper() for name in found]
+    results = many.each(names, work)
+    assert list(results) == names
+    assert isinstance(results.pop("oss3"), Unreachable)
+    assert list(results.values()) == [name.upper() for name in results]
     assert most[0] <= 3
 
 
-def test_a_mistake_in_the_work_is_raised(many: Nodes) -> None:
+def test_an_error_in_the_work_is_raised(many: Nodes) -> None:
     with pytest.raises(ZeroDivisionError):
         many.each(["oss1"], lambda _: 1 // 0)
 
 
-def test_nobody_is_asked_for_nobody(many: Nodes) -> None:
+def test_no_names_need_no_query(many: Nodes) -> None:
     assert many.each([], lambda _: 1) == {}
     assert tested.Nodes is Nodes
