@@ -1,9 +1,9 @@
-"""Somebody else's files and folders in the way of a probe: what is refused, what is overwritten.
+"""Attacks with files and folders in the way of a probe: refused or not.
 
-As root: ``python -m tests.bench.attacks --rounds 100``.  So many rounds of what lies there when
-``plumbline probe ost`` begins, and so many of each exchange that an ordinary user makes at the
-moment at which fio starts.  A round is refused where the run measures nothing and a file of root
-alone is as it was.  Ends with 1 where one is not.
+As root: ``python -m tests.bench.attacks --rounds 100``.  Runs rounds with foreign files in place
+before ``plumbline probe ost`` begins, and rounds of each exchange by an ordinary user just as fio
+starts.  A round is refused if the run measures nothing and a private file of root is unchanged.
+Ends with 1 if any is not.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.package.observe.test_folders import STATIC, Attack, folder_of
 from tests.package.observe.test_folders_race import NOBODY, PRECIOUS, Site
 
 ANY = 0o777
-# What begins waits for the exchange, but not for one that never comes.
+# Waits for the exchange, but not for ever.
 TOOL = """#!/bin/sh
 case " $* " in
 *" --version "*) ;;
@@ -40,10 +40,10 @@ exec /usr/bin/fio "$@"
 
 
 class Round(NamedTuple):
-    """What came of an attack: the outcomes of the attacked target, and whether a file was spared.
+    """Result of an attack: outcomes of the attacked target, and whether root's file was spared.
 
-    ``attacked`` says that the attack came about, ``foreign`` names files that root wrote into a
-    folder of somebody else.
+    ``attacked`` is whether the attack took place, ``foreign`` are files of root in folders
+    of another user.
     """
 
     name: str
@@ -54,33 +54,33 @@ class Round(NamedTuple):
 
     @property
     def refused(self) -> bool:
-        """Return whether nothing was measured, and nothing of others written."""
+        """Return whether nothing was measured and no foreign folder written."""
         measured = Outcome.OK.value in self.outcomes or not self.outcomes
         return self.attacked and self.spared and not measured and not self.foreign
 
 
 def of_others(base: Path, precious: Path) -> None:
-    """Make folders of an ordinary user, with a link in the place of the probe file."""
+    """Create folders of an ordinary user, with a link in place of the probe file."""
     folder = folder_of(base)
     (folder / "probe.dat").symlink_to(precious)
-    for one in (folder.parent, folder):
-        os.chown(one, NOBODY, NOBODY)
+    for path in (folder.parent, folder):
+        os.chown(path, NOBODY, NOBODY)
 
 
 def open_to_all(base: Path, _precious: Path) -> None:
-    """Make folders in which everybody may write."""
+    """Create world-writable folders."""
     folder = folder_of(base)
-    for one in (folder.parent, folder):
-        one.chmod(ANY)
+    for path in (folder.parent, folder):
+        path.chmod(ANY)
 
 
 def linked(base: Path, precious: Path) -> None:
-    """Lead to the folders of somebody else by a link."""
+    """Create a link to folders of another user."""
     (base / ".plumbline").symlink_to(precious.parent / "forged/.plumbline")
 
 
 def planted(name: str) -> Attack:
-    """Return what puts one of the attacks on a file into a file system."""
+    """Return a function that applies an attack on a file to a file system."""
     return lambda base, precious: STATIC[name](folder_of(base) / "probe.dat", precious)
 
 
@@ -93,9 +93,9 @@ LYING: dict[str, Attack] = {
 
 
 def probe(site: Site) -> tuple[str, ...]:
-    """Measure as an administrator does; return the outcomes of the target that is attacked.
+    """Measure like an administrator; return the outcomes of the attacked target.
 
-    The other one, which a comparison needs, is refused at once.
+    The other target, needed for a comparison, is refused at once.
     """
     path = f"{site.home}/bin:{os.environ['PATH']}"
     words = ["--directory", f"a={site.base}", "--directory", f"b={site.home}/refused"]
@@ -108,31 +108,31 @@ def probe(site: Site) -> tuple[str, ...]:
         check=False,
     )
     records = json.loads(done.stdout)["records"]
-    return tuple(one["outcome"] for one in records if one["component"] == "a")
+    return tuple(record["outcome"] for record in records if record["component"] == "a")
 
 
 def foreign(site: Site) -> Iterator[str]:
-    """Yield what root has written into folders of somebody else."""
+    """Yield files of root in folders of another user."""
     for folder, _, files in os.walk(site.home / "forged"):
         for path in (Path(folder) / name for name in files):
-            found = path.lstat()
-            if S_ISREG(found.st_mode) and found.st_uid == 0 and os.stat(folder).st_uid != 0:
+            status = path.lstat()
+            if S_ISREG(status.st_mode) and status.st_uid == 0 and os.stat(folder).st_uid != 0:
                 yield str(path)
 
 
 def ended(site: Site, name: str, outcomes: tuple[str, ...]) -> Round:
-    """Return what came of a round, and put everything back."""
-    exchanged = any(os.path.lexists(one) for one in (site.base / "away", site.home / "above/away"))
+    """Return the result of a round, and restore the site."""
+    exchanged = any(map(os.path.lexists, (site.base / "away", site.home / "above/away")))
     spared = site.precious.read_bytes() == PRECIOUS
     attacked = exchanged or name in LYING
-    found = Round(name, attacked, outcomes, spared, tuple(foreign(site)))
+    result = Round(name, attacked, outcomes, spared, tuple(foreign(site)))
     site.precious.write_bytes(PRECIOUS)
     site.reset()
-    return found
+    return result
 
 
 def static(site: Site, rounds: int) -> Iterator[Round]:
-    """Yield rounds of what lies there before."""
+    """Yield rounds with foreign files in place beforehand."""
     of_others(site.home / "forged", site.precious)
     for name in islice(cycle(LYING), rounds):
         LYING[name](site.base, site.precious)
@@ -140,7 +140,7 @@ def static(site: Site, rounds: int) -> Iterator[Round]:
 
 
 def by_race(site: Site, rounds: int, name: str) -> Iterator[Round]:
-    """Yield rounds of what an ordinary user exchanges while fio starts."""
+    """Yield rounds with an exchange by an ordinary user as fio starts."""
     tool = site.home / "bin/fio"
     tool.write_text(TOOL.format(home=site.home))
     tool.chmod(0o755)
@@ -157,7 +157,7 @@ ATTACKS: dict[str, Callable[[Site, int], Iterator[Round]]] = {
 
 
 def made(home: Path) -> Site:
-    """Make a file system to be attacked, and one that is refused."""
+    """Create a file system to attack, and one that is refused."""
     home.chmod(0o711)
     site = Site(home)
     (home / "refused").mkdir()
@@ -167,19 +167,19 @@ def made(home: Path) -> Site:
 
 
 def main() -> int:
-    """Carry out the rounds that were asked for, and print what came of them."""
+    """Run the rounds and print their results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=100, help="of each kind (default: 100)")
     rounds = parser.parse_args().rounds
     good = True
     for name, attack in ATTACKS.items():
         with tempfile.TemporaryDirectory() as folder:
-            found = list(attack(made(Path(folder)), rounds))
-        bad = [one for one in found if not one.refused]
-        good = good and not bad and len(found) == rounds
-        print(f"{name}: {len(found) - len(bad)} of {rounds} refused", flush=True)
-        for one in bad:
-            print(f"    {one}")
+            results = list(attack(made(Path(folder)), rounds))
+        bad = [result for result in results if not result.refused]
+        good = good and not bad and len(results) == rounds
+        print(f"{name}: {len(results) - len(bad)} of {rounds} refused", flush=True)
+        for result in bad:
+            print(f"    {result}")
     return 0 if good else 1
 
 

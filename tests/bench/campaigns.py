@@ -1,4 +1,4 @@
-"""Random faults through plan, judge and locator, as ``plumbline simulate --campaign`` tries them.
+"""Random faults through plan, judge and locator, by ``plumbline simulate --campaign``.
 
 Prints the section that docs/evidence.md has.
 """
@@ -20,7 +20,7 @@ SEED = 5417
 
 
 class Row(NamedTuple):
-    """One campaign: where, under which noise, how many faults at once, how often."""
+    """A campaign: site, noise, faults at once, number of attempts."""
 
     site: str
     noise: str
@@ -72,29 +72,33 @@ def campaigns() -> Iterator[str]:
 
 
 def paragraph(text: str) -> str:
-    """Return a text in lines of the page's width."""
+    """Return a text wrapped to the width of the page."""
     return fill(text, width=125, break_long_words=False, break_on_hyphens=False)
 
 
 def tried(row: Row) -> Mapping[str, Any]:
-    """Return the figures of a campaign, from the command."""
+    """Run a campaign and return its figures."""
     argv = ["simulate", "-i", str(INVENTORIES / row.site), "--noise", row.noise, "--json"]
     argv += ["--at-once", str(row.at_once), "--campaign", str(row.number), "--seed", str(SEED)]
     with redirect_stdout(StringIO()) as printed:
         plumbline(argv)
-    found: Mapping[str, Any] = json.loads(printed.getvalue())
-    return found
+    figures: Mapping[str, Any] = json.loads(printed.getvalue())
+    return figures
 
 
-def line(row: Row, of: Mapping[str, Any]) -> str:
+def line(row: Row, figures: Mapping[str, Any]) -> str:
     """Return a row of the table."""
-    inside = f"{of['inside']} ({100 * of['inside'] / of['attempts']:.1f} %)" if row.at_once else ""
-    alone = f"{of['alone']} of {of['identifiable']}" if row.at_once == 1 else ""
-    false = "" if row.at_once else f"{of['suspected']} of {of['attempts']}"
-    mean = f"{of['suspects'] / of['attempts']:.1f}"
-    beside = f"{of['beside']} of {of['alarms']}" if row.at_once else ""
-    cells = (row.site, row.noise, row.at_once, of["attempts"], of["hidden"])
-    return f"| {' | '.join(map(str, (*cells, inside, alone, mean, false, beside)))} |"
+    inside = (
+        f"{figures['inside']} ({100 * figures['inside'] / figures['attempts']:.1f} %)"
+        if row.at_once
+        else ""
+    )
+    alone = f"{figures['alone']} of {figures['identifiable']}" if row.at_once == 1 else ""
+    false = "" if row.at_once else f"{figures['suspected']} of {figures['attempts']}"
+    mean = f"{figures['suspects'] / figures['attempts']:.1f}"
+    unexplained = f"{figures['unexplained']} of {figures['alarms']}" if row.at_once else ""
+    cells = (row.site, row.noise, row.at_once, figures["attempts"], figures["hidden"])
+    return f"| {' | '.join(map(str, (*cells, inside, alone, mean, false, unexplained)))} |"
 
 
 def main() -> int:

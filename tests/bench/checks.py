@@ -1,6 +1,6 @@
-"""How long a check takes, as a multiple of Python's own start: at most 2.5 is the aim.
+"""Duration of a check as a multiple of Python's own start; the aim is at most 2.5.
 
-A figure to look at, not a test: on a busy machine both numbers move.
+A figure to look at and not a test, as both numbers vary on a busy machine.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ SPEC = ProbeSpec(tool="fio", bytes=1 << 30, seconds=30.0)
 
 
 def expectation(layer: str, number: int, operations: tuple[Operation, ...]) -> Expectation:
-    """Return what is expected of one target among its peers."""
+    """Return the expectation of a target with peers."""
     reference = Reference(
         CEILING,
         Baseline(RATE_BPS, 0.01, 12, "2026-01-01", "2026-01-12", SPEC.hash(), {}, "a", "first"),
@@ -68,7 +68,7 @@ def expectation(layer: str, number: int, operations: tuple[Operation, ...]) -> E
 
 
 def series(layer: str, number: int, operation: Operation, now: float) -> Series:
-    """Return a full history of one operation on one target."""
+    """Return a full history of an operation on a target."""
     latest = Record(
         id=f"{layer}{number}{operation.value}",
         run_id="run",
@@ -98,7 +98,7 @@ def series(layer: str, number: int, operation: Operation, now: float) -> Series:
 
 
 def documents(folder: Path, now: float) -> tuple[Path, Path]:
-    """Write what the checks of a large client read."""
+    """Write the documents for the checks of a large client."""
     every = [(*value, number) for value in CHECKS.values() for number in range(TARGETS)]
     expectations = Expectations(
         "client", "bench", tuple(expectation(la, n, ops).to_json() for la, ops, n in every)

@@ -1,8 +1,7 @@
-"""A night of 1,000 nodes comes to the console: aim 2 minutes, within a bound on connections.
+"""Collection of a night of 1,000 nodes: aim 2 minutes, with bounded connections.
 
-The nodes are a program in the place of ssh that answers as ``plumbline export`` does, after the
-time that a login takes; ``plumbline collect`` runs as it is called.  What counts is the console's
-own work and the waiting: no encryption, and no export on a node.
+A fake ssh answers like ``plumbline export`` after the time of a login; ``plumbline collect`` is
+real.  Measured are the console's own work and the waiting, without encryption and export.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ echo -1 >> {folder}/connections
 
 
 def site(folder: Path, nodes: int, login_s: float) -> Path:
-    """Write what each node answers and the program that does; return the plan."""
+    """Write the answers of the nodes and the fake ssh; return the plan."""
     head = Head("0.1.0", time.time(), again=False).to_json()
     (folder / "head").write_text(json.dumps(head) + "\n", encoding="utf-8")
     (folder / "nothing").write_text('{"end": 0, "more": false}\n', encoding="utf-8")
@@ -46,11 +45,11 @@ def site(folder: Path, nodes: int, login_s: float) -> Path:
     program.chmod(0o755)
     names = [f"oss{number:04}" for number in range(nodes)]
     for name in names:
-        found = [
+        rows = [
             record(id=f"{name}-{count}", host=name, component=f"{name}-{count}").to_json()
             for count in range(RECORDS)
         ]
-        lines = [json.dumps([place, one]) for place, one in enumerate(found, 1)]
+        lines = [json.dumps([place, row]) for place, row in enumerate(rows, 1)]
         lines.append(json.dumps({"end": RECORDS, "more": False}))
         (folder / name).write_text("\n".join(lines) + "\n", encoding="utf-8")
     expected = {name: {"schema": 1, "node": name, "site": "bench", "entries": []} for name in names}
@@ -61,7 +60,7 @@ def site(folder: Path, nodes: int, login_s: float) -> Path:
 
 
 def main() -> int:
-    """Print seconds, memory and connections; return 1 when the aim or the bound is missed."""
+    """Print seconds, memory and connections; return 1 if the aim or the bound is missed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--nodes", type=int, default=NODES)
     parser.add_argument("--at-once", type=int, default=AT_ONCE)
@@ -80,9 +79,9 @@ def main() -> int:
         used = resource.getrusage(resource.RUSAGE_CHILDREN)
         steps = (folder / "connections").read_text(encoding="ascii").split()
         most = max(accumulate(map(int, steps)))
-    said = next(line for line in done.stdout.splitlines() if "new records" in line)
+    summary = next(line for line in done.stdout.splitlines() if "new records" in line)
     print(
-        f"{said}: {seconds:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of CPU with the nodes' "
+        f"{summary}: {seconds:.0f} s, {used.ru_utime + used.ru_stime:.0f} s of CPU with the nodes' "
         f"own, {used.ru_maxrss / 1e3:.0f} MB, at most {most} connections at once (aim: "
         f"{AIM_S:g} s, {arguments.at_once} connections)"
     )

@@ -1,4 +1,4 @@
-"""What the standing counters cost on a server of 40 targets: share of a core, memory.
+"""Cost of the counters service on a server of 40 targets: share of a core, memory.
 
 ``plumbline counters --every 15s`` may take 1 % of a core, children included, and 40 MB.
 """
@@ -25,7 +25,7 @@ EVERY_S = 15.0
 
 
 def spent() -> float:
-    """Return seconds of processor that this process and its ended children have taken."""
+    """Return the CPU seconds of this process and its ended children."""
     times = os.times()
     return times.user + times.system + times.children_user + times.children_system
 

@@ -1,9 +1,9 @@
-"""What a reading each 15 s, as Prometheus has, tells of contention, beside one each second.
+"""Contention by readings each 15 s, as in Prometheus, compared with readings each second.
 
-``python -m tests.bench.coverage_readings --runs 300``.  A probe writes a target, then reads it, so
-many seconds each, at 200 MB/s.  Others have a share of the target's traffic, steadily or in bursts
-of 20 s.  Of the write: how often its coverage is decided, how wide the bounds are on average, and
-how often the decision is wrong.  The moment of each reading is known, clocks are right to 50 ms.
+``python -m tests.bench.coverage_readings --runs 300``.  A probe writes a target, then reads it, for
+some seconds each at 200 MB/s.  Others have a share of the target's traffic, steady or in bursts of
+20 s.  Printed for the write: how often its coverage is decided, the mean width of the bounds, and
+how often the decision is wrong.  The times of readings are known, clocks are right to 50 ms.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ BURST_S = 20
 READING_S = 15
 BESIDE_S = 90
 NEAR = 0.002
-"""Of LEAST: a truth so near to it is on no side."""
+"""A true coverage this near to LEAST is on neither side."""
 
 
-class Found(NamedTuple):
-    """What the bounds of one run say."""
+class Decision(NamedTuple):
+    """Result of the bounds of a run."""
 
     decided: bool
     wrong: bool
@@ -38,7 +38,7 @@ class Found(NamedTuple):
 
 
 def others(part: float, length_s: int, bursts: bool, chance: Random) -> list[float]:
-    """Return what others move in each second; ``part`` of all while the probe runs."""
+    """Return the traffic of others in each second; ``part`` of all traffic during the probe."""
     mean = PROBE_BPS * part / (1 - part)
     phase = chance.randrange(2 * BURST_S)
     return [
@@ -48,12 +48,12 @@ def others(part: float, length_s: int, bursts: bool, chance: Random) -> list[flo
 
 
 def overlap(at: int, begin: float, end: float) -> float:
-    """Return how much of a second lies between two moments."""
+    """Return the part of a second between two moments."""
     return max(0.0, min(end, at + 1) - max(begin, at))
 
 
-def one_run(length_s: int, every_s: int, foreign: Sequence[float], begin: float) -> Found:
-    """Hold the bounds of one write against what others moved meanwhile."""
+def one_run(length_s: int, every_s: int, foreign: Sequence[float], begin: float) -> Decision:
+    """Compare the bounds of a write with the real traffic of others."""
     middle, end = begin + length_s, begin + 2 * length_s
     rates = [rate + PROBE_BPS * overlap(at, begin, end) for at, rate in enumerate(foreign)]
     merged = [[at, every_s] for at in range(0, len(rates), every_s)] if every_s > 1 else []
@@ -61,16 +61,16 @@ def one_run(length_s: int, every_s: int, foreign: Sequence[float], begin: float)
         probe(begin, middle, PROBE_BPS, operation=Operation.WRITE),
         probe(middle, end, PROBE_BPS),
     ]
-    said = must_exist(share(run, counted(rates, merged=merged), least=LEAST)).others
-    least, most = said.least or 0.0, said.most or 0.0
+    bounds = must_exist(share(run, counted(rates, merged=merged), least=LEAST)).others
+    least, most = bounds.least or 0.0, bounds.most or 0.0
     meanwhile = sum(rate * overlap(at, begin, middle) for at, rate in enumerate(foreign))
     truth = 1 / (1 + meanwhile / (PROBE_BPS * length_s))
     decided = least >= LEAST or most < LEAST
     wrong = decided and (least >= LEAST) != (truth >= LEAST) and abs(truth - LEAST) > NEAR
-    return Found(decided, wrong, most - least)
+    return Decision(decided, wrong, most - least)
 
 
-def cell(runs: Sequence[Found]) -> str:
+def cell(runs: Sequence[Decision]) -> str:
     decided, wrong, width = (sum(column) / len(runs) for column in zip(*runs))
     return f"{decided:.0%} ({width:.2f})" + (f", {wrong:.1%} wrong" if wrong else "")
 
@@ -92,7 +92,7 @@ def main() -> None:
                 runs.append(one_run(length_s, every_s, foreign, begin))
             row.append(cell(runs))
         rows.append(row)
-    print(render(("others", "readings", *(f"{one} s" for one in SECONDS)), rows))
+    print(render(("others", "readings", *(f"{length_s} s" for length_s in SECONDS)), rows))
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
-"""Storage that dies in the midst of a run: who is accused, and who is to be.
+"""Storage that dies during a run: which components are blamed, and which should be.
 
-Runs against a lab that is up and has plumbline: ``python -m tests.bench.dead_storage --runs 5``.
-Five faults, each in its own way: the link of a server, a brick's process, a disk that gives I/O
-errors, a client's daemon that does not answer, and one that is gone.  Measured are small files, in
-a state of their own.  Ends with 1 where anything healthy is accused, or the fault is not named.
+Needs a running lab with plumbline: ``python -m tests.bench.dead_storage --runs 5``.  Five faults:
+the link of a server, a brick's process, a disk with I/O errors, a client's daemon that does not
+answer, and a dead one.  Measures small files in a separate state.  Ends with 1 if a healthy part is
+blamed or the fault is not named.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ TARGETS = tuple(f"scratch-OST000{number}" for number in range(6))
 BEHIND = ("scratch-OST0002", "scratch-OST0003")
 BROKEN = BEHIND[0]
 ACCUSED = ("hangs", "hung", "broken")
-"""Reasons for which a component is at fault itself."""
+"""Reasons that blame the component itself."""
 # Small files, so that a run of all targets takes some ten seconds.
 PREPARE = f"""
 install -d -o plumbline -g plumbline {STATE}
@@ -50,7 +50,7 @@ CLIENT = (
 
 
 class Round(NamedTuple):
-    """What a run said: the state of each component, the sentence of each, and the group's."""
+    """Result of a run: the verdict of each component and of the group, and the outcomes."""
 
     verdicts: dict[str, dict[str, Any]]
     group: dict[str, Any]
@@ -58,7 +58,7 @@ class Round(NamedTuple):
     seconds: float
 
     def accused(self, guilty: Sequence[str]) -> list[str]:
-        """Return the healthy components that are said to be broken or to hang."""
+        """Return the healthy components judged as broken or hung."""
         return [
             name
             for name, verdict in self.verdicts.items()
@@ -67,9 +67,9 @@ class Round(NamedTuple):
 
 
 class Fault(NamedTuple):
-    """One way to die: how it is brought about and healed, who is guilty, what must be said.
+    """A fault: how to cause and heal it, the guilty components, and a check that it is named.
 
-    ``during`` says that it comes in the midst of a run and not before it.
+    ``during`` is whether it strikes during a run and not before it.
     """
 
     name: str
@@ -84,7 +84,7 @@ class Fault(NamedTuple):
 
 
 def probe(lab: Lab, fault: Fault) -> Round:
-    """Measure as a timer would, and return what is said then."""
+    """Measure like a timer, and return the result."""
     words = f"--expectations {SHORT}"
     began = time.monotonic()
     run = json.loads(
@@ -112,18 +112,18 @@ def probe(lab: Lab, fault: Fault) -> Round:
     outcomes: dict[str, set[str]] = {}
     for record in run["records"]:
         outcomes.setdefault(record["component"], set()).add(record["outcome"])
-    groups = [one for one in judged["verdicts"] if one["group"]]
-    verdicts = {one["component"]: one for one in run["verdicts"]}
+    groups = [verdict for verdict in judged["verdicts"] if verdict["group"]]
+    verdicts = {verdict["component"]: verdict for verdict in run["verdicts"]}
     return Round(verdicts, groups[0] if groups else {}, outcomes, seconds)
 
 
 def cut(_lab: Lab) -> None:
-    """Take the link of a server down."""
+    """Set the link of a server down."""
     control("ip", "link", "set", "to-oss2", "down")
 
 
 def join(_lab: Lab) -> None:
-    """Take it up again."""
+    """Set it up again."""
     control("ip", "link", "set", "to-oss2", "up")
 
 
@@ -133,28 +133,28 @@ def start_bricks(lab: Lab) -> None:
 
 
 def mount_again(lab: Lab) -> None:
-    """Unmount what is dead and mount the file system."""
+    """Unmount the dead mount and mount the file system."""
     lab.on_host("client1", "umount -l /mnt/scratch; systemctl restart mnt-scratch.mount")
 
 
-def says_server(said: Round) -> bool:
-    """Return whether the server is named where a target of it was missed."""
-    missed = any("unreachable" in said.outcomes.get(name, ()) for name in BEHIND)
+def says_server(result: Round) -> bool:
+    """Return whether the server is named if one of its targets was unreachable."""
+    missed = any("unreachable" in result.outcomes.get(name, ()) for name in BEHIND)
     if not missed:
-        return all("ok" in said.outcomes[name] for name in BEHIND)
-    named: bool = said.group["state"] == "CRITICAL" and "server oss2" in said.group["sentence"]
+        return all("ok" in result.outcomes[name] for name in BEHIND)
+    named: bool = result.group["state"] == "CRITICAL" and "server oss2" in result.group["sentence"]
     return named
 
 
-def says_broken(said: Round) -> bool:
+def says_broken(result: Round) -> bool:
     """Return whether the target is CRITICAL and the group not OK."""
-    shown: bool = said.group["state"] != "OK"
-    return shown and says_critical(said, BROKEN)
+    shown: bool = result.group["state"] != "OK"
+    return shown and says_critical(result, BROKEN)
 
 
-def says_critical(said: Round, name: str) -> bool:
+def says_critical(result: Round, name: str) -> bool:
     """Return whether a component is CRITICAL."""
-    critical: bool = said.verdicts[name]["state"] == "CRITICAL"
+    critical: bool = result.verdicts[name]["state"] == "CRITICAL"
     return critical
 
 
@@ -173,7 +173,7 @@ FAULTS = (
         lambda lab: lab.break_now(errors="oss2-disk1"),
         lambda lab: lab.break_now(heal="all"),
         ("oss2-disk1",),
-        lambda said: says_critical(said, "oss2-disk1"),
+        lambda result: says_critical(result, "oss2-disk1"),
         layer="raw",
         host="oss2",
     ),
@@ -182,7 +182,7 @@ FAULTS = (
         lambda lab: _on(lab, "client1", CLIENT % "STOP"),
         lambda lab: _on(lab, "client1", CLIENT % "CONT"),
         (),
-        lambda said: {one["state"] for one in said.verdicts.values()} == {"UNKNOWN"},
+        lambda result: {verdict["state"] for verdict in result.verdicts.values()} == {"UNKNOWN"},
         options="--component scratch-OST0000 --component scratch-OST0001",
     ),
     Fault(
@@ -190,7 +190,9 @@ FAULTS = (
         lambda lab: _on(lab, "client1", CLIENT % "KILL"),
         mount_again,
         (),
-        lambda said: said.group["state"] == "CRITICAL" and "has died" in said.group["sentence"],
+        lambda result: (
+            result.group["state"] == "CRITICAL" and "has died" in result.group["sentence"]
+        ),
     ),
 )
 
@@ -201,7 +203,7 @@ def _on(lab: Lab, host: str, command: str) -> None:
 
 @contextmanager
 def struck(lab: Lab, fault: Fault) -> Iterator[None]:
-    """Bring a fault about, and heal it whatever happens."""
+    """Cause a fault, and heal it at the end."""
     try:
         fault.strike(lab)
         yield
@@ -210,7 +212,7 @@ def struck(lab: Lab, fault: Fault) -> Iterator[None]:
 
 
 def once(lab: Lab, fault: Fault) -> Round:
-    """Let storage die once and return what was said."""
+    """Cause a fault once and return the result of the run."""
     if not fault.during:
         with struck(lab, fault):
             return probe(lab, fault)
@@ -221,48 +223,50 @@ def once(lab: Lab, fault: Fault) -> Round:
             return running.result()
 
 
-def healed(lab: Lab, fault: Fault, patience_s: float = 120.0) -> bool:
-    """Return whether a run is fine again: nothing is left of the fault."""
-    limit = time.monotonic() + patience_s
+def healed(lab: Lab, fault: Fault, timeout_s: float = 120.0) -> bool:
+    """Return whether a run is fine again, without any trace of the fault."""
+    limit = time.monotonic() + timeout_s
     while time.monotonic() < limit:
-        said = probe(lab, fault)
-        if all(found == {"ok"} for found in said.outcomes.values()) and said.outcomes:
+        result = probe(lab, fault)
+        if all(found == {"ok"} for found in result.outcomes.values()) and result.outcomes:
             return True
         time.sleep(2.0)
     return False
 
 
 def campaign(lab: Lab, faults: Sequence[Fault], runs: int) -> bool:
-    """Carry out all rounds, print each, and return whether all was as it should be."""
+    """Run all rounds, print each, and return whether all were as expected."""
     good = True
     for fault in faults:
         for number in range(1, runs + 1):
-            said = once(lab, fault)
-            accused, named = said.accused(fault.guilty), fault.named(said)
+            result = once(lab, fault)
+            accused, named = result.accused(fault.guilty), fault.named(result)
             well = healed(lab, fault)
             good = good and not accused and named and well
-            bad = {name: sorted(found) for name, found in said.outcomes.items() if found != {"ok"}}
+            bad = {
+                name: sorted(found) for name, found in result.outcomes.items() if found != {"ok"}
+            }
             print(
                 f"{fault.name:10s} {number}: healthy accused {len(accused)} {accused or ''}, "
-                f"named {named}, healed {well}, {said.seconds:.0f} s; {bad}; "
-                f"group {said.group.get('state')}: {said.group.get('sentence', '')[:160]}",
+                f"named {named}, healed {well}, {result.seconds:.0f} s; {bad}; "
+                f"group {result.group.get('state')}: {result.group.get('sentence', '')[:160]}",
                 flush=True,
             )
             for name in (*accused, *fault.guilty):
-                print(f"    {name}: {said.verdicts.get(name, {}).get('sentence')}", flush=True)
+                print(f"    {name}: {result.verdicts.get(name, {}).get('sentence')}", flush=True)
     return good
 
 
 def main() -> int:
-    """Carry out the campaign that was asked for."""
+    """Run the campaign."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--runs", type=int, default=5, help="of each fault (default: 5)")
-    parser.add_argument("--fault", action="append", choices=[one.name for one in FAULTS])
+    parser.add_argument("--fault", action="append", choices=[fault.name for fault in FAULTS])
     arguments = parser.parse_args()
     lab = Lab("inventories/lab", 8477)
     for host in ("client1", "oss2"):
         lab.on_host(host, PREPARE)
-    chosen = [one for one in FAULTS if arguments.fault is None or one.name in arguments.fault]
+    chosen = [f for f in FAULTS if arguments.fault is None or f.name in arguments.fault]
     return 0 if campaign(lab, chosen, arguments.runs) else 1
 
 

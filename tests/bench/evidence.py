@@ -1,7 +1,7 @@
-"""What the rules do on data that nobody here made; writes docs/evidence.md where that data is.
+"""Results of the rules on foreign data; writes docs/evidence.md if the data is there.
 
-The data lie beside the checkout, in ../shared/data, and are not part of the project: disks of a
-cloud with two labelled slow ones, and a year of scheduled benchmarks on five file systems.
+The data in ../shared/data are not part of the project: disks of a cloud, two of them labelled slow,
+and a year of scheduled benchmarks on five file systems.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ BAD = (State.WARNING, State.CRITICAL)
 PER_DAY = 20
 OFFSETS = (0, 1, 2)
 MILD = 1.19
-"""How many times slower the disks are that are made slow: the mildest that we know labelled."""
+"""Factor by which disks are made slow: that of the mildest known labelled one."""
 
 NOISES = ((0.0, 0.0, 0.0), (0.36, 0.0, 0.0), (0.3, 0.03, 0.02), (0.15, 0.06, 0.02), (0.7, 0.0, 0.0))
-"""Noise put on top, standard deviations of the logarithm: of a sample, of a day, of a disk."""
+"""Added noise, standard deviations of the logarithm: of a sample, of a day, of a disk."""
 
 LOSS = 0.40
 WITHIN = 7
@@ -52,7 +52,7 @@ Disk = tuple[str, str]
 
 
 class Outcome(NamedTuple):
-    """Who was accused, and on which day of the data for the first time."""
+    """Accused disks, and the day of the data of their first alarm."""
 
     first: Mapping[Disk, int]
 
@@ -61,18 +61,18 @@ class Outcome(NamedTuple):
         """Judge samples."""
         days = {day: place for place, day in enumerate(sorted({row.day for row in rows}), start=1)}
         first: dict[Disk, int] = {}
-        for one in replay(rows, default_limits(rows)):
-            if one.verdict.state in BAD:
-                first.setdefault((one.host, one.component), days[one.day])
+        for day in replay(rows, default_limits(rows)):
+            if day.verdict.state in BAD:
+                first.setdefault((day.host, day.component), days[day.day])
         return cls(first)
 
 
 def main() -> int:
-    """Print the sections that are named, or all, and put them into the page."""
+    """Print the named sections, or all, and write them into the page."""
     if not DATA.is_dir():
         print(f"evidence: {DATA} is not there, so nothing is measured", file=sys.stderr)
         return 0
-    begun = time.monotonic()
+    start = time.monotonic()
     sections: dict[str, Callable[[], Iterator[str]]] = {
         "head": head,
         "disks": disks,
@@ -83,7 +83,7 @@ def main() -> int:
         "simulated": simulated,
         "campaigns": campaigns,
     }
-    # what is written by hand stays
+    # sections written by hand stay
     texts = {_heading(text): text for text in PAGE.read_text(encoding="utf-8").split("\n\n## ")}
     for name in sys.argv[1:] or sections:
         text = "\n".join(sections[name]()).strip().removeprefix("## ")
@@ -91,7 +91,7 @@ def main() -> int:
         print(text, end="\n\n", flush=True)
     page = "\n\n## ".join(text.rstrip() for text in texts.values())
     PAGE.write_text(f"{page}\n", encoding="utf-8")
-    print(f"\nwritten to {PAGE.relative_to(ROOT)} in {time.monotonic() - begun:.0f} s")
+    print(f"\nwritten to {PAGE.relative_to(ROOT)} in {time.monotonic() - start:.0f} s")
     return 0
 
 
@@ -100,7 +100,7 @@ def _heading(text: str) -> str:
 
 
 def head() -> Iterator[str]:
-    """Yield the title and what the page is."""
+    """Yield the title and the introduction."""
     yield "# Evidence"
     yield ""
     yield paragraph(
@@ -120,11 +120,11 @@ def disks() -> Iterator[str]:
     """Yield the tables on fail-slow disks."""
     rows = read_samples(DATA / "failslow" / "cluster-a.csv.gz").samples
     slow = set(labelled())
-    every = {(row.host, row.component) for row in rows}
-    hosts, days = len({host for host, _ in every}), len({row.day for row in rows})
+    names = {(row.host, row.component) for row in rows}
+    hosts, days = len({host for host, _ in names}), len({row.day for row in rows})
     yield "\n## Slow disks among healthy ones\n"
     yield paragraph(
-        f"{len(every)} disks of {hosts} hosts over {days} days, {len(slow)} labelled slow, thinned "
+        f"{len(names)} disks of {hosts} hosts over {days} days, {len(slow)} labelled slow, thinned "
         f"to {PER_DAY} samples a day and disk in three ways (a subset of Perseus, FAST'23). "
         "*Plain* is the rule `median ratio above 1.10 on three days`."
     )
@@ -133,12 +133,12 @@ def disks() -> Iterator[str]:
         "samples from", "slow disks found", "on day", "healthy accused", "by the plain rule"
     )
     for offset in OFFSETS:
-        some = thinned(rows, offset)
-        first, plain = Outcome.of(some).first, plain_rule(some)
-        found = sorted(first[disk] for disk in slow & set(first))
+        sample = thinned(rows, offset)
+        first, plain = Outcome.of(sample).first, plain_rule(sample)
+        on = sorted(first[disk] for disk in slow & set(first))
         yield (
-            f"| {offset + 1} of {len(OFFSETS)} | {len(found)} of {len(slow)} | "
-            f"{' and '.join(map(str, found))} | {len(set(first) - slow)} of {len(every - slow)} | "
+            f"| {offset + 1} of {len(OFFSETS)} | {len(on)} of {len(slow)} | "
+            f"{' and '.join(map(str, on))} | {len(set(first) - slow)} of {len(names - slow)} | "
             f"{len(plain - slow)} |"
         )
     yield ""
@@ -187,9 +187,9 @@ def thinned(rows: Sequence[Sampled], offset: int) -> list[Sampled]:
     for row in rows:
         moments[row.host, row.day].add(row.at)
     kept: dict[tuple[str, str], frozenset[float]] = {}
-    for place, found in moments.items():
-        step = max(1, len(found) // PER_DAY)
-        kept[place] = frozenset(sorted(found)[offset % step :: step][:PER_DAY])
+    for place, times in moments.items():
+        step = max(1, len(times) // PER_DAY)
+        kept[place] = frozenset(sorted(times)[offset % step :: step][:PER_DAY])
     return [row for row in rows if row.at in kept[row.host, row.day]]
 
 
@@ -208,7 +208,7 @@ def noisier(
         disk = (row.host, row.component)
         if (disk, row.day) not in daily:
             daily[disk, row.day] = random.gauss(0, of_day)
-        # Student's t with four degrees of freedom, scaled to the deviation that was asked for
+        # Student's t with four degrees of freedom, scaled to the wanted deviation
         tail = random.gauss(0, 1) / math.sqrt(random.gammavariate(2, 0.5)) / math.sqrt(2)
         change = lasting[disk] + daily[disk, row.day] + of_sample * tail
         change -= math.log(MILD) if disk in mild else 0.0
@@ -222,9 +222,9 @@ def plain_rule(rows: Sequence[Sampled]) -> set[Disk]:
     for row in rows:
         runs[row.host, row.day, row.at].append(row)
     ratios: dict[Disk, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for (host, day, _), found in runs.items():
-        middle = median(row.rate for row in found)
-        for row in found:
+    for (host, day, _), run in runs.items():
+        middle = median(row.rate for row in run)
+        for row in run:
             ratios[host, row.component][day].append(middle / row.rate)
     accused = set()
     for disk, by_day in ratios.items():
@@ -237,12 +237,12 @@ def plain_rule(rows: Sequence[Sampled]) -> set[Disk]:
 def year() -> Iterator[str]:
     """Yield the table on the year of benchmarks."""
     long, limits = series_of_the_year()
-    judged = {name: list(replay(found, limits)) for name, found in long.items()}
+    judged = {name: list(replay(series, limits)) for name, series in long.items()}
     runs = sum(map(len, long.values()))
     found, tried = injected(long.values(), limits, INJECTIONS)
-    ours = {name: share(one.verdict.state in BAD for one in days) for name, days in judged.items()}
-    fixed = {name: below_own_median(found_) for name, found_ in long.items()}
-    unknown = share(one.verdict.state is State.UNKNOWN for days in judged.values() for one in days)
+    ours = {name: share(day.verdict.state in BAD for day in days) for name, days in judged.items()}
+    fixed = {name: below_own_median(series) for name, series in long.items()}
+    unknown = share(day.verdict.state is State.UNKNOWN for days in judged.values() for day in days)
     worst = max(ours, key=lambda name: ours[name])
     yield "\n## A year of scheduled benchmarks\n"
     yield paragraph(
@@ -268,7 +268,7 @@ def year() -> Iterator[str]:
 
 
 def series_of_the_year() -> tuple[dict[str, list[Sampled]], Limits]:
-    """Return the series that are long enough by name, and the limits for all of them."""
+    """Return the long series by name, and the limits for all of them."""
     rows = read_samples(DATA / "tokio-year" / "summaries.csv.gz").samples
     series: dict[str, list[Sampled]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: row.at):
@@ -278,7 +278,7 @@ def series_of_the_year() -> tuple[dict[str, list[Sampled]], Limits]:
 
 
 def own_history() -> Iterator[str]:
-    """Yield alarms and detection of series without peers at other odds than the default."""
+    """Yield alarms and detection of series without peers at odds other than the default."""
     long, limits = series_of_the_year()
     years = sum(runs[-1].at - runs[0].at for runs in long.values()) / (365.25 * DAY_S)
     yield "\n## Fewer alarms or sooner, without peers\n"
@@ -291,34 +291,36 @@ def own_history() -> Iterator[str]:
     yield ""
     yield table("odds for an alarm", "alarms a series-year", "WARNING or worse", "found")
     for factor in (0.01, 0.05, 0.2, 1.0, 5.0):
-        these = limits._replace(alarm_odds=limits.alarm_odds * factor)
+        changed = limits._replace(alarm_odds=limits.alarm_odds * factor)
         judged = [
-            [day.verdict.state in BAD for day in replay(runs, these)] for runs in long.values()
+            [day.verdict.state in BAD for day in replay(runs, changed)] for runs in long.values()
         ]
         raised = sum(now and not before for days in judged for before, now in pairwise(days))
-        found, tried = injected(long.values(), these, FEWER_INJECTIONS)
+        found, tried = injected(long.values(), changed, FEWER_INJECTIONS)
         usual = " (default)" if factor == 1 else ""
         yield (
-            f"| {these.alarm_odds:.0f} to 1{usual} | {raised / years:.2f} | "
+            f"| {changed.alarm_odds:.0f} to 1{usual} | {raised / years:.2f} | "
             f"{100 * mean(map(share, judged)):.1f} % | {100 * found / tried:.0f} % |"
         )
 
 
 def pairwise(days: Sequence[bool]) -> Iterator[tuple[bool, bool]]:
-    """Yield each day with that before it, the first with a good one."""
+    """Yield pairs of a day before and a day, beginning with a good day."""
     return zip([False, *days], days)
 
 
 def repeats() -> Iterator[str]:
-    """Yield the section on measuring a low target once more."""
+    """Yield the section on measuring a low target again."""
     yield from low_again(read_samples(DATA / "tokio-year" / "summaries.csv.gz").samples)
 
 
-def injected(every: Iterable[Sequence[Sampled]], limits: Limits, times: int) -> tuple[int, int]:
-    """Return how often a loss was found, of how often it was put on."""
+def injected(
+    all_series: Iterable[Sequence[Sampled]], limits: Limits, times: int
+) -> tuple[int, int]:
+    """Return the numbers of injected losses that were found, and of all."""
     random = Random(1)
     found = tried = 0
-    for series in every:
+    for series in all_series:
         for _ in range(times):
             begin = random.randrange(45, len(series) - WITHIN)
             before = series[max(0, begin - 45) : begin]
@@ -327,7 +329,7 @@ def injected(every: Iterable[Sequence[Sampled]], limits: Limits, times: int) -> 
             ]
             days = {row.day for row in after}
             verdicts: Iterable[DayVerdict] = replay([*before, *after], limits)
-            found += any(one.day in days and one.verdict.state in BAD for one in verdicts)
+            found += any(day.day in days and day.verdict.state in BAD for day in verdicts)
             tried += 1
     return found, tried
 
@@ -338,10 +340,10 @@ def below_own_median(series: Sequence[Sampled]) -> float:
     return share(row.rate < level for row in series)
 
 
-def share(every: Iterable[bool]) -> float:
-    """Return how much of at least one is true."""
-    found = list(every)
-    return sum(found) / len(found)
+def share(flags: Iterable[bool]) -> float:
+    """Return the share of true values; there must be one."""
+    values = list(flags)
+    return sum(values) / len(values)
 
 
 if __name__ == "__main__":

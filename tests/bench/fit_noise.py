@@ -1,11 +1,10 @@
-"""Fit the noise of plumbline simulate to data that nobody here made, and print it.
+"""Fit the noise of plumbline simulate to foreign data, and print it.
 
 Two sources.  A year of scheduled benchmarks on five file systems, each of which writes or reads a
-whole file system, gives what runs, days and busy spells do, and what contention costs.  Disks of a
-cluster in production, 12 in each of 30 hosts, give what peers differ by.  All figures are
-natural logarithms unless they are shares; src/plumbline/simulate/fleet.py takes the medians over
-the file systems.  How often runs are low was not fitted: there the model can be held against the
-data.
+whole file system, gives the noise of runs, days and busy spells, and the cost of contention.  Disks
+of a cluster in production, 12 in each of 30 hosts, give the differences between peers.  All figures
+are natural logarithms unless they are shares; src/plumbline/simulate/fleet.py uses the medians of
+the file systems.  The frequency of low runs was not fitted, so it can test the model.
 """
 
 from __future__ import annotations
@@ -36,15 +35,15 @@ DISKS = DATA / "failslow" / "cluster-a.csv.gz"
 SLOW = DATA / "failslow" / "cluster-a-slow-disks.csv"
 
 BUSY = 0.15
-"""A day whose benchmarks, by their median, lost more than this is busy."""
+"""A day is busy if its benchmarks lost more than this in the median."""
 LOW = -log(0.8)
 CONTENDED = 0.9
 COST = 0.7
-"""What contention takes / -log(coverage): as fitted below, and taken off before the rest is."""
+"""Loss by contention / -log(coverage), as fitted below; subtracted before the other fits."""
 DRIFT_RUNS = 30
-"""Upgrades and ageing move the level of a year: each run is set against so many on either side."""
+"""Upgrades and ageing move the level: each run is compared with so many on either side."""
 LARGE = {"scratch1": 41, "scratch2": 41, "scratch3": 41, "cscratch": 43, "mira-fs1": 40}
-"""Smaller benchmarks, by log2 of their bytes, measure little but how they start."""
+"""Least log2 of bytes; smaller benchmarks measure mostly their own start."""
 FEWEST = 200
 
 
@@ -52,7 +51,7 @@ FLOW = Flow("ost", "a", Operation.WRITE, Scenario.SINGLE)
 
 
 class Run(NamedTuple):
-    """One benchmark: what it lost against its own level, and that less what contention took."""
+    """A benchmark with its loss compared with its own level."""
 
     day: int
     operation: str
@@ -62,52 +61,55 @@ class Run(NamedTuple):
 
     @property
     def own(self) -> float:
-        """Return what it lost beyond what contention took."""
+        """Return the loss beyond that by contention."""
         return self.lost + (COST * log(self.coverage) if self.coverage else 0.0)
 
 
 class Day(NamedTuple):
-    """What the benchmarks of one day and operation lost, and the middle of it."""
+    """Losses of the benchmarks of a day and operation, and their median."""
 
     runs: list[Run]
     middle: float
 
 
 def series(samples: Sequence[Sampled]) -> dict[str, list[Run]]:
-    """Return the runs of each file system, every benchmark set against its own level."""
-    every: dict[str, list[Sampled]] = defaultdict(list)
-    for one in samples:
-        every[one.component].append(one)
-    found: dict[str, list[Run]] = defaultdict(list)
-    for component, taken in every.items():
+    """Return the runs of each file system, each benchmark compared with its own level."""
+    by_component: dict[str, list[Sampled]] = defaultdict(list)
+    for sample in samples:
+        by_component[sample.component].append(sample)
+    runs: dict[str, list[Run]] = defaultdict(list)
+    for component, series in by_component.items():
         system, name, operation, ranks, _, size, _ = component.split()
-        # one benchmark of Mira reads by turns from two places
+        # a benchmark of Mira alternates between two places
         odd = system == "mira-fs1" and name == "ior"
-        if len(taken) < FEWEST or int(size.removeprefix("2^")) < LARGE[system] or odd:
+        if len(series) < FEWEST or int(size.removeprefix("2^")) < LARGE[system] or odd:
             continue
-        taken.sort(key=attrgetter("at"))
-        rates = [log(one.rate) for one in taken]
-        for place, one in enumerate(taken):
+        series.sort(key=attrgetter("at"))
+        rates = [log(sample.rate) for sample in series]
+        for place, sample in enumerate(series):
             level = median(rates[max(0, place - DRIFT_RUNS) : place + DRIFT_RUNS + 1])
             lost = level - rates[place]
-            day = int(one.at // 86400)
-            found[system].append(Run(day, operation, name + ranks, lost, one.coverage))
-    return found
+            day = int(sample.at // 86400)
+            runs[system].append(Run(day, operation, name + ranks, lost, sample.coverage))
+    return runs
 
 
 def days(runs: Sequence[Run]) -> list[dict[int, Day]]:
     """Return the days of reads and of writes on which two benchmarks or more ran."""
-    found: dict[str, dict[int, list[Run]]] = {"read": defaultdict(list), "write": defaultdict(list)}
+    by_day: dict[str, dict[int, list[Run]]] = {
+        "read": defaultdict(list),
+        "write": defaultdict(list),
+    }
     for run in runs:
-        found[run.operation][run.day].append(run)
+        by_day[run.operation][run.day].append(run)
     return [
-        {d: Day(of, median(run.own for run in of)) for d, of in every.items() if len(of) > 1}
-        for every in found.values()
+        {d: Day(day, median(run.own for run in day)) for d, day in days.items() if len(day) > 1}
+        for days in by_day.values()
     ]
 
 
 def of_contention(runs: Sequence[Run]) -> dict[str, float]:
-    """Return how often a run is contended, how much of its share is lost, what a share costs."""
+    """Return the frequency of contention, the share that it takes, and its cost."""
     known = [(run, run.coverage) for run in runs if run.coverage]
     if not known:
         return {}
@@ -132,7 +134,7 @@ def of_contention(runs: Sequence[Run]) -> dict[str, float]:
 
 
 def of_quiet_days(every: Sequence[dict[int, Day]]) -> dict[str, float]:
-    """Return the noise of runs and of what the runs of one day share, where nothing is busy."""
+    """Return the noise of runs and of days, on days that are not busy."""
     quiet = [day for found in every for day in found.values() if day.middle <= BUSY]
     pairs = [(a.own, b.own) for day in quiet for a, b in combinations(day.runs, 2)]
     own = deviation(a - b for a, b in pairs) / sqrt(2)
@@ -148,7 +150,7 @@ def of_quiet_days(every: Sequence[dict[int, Day]]) -> dict[str, float]:
 
 
 def of_spells(every: Sequence[dict[int, Day]]) -> dict[str, float]:
-    """Return how busy spells begin, last and cost."""
+    """Return beginning, duration and cost of busy spells."""
     busy = [{d: day.middle > BUSY for d, day in found.items()} for found in every]
     after = {True: [0, 0], False: [0, 0]}
     for found in busy:
@@ -173,7 +175,7 @@ def of_spells(every: Sequence[dict[int, Day]]) -> dict[str, float]:
 
 
 def longest(busy: dict[int, bool]) -> int:
-    """Return the most known days in a row that were busy."""
+    """Return the most busy days in a row."""
     return max(
         (len(list(group)) for on, group in groupby(busy[day] for day in sorted(busy)) if on),
         default=0,
@@ -181,7 +183,7 @@ def longest(busy: dict[int, bool]) -> int:
 
 
 def of_siblings() -> dict[str, float]:
-    """Return what healthy disks of one host differ by: always, and from day to day."""
+    """Return the differences of healthy disks of a host: lasting, and from day to day."""
     with SLOW.open(encoding="utf-8") as file:
         slow = {tuple(line.strip().split(",")[:2]) for line in file}
     every: dict[tuple[str, str], list[Sampled]] = defaultdict(list)
@@ -214,7 +216,7 @@ def of_siblings() -> dict[str, float]:
 def of_nights(
     disks: Sequence[Sequence[float]], hosts: Sequence[Sequence[float]]
 ) -> dict[str, float]:
-    """Return what lasts from one day to the next, of single disks and of what a host shares.
+    """Return the correlation of successive days, of single disks and of whole hosts.
 
     Each series has a value for each day; those of hosts are compared with all hosts of the day.
     """
@@ -233,7 +235,7 @@ def of_nights(
 
 
 def in_a_row(every: Sequence[Sequence[bool]]) -> dict[str, float]:
-    """Return how often so many runs in a row were low."""
+    """Return the frequency of low runs in a row."""
     found = {}
     for count in (1, 2, 3):
         rows = [all(one[at : at + count]) for one in every for at in range(len(one) - count + 1)]
@@ -242,7 +244,7 @@ def in_a_row(every: Sequence[Sequence[bool]]) -> dict[str, float]:
 
 
 def of_low(runs: Sequence[Run]) -> dict[str, float]:
-    """Return how often runs of one benchmark were below 80 % of their level."""
+    """Return the frequency of runs below 80 % of the level of their benchmark."""
     every: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for run in runs:
         every[run.operation, run.name].append(run.lost > LOW)
@@ -250,7 +252,7 @@ def of_low(runs: Sequence[Run]) -> dict[str, float]:
 
 
 def of_model() -> dict[str, float]:
-    """Return the same of as many days with the noise of the model."""
+    """Return the same for as many days with the noise of the model."""
     every = []
     for number in range(46):
         weather, losses = Weather(NOISE, Random(number)), []
@@ -263,7 +265,7 @@ def of_model() -> dict[str, float]:
 
 
 def main() -> int:
-    """Print what was fitted."""
+    """Print the fitted figures."""
     if not (YEAR.exists() and DISKS.exists()):
         print(f"no data in {DATA.parent.name}/{DATA.name}; nothing fitted", file=sys.stderr)
         return 0

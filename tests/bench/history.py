@@ -1,7 +1,7 @@
-"""A year of a console's history: aim 3 GB for 20,000 components that are written and read nightly.
+"""A year of a console's history: aim 3 GB for 20,000 components written and read each night.
 
-Records are those of fio, with its whole command, and figures of which no two are equal.  They are
-kept as a collection keeps them; then what is old becomes daily figures.
+Records are those of fio with its whole command, and all figures differ.  They are kept like in a
+collection; then old ones become daily figures.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ SPEC = ProbeSpec("fio", 1 << 30, 30.0, queue_depth=8, repeats=3)
 
 
 def night(at: float, chance: Random) -> Iterator[Record]:
-    """Yield what one night measures."""
+    """Yield the records of a night."""
     terms = job("fio")._replace(spec=SPEC)
     for number in range(COMPONENTS):
         name, server = f"scratch-OST{number:04x}", f"oss{number // 8:03}"
@@ -61,7 +61,7 @@ def night(at: float, chance: Random) -> Iterator[Record]:
 
 
 def main() -> int:
-    """Print what a record and a year take; return 1 when the aim is missed."""
+    """Print the sizes of a record and of a year; return 1 if the aim is missed."""
     chance = Random(1)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "history.sqlite"
@@ -74,10 +74,10 @@ def main() -> int:
             thinned = thinning.thin(BEGIN + DAYS * DAY_S, lambda: True)
         with closing(sqlite3.connect(path)) as database:
             database.execute("VACUUM")
-        left = path.stat().st_size
+        remaining = path.stat().st_size
     print(f"a record: {year / (DAYS * COMPONENTS * 2):.0f} bytes")
     print(thinned.sentence())
-    whole, kept = (size * SITE / COMPONENTS / 1e9 for size in (year, left))
+    whole, kept = (size * SITE / COMPONENTS / 1e9 for size in (year, remaining))
     print(f"{SITE} components, a year: {whole:.1f} GB as single runs, {kept:.1f} GB kept")
     print(f"aim: {AIM_GB:g} GB")
     return int(kept > AIM_GB)

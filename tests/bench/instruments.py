@@ -1,7 +1,7 @@
-"""What a rank's instruments cost, in CPU seconds of one process.
+"""Cost of a rank's instruments, in CPU seconds of a process.
 
-What they add to a call, with and without them on /dev/null, as a part of a call on a file in
-memory, which is as short as a call can be.
+Their addition to a call, from calls on /dev/null with and without them, as a share of a call on a
+file in memory, the shortest real call.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FOREVER = float("inf")
 
 
 def instruments(turns: int) -> bool:
-    """Print what the instruments cost; return whether that is little enough."""
+    """Print the cost of the instruments; return whether the aims are met."""
     good = True
     with tempfile.TemporaryDirectory(prefix="plumbline-bench-", dir=memory_folder()) as name:
         more = added(turns)
@@ -39,7 +39,7 @@ def instruments(turns: int) -> bool:
 
 
 def spent(path: Path, transfer: int, count: int, noted: bool) -> float:
-    """Return the CPU seconds of one call, of ``count`` that are noted or not."""
+    """Return the CPU seconds of a call, the mean of ``count`` recorded or bare ones."""
     file = PosixFile(str(path), 0, write=True, direct=False)
     move, buffers = file.writing(transfer)
     notes = Notes(Calls(count))
@@ -54,7 +54,7 @@ def spent(path: Path, transfer: int, count: int, noted: bool) -> float:
 
 
 def added(turns: int) -> float:
-    """Return the CPU seconds that noting adds to a call, whatever the call is: here almost none."""
+    """Return the CPU seconds that recording adds to a call, measured with nearly empty calls."""
     nothing = Path(os.devnull)
     return median(
         spent(nothing, SMALL, 50_000, noted=True) - spent(nothing, SMALL, 50_000, noted=False)
@@ -63,22 +63,22 @@ def added(turns: int) -> float:
 
 
 def unnoted(folder: Path, transfer: int, turns: int) -> float:
-    """Return the CPU seconds of a call on a file in memory that nobody notes."""
+    """Return the CPU seconds of an unrecorded call on a file in memory."""
     count = 100_000_000 // transfer
     path = sized(folder / "instruments", count * transfer)
     spent(path, transfer, count, noted=False)
-    found = median(spent(path, transfer, count, noted=False) for _ in range(turns))
+    seconds = median(spent(path, transfer, count, noted=False) for _ in range(turns))
     path.unlink()
-    return found
+    return seconds
 
 
 def sized(path: Path, size: int) -> Path:
-    """Make a file of full size, as a target's file is."""
+    """Create a file of full size, like a target's file."""
     path.touch()
     os.truncate(path, size)
     return path
 
 
 def memory_folder() -> Optional[str]:
-    """Return the folder of files in memory, None where there is none."""
+    """Return the folder for files in memory, None if there is none."""
     return MEMORY if os.access(MEMORY, os.W_OK) else None

@@ -1,8 +1,8 @@
-"""What jobs say of targets where it is known which are slow: false accusations and faults found.
+"""Slow targets found by job rates, and false accusations, with known faults.
 
 ``python -m tests.bench.job_rates`` prints the table of docs/jobs.md.  Jobs of all sizes and rates
-write files over random OSTs of a file system.  OSTs are busy for hours with what no log knows, and
-one for days with a job whose log is known.
+write files over random OSTs of a file system.  OSTs are busy for hours with unknown load, and one
+for days with a job whose log is known.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ START = 1_790_000_000.0 // DAY_S * DAY_S
 
 
 class Fleet(NamedTuple):
-    """A file system, its jobs a day, and what one of its OSTs has lost from a day on."""
+    """A file system, its jobs per day, and the loss of an OST from a day on."""
 
     osts: int = 48
     days: int = 30
@@ -36,23 +36,23 @@ class Fleet(NamedTuple):
 
 SICK = 7
 HOT = 11
-"""An OST that a known job hammers for ten days."""
+"""An OST loaded by a known job for ten days."""
 
 
 def _busy(chance: Random, fleet: Fleet) -> dict[tuple[int, int], float]:
-    """Return what hours of unknown load take from OSTs: a logarithm, by OST and hour."""
-    found: dict[tuple[int, int], float] = {}
+    """Return the loss by unknown load, a logarithm, by OST and hour."""
+    losses: dict[tuple[int, int], float] = {}
     for ost in range(fleet.osts):
         for hour in range(fleet.days * 24):
             if chance.random() < fleet.busy_share / 6:
                 loss = 0.15 + chance.expovariate(1 / 0.36)
                 for later in range(hour, hour + 1 + int(chance.expovariate(1 / 6))):
-                    found[ost, later] = loss
-    return found
+                    losses[ost, later] = loss
+    return losses
 
 
 def fleet_logs(chance: Random, fleet: Fleet) -> tuple[list[Log], list[JobIo]]:
-    """Return the logs of a fleet and what is known to have used its OSTs."""
+    """Return the logs of a fleet and the known traffic of its OSTs."""
     busy = _busy(chance, fleet)
     usual = [chance.gauss(0, 0.02) for _ in range(fleet.osts)]
     hot = JobIo("hot", f"OST{HOT}", Operation.WRITE, 1e16, *_hot_days(fleet), DARSHAN)
@@ -61,7 +61,7 @@ def fleet_logs(chance: Random, fleet: Fleet) -> tuple[list[Log], list[JobIo]]:
         begin = START + chance.random() * fleet.days * DAY_S
         logs.append(_log(chance, fleet, (number, begin), (busy, usual)))
     logs.sort(key=lambda log: log.job.begin)
-    traffic = [one for log in logs for one in log.traffic(lambda _, index: f"OST{index}")]
+    traffic = [io for log in logs for io in log.traffic(lambda _, index: f"OST{index}")]
     return logs, [*traffic, hot]
 
 
@@ -72,11 +72,11 @@ def _hot_days(fleet: Fleet) -> tuple[float, float]:
 def _log(
     chance: Random,
     fleet: Fleet,
-    what: tuple[int, float],
-    known: tuple[dict[tuple[int, int], float], Sequence[float]],
+    job: tuple[int, float],
+    losses: tuple[dict[tuple[int, int], float], Sequence[float]],
 ) -> Log:
-    number, begin = what
-    busy, usual = known
+    number, begin = job
+    busy, usual = losses
     rate = 200e6 * exp(chance.gauss(0, 0.8))
     files = min(4 * fleet.osts, int(4 * exp(chance.expovariate(1 / 1.5))))
     size = 1 << chance.choice((24, 28, 30, 32))
@@ -86,7 +86,7 @@ def _log(
         osts = [(first + place) % fleet.osts for place in range(files)]
     day, hour = int((begin - START) // DAY_S), int((begin - START) // 3600)
     hot = fleet.days > 20 and _hot_days(fleet)[0] <= begin < _hot_days(fleet)[1]
-    found = []
+    ios = []
     shared = {ost: chance.gauss(0, 0.05) for ost in set(osts)}
     for ost in osts:
         lost = busy.get((ost, hour), 0.0) + (0.9 if hot and ost == HOT else 0.0)
@@ -96,20 +96,20 @@ def _log(
             rate_here = rate * (1 - fleet.loss)
         else:
             rate_here = rate
-        here = rate_here * exp(usual[ost] + shared[ost] - lost + chance.gauss(0, 0.15))
-        here /= 1 + 0.3 * (osts.count(ost) - 1)
-        seconds = size / here
+        ost_rate = rate_here * exp(usual[ost] + shared[ost] - lost + chance.gauss(0, 0.15))
+        ost_rate /= 1 + 0.3 * (osts.count(ost) - 1)
+        seconds = size / ost_rate
         times = (seconds, begin, begin + seconds)
-        found.append(FileIo("/s", Operation.WRITE, size, *times, 8, 0.0, 0.0, ((ost, 1.0),)))
-    end = max(one.end for one in found)
-    return Log(Job(str(number), begin, end), tuple(found))
+        ios.append(FileIo("/s", Operation.WRITE, size, *times, 8, 0.0, 0.0, ((ost, 1.0),)))
+    end = max(io.end for io in ios)
+    return Log(Job(str(number), begin, end), tuple(ios))
 
 
 def accused(fleet: Fleet, seed: int) -> set[str]:
-    """Return the OSTs that jobs call slow at the end."""
+    """Return the OSTs that are slow by job rates at the end."""
     logs, traffic = fleet_logs(Random(seed), fleet)
-    said = judge_jobs(logs, lambda _, index: f"OST{index}", traffic)
-    return set(said.slow)
+    judged = judge_jobs(logs, lambda _, index: f"OST{index}", traffic)
+    return set(judged.slow)
 
 
 def table(fleets: int) -> Iterator[str]:
@@ -119,9 +119,9 @@ def table(fleets: int) -> Iterator[str]:
     for loss, days in ((0.0, 0), (0.1, 25), (0.2, 25), (0.3, 25), (0.3, 5), (0.5, 25), (0.5, 5)):
         fleet = Fleet(loss=loss, from_day=30 - days)
         number = fleets if loss else 3 * fleets
-        found = [accused(fleet, SEED + place) for place in range(number)]
-        hits = sum(f"OST{SICK}" in one for one in found) if loss else 0
-        wrong = sum(len(one - ({f"OST{SICK}"} if loss else set())) for one in found)
+        suspects = [accused(fleet, SEED + place) for place in range(number)]
+        hits = sum(f"OST{SICK}" in names for names in suspects) if loss else 0
+        wrong = sum(len(names - ({f"OST{SICK}"} if loss else set())) for names in suspects)
         yield f"| {loss:.0%} | {days} | {number} | {hits} | {wrong} |"
 
 

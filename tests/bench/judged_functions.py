@@ -1,4 +1,4 @@
-"""Which tests run which functions of the judge: a mutant meets only the tests that run it."""
+"""Functions of the judge run by each test, so that a mutant meets only tests that run it."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ KEPT = Path(".cache/mutate/functions")
 
 
 class Functions(NamedTuple):
-    """The functions that each file of tests runs, as ``module:first line``."""
+    """Functions run by each test file, as ``module:first line``."""
 
     of: Mapping[str, frozenset[str]]
 
     def meets(self, tests: str, mutant: Mutant) -> bool:
-        """Return whether tests run the function that a mutant is in, or any that knows a name.
+        """Return whether tests run the function of a mutant.
 
-        What stands outside of functions is met by all that run any function of the module or of
-        those that import it.
+        A mutant outside of functions meets all tests that run a function of its module or of those
+        that import it.
         """
         if mutant.function:
             return f"{mutant.module}:{mutant.function}" in self.of[tests]
@@ -39,7 +39,7 @@ def _knowing(module: str) -> set[str]:
 
 
 def functions_of(files: list[str], passes: Callable[[str, Path], bool]) -> Functions:
-    """Return the functions that tests run; what is known of unchanged files is kept."""
+    """Return the functions that tests run; those of unchanged files are cached."""
     KEPT.mkdir(parents=True, exist_ok=True)
     sources = "".join(path.read_text() for path in sorted(FOLDER.glob("*.py")))
     found = {}
@@ -53,17 +53,17 @@ def functions_of(files: list[str], passes: Callable[[str, Path], bool]) -> Funct
 
 
 class Watch:
-    """Notes which functions of the judge are entered."""
+    """Notes the functions that are entered."""
 
     def __init__(self) -> None:
         self._codes: set[CodeType] = set()
 
     def __call__(self, frame: FrameType, _event: str, _argument: Any) -> None:
-        """Note a call; nothing within it is traced."""
+        """Note a call, without tracing its lines."""
         self._codes.add(frame.f_code)
 
     def write(self, place: Path) -> None:
-        """Write what was entered; the whole file or none of it."""
+        """Write the entered functions of the judge atomically."""
         folder = str(FOLDER.resolve())
         if not any(code.co_filename.startswith(folder) for code in self._codes):
             sys.exit(f"mutate_judge: {place.stem} runs nothing of {folder}")

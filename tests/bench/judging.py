@@ -1,9 +1,9 @@
-"""A night of a large site on its console: 10,000 targets on 10,000 disks, one adapter slow.
+"""Judging a large site on its console: 10,000 targets on 10,000 disks, one adapter slow.
 
-The commands run as they are called, each as a process of its own: ``plan``, ``ceiling``,
-``judge``, ``locate``, ``submit`` and ``publish``, then the actions of ``baseline``.  Counted is the
-time of the processor, so that a machine which others use as well gives the same.  Aims: ``submit``
-in 10 s and 400 MB, and the bad adapter named once.  Building the history is not counted.
+Each command runs as a process of its own: ``plan``, ``ceiling``, ``judge``, ``locate``, ``submit``
+and ``publish``, then the actions of ``baseline``.  Measured is CPU time, which does not depend on
+other users of the machine.  Aims: ``submit`` in 10 s and 400 MB, and the bad adapter named once.
+Building the history does not count.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ SLOW_NIGHTS = 8
 CAPTURED_NIGHTS = 5
 ADAPTER = "oss0500-hba1"
 LEFT_BPS = 100e6
-"""Of each of five disks that are measured alone, a third of what it has."""
+"""Remaining rate of each of five disks measured alone, a third of the usual."""
 
 AIM_S, AIM_MB = 10.0, 400.0
 
@@ -79,13 +79,13 @@ def inventory(folder: Path, servers: int = SERVERS) -> Path:
 
 
 def history(folder: Path, plan: Plan) -> tuple[Path, Path]:
-    """Write plan and history of a site of which an adapter has been slow for some nights."""
+    """Write plan and history of a site with an adapter that was slow for some nights."""
     year = Year(NIGHTS, {ADAPTER: both(LEFT_BPS)}, since=SLOW_NIGHTS)
     return write(folder, document(plan), records(plan, year, time.time()))
 
 
 class Cost(NamedTuple):
-    """What a command took: the processors' time, and the most memory of all its processes."""
+    """Cost of a command: CPU time, and peak memory of all its processes."""
 
     processor_s: float
     peak_MB: float
@@ -108,7 +108,7 @@ def run(*words: str) -> Cost:
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
         text = out.read()
-    # judge and locate end with the worst state
+    # judge and locate exit with the worst state
     if process.returncode not in range(4):
         raise SystemExit(f"plumbline {words[0]} ended with {process.returncode}")
     return Cost(used.ru_utime + used.ru_stime, peak, text)
@@ -124,17 +124,17 @@ def children(pid: int) -> list[int]:
 
 
 def most_MB(pid: int) -> float:
-    """Return the most memory that a process has had; wait4 would say that of this one, if more."""
+    """Return the peak memory of a process; wait4 would count that of this process too."""
     return figure_MB(Path(f"/proc/{pid}/status"), "VmHWM:")
 
 
 def memory_MB(pid: int) -> float:
-    """Return the memory of a process, what it shares with others counted in parts."""
+    """Return the proportional memory of a process."""
     return figure_MB(Path(f"/proc/{pid}/smaps_rollup"), "Pss:")
 
 
 def figure_MB(file: Path, name: str) -> float:
-    """Return a figure of the kernel; 0 where the process has ended meanwhile."""
+    """Return a figure of the kernel, 0 if the process has ended."""
     try:
         lines = file.read_text(encoding="utf-8").splitlines()
     except OSError:
@@ -143,36 +143,35 @@ def figure_MB(file: Path, name: str) -> float:
 
 
 def shown(what: str, cost: Cost) -> None:
-    """Print what a command took."""
+    """Print the cost of a command."""
     print(f"{what:22} {cost.processor_s:6.1f} s of CPU, {cost.peak_MB:5.0f} MB", flush=True)
 
 
 def named(located: Cost) -> int:
-    """Return how many ambiguity sets name the adapter, or a part that is behind it alone."""
-    found = json.loads(located.text)["sets"]
-    behind = [one for one in found if ADAPTER in json.dumps(one)]
-    return len(behind)
+    """Return the number of ambiguity sets that name the adapter or a part only behind it."""
+    sets = json.loads(located.text)["sets"]
+    return sum(ADAPTER in json.dumps(suspects) for suspects in sets)
 
 
 def baselines(folder: Path, plan: Plan) -> None:
-    """Print what it takes to make baselines of healthy nights, accept and review them."""
+    """Print the cost of capturing, accepting and reviewing baselines of healthy nights."""
     path = folder / "records.jsonl"
     with path.open("w", encoding="utf-8") as stream:
         for record in records(plan, Year(CAPTURED_NIGHTS), time.time()):
             stream.write(f"{json.dumps(record.to_json())}\n")
-    given = ("--records", str(path))
+    source = ("--records", str(path))
     for action, words in (
-        ("capture", given),
+        ("capture", source),
         ("accept", ("--reason", "first", "--by", "bench")),
         ("diff", ()),
-        ("age", given),
+        ("age", source),
     ):
         where = ("-i", str(folder / "inventory"))
         shown(f"baseline {action}", run("baseline", action, *where, *words))
 
 
 def main() -> int:
-    """Print processor seconds and memory by command; return 1 when an aim is missed."""
+    """Print CPU seconds and memory by command; return 1 if an aim is missed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--servers", type=int, default=SERVERS)
     servers = parser.parse_args().servers

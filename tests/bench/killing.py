@@ -1,6 +1,6 @@
-"""Kill runs of one layer at random moments on the node that this is copied to; see kills.py.
+"""Kill runs of a layer at random moments, on the node that this file is copied to; see kills.py.
 
-Needs Python alone and root.  Prints one JSON object: what was found after all kills.
+Needs only Python and root.  Prints the counts after all kills as a JSON object.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ TOOLS = ("fio", "sgp_dd", "netperf", "mpirun", "prterun", "orterun", "prted")
 
 
 def main() -> None:
-    """Kill so many runs of a layer."""
+    """Kill runs of a layer."""
     layer, kills = sys.argv[1], int(sys.argv[2])
     prepare()
-    found = dict.fromkeys(("caught", "lost", "changed", "orphans", "locks", "hangs", "damaged"), 0)
+    counts = dict.fromkeys(("caught", "lost", "changed", "orphans", "locks", "hangs", "damaged"), 0)
     random.seed(os.urandom(8))
     began = time.monotonic()
     run(layer).wait()
@@ -37,27 +37,27 @@ def main() -> None:
         before = records()
         process = run(layer)
         time.sleep(random.uniform(0.05, longest))
-        found["caught"] += process.poll() is None
+        counts["caught"] += process.poll() is None
         whole = number % 2 == 0
         kill(process.pid, whole)
         process.wait()
         if whole:
-            found["hangs"] += hanging(layer)
-        compare(before, records(), found)
+            counts["hangs"] += hanging(layer)
+        compare(before, records(), counts)
         if number % 5 == 4 or number == kills - 1:
             before = records()
             run(layer).wait()
-            compare(before, records(), found)
-            found["orphans"] += len(tools())
-            found["locks"] += len(list(LOCKS.glob("*.lock")))
-            found["hangs"] += hanging(layer)
+            compare(before, records(), counts)
+            counts["orphans"] += len(tools())
+            counts["locks"] += len(list(LOCKS.glob("*.lock")))
+            counts["hangs"] += hanging(layer)
     with closing(sqlite3.connect(STATE / "history.sqlite")) as database:
-        found["damaged"] += database.execute("PRAGMA integrity_check").fetchone() != ("ok",)
-    print(json.dumps({**found, "kills": kills, "records": len(records())}))
+        counts["damaged"] += database.execute("PRAGMA integrity_check").fetchone() != ("ok",)
+    print(json.dumps({**counts, "kills": kills, "records": len(records())}))
 
 
 def prepare() -> None:
-    """Make a state of its own with small measurements, and what to judge hangs by."""
+    """Prepare a separate state with small measurements, and expectations that detect hangs."""
     subprocess.run(["install", "-d", "-o", "plumbline", "-g", "plumbline", STATE], check=True)
     document = json.loads(Path("/etc/plumbline/expectations.json").read_text(encoding="utf-8"))
     for entry in document["entries"]:
@@ -75,7 +75,7 @@ def write(name: str, document: object) -> None:
 
 
 def run(layer: str) -> subprocess.Popen[bytes]:
-    """Begin a run as the unit would; the first of all hosts begins in each even slot."""
+    """Start a run like the unit; the first of all hosts initiates in each even slot."""
     return subprocess.Popen(
         ["plumbline", "probe", layer, "--quiet"]
         + ["--expectations", str(STATE / "expectations.json")]
@@ -91,37 +91,37 @@ def run(layer: str) -> subprocess.Popen[bytes]:
 
 
 def own_groups() -> list[int]:
-    """Return the groups of the user of the probes, as its units have them."""
+    """Return the groups of the probes' user, as in its units."""
     return os.getgrouplist("plumbline", pwd.getpwnam("plumbline").pw_gid)
 
 
 def kill(pid: int, whole: bool) -> None:
-    """Kill a run, or also all that it has started, as systemd does."""
+    """Kill a run, with ``whole`` also its children, like systemd."""
     below = descendants(pid) if whole else []
-    for each in (pid, *below):
+    for process in (pid, *below):
         with suppress(ProcessLookupError):
-            os.kill(each, signal.SIGKILL)
+            os.kill(process, signal.SIGKILL)
 
 
 def descendants(pid: int) -> list[int]:
-    """Return the processes below one."""
-    found = []
+    """Return the descendants of a process."""
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, ValueError):
             fields = (folder / "stat").read_text(errors="replace").rpartition(")")[2].split()
             if int(fields[1]) == pid:
-                found += [int(folder.name), *descendants(int(folder.name))]
-    return found
+                pids += [int(folder.name), *descendants(int(folder.name))]
+    return pids
 
 
 def tools() -> list[int]:
-    """Return the tools that are there."""
-    found = []
+    """Return the running tools."""
+    pids = []
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if (folder / "comm").read_text().strip() in TOOLS:
-                found.append(int(folder.name))
-    return found
+                pids.append(int(folder.name))
+    return pids
 
 
 def records() -> dict[str, str]:
@@ -133,14 +133,14 @@ def records() -> dict[str, str]:
         return dict(database.execute("SELECT id, body FROM records"))
 
 
-def compare(before: dict[str, str], after: dict[str, str], found: dict[str, int]) -> None:
-    """Count the records that are gone or changed."""
-    found["lost"] += len(before.keys() - after.keys())
-    found["changed"] += sum(after.get(name, body) != body for name, body in before.items())
+def compare(before: dict[str, str], after: dict[str, str], counts: dict[str, int]) -> None:
+    """Count lost and changed records."""
+    counts["lost"] += len(before.keys() - after.keys())
+    counts["changed"] += sum(after.get(name, body) != body for name, body in before.items())
 
 
 def hanging(layer: str) -> int:
-    """Return how many components are said to hang, by a limit of nothing."""
+    """Return the number of components judged as hanging, with a limit of zero."""
     done = subprocess.run(
         ["plumbline", "judge", "--json", "--layer", layer, "--expectations"]
         + [STATE / "impatient.json", "--snapshot", STATE / "snapshot.json"],

@@ -1,9 +1,9 @@
-"""Runs of all layers killed at random moments in a lab that is up: what is lost, what is left.
+"""Kill runs of all layers at random moments in a running lab; count losses and leftovers.
 
-``python -m tests.bench.kills --kills 100``.  Every other kill takes all that the run has started
-with it, as systemd does; after these nothing may be said to hang.  After every fifth another run
-follows, which must find all records, end what is left and leave no lock.  Ends with 1 where a
-record is lost or changed, a tool or lock is left, or something is said to hang.
+``python -m tests.bench.kills --kills 100``.  Every other kill includes the children of the run,
+like systemd; after these nothing may count as hung.  After every fifth kill another run follows,
+which must find all records, end orphans and leave no lock.  Ends with 1 if a record is lost or
+changed, a tool or lock is left, or anything counts as hung.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ BAD = ("lost", "changed", "orphans", "locks", "hangs", "damaged")
 
 
 def killed(lab: Lab, layer: str, kills: int) -> dict[str, int]:
-    """Kill so many runs of a layer on the host that measures it, and return what was found."""
+    """Kill runs of a layer on the host that measures it; return the counts."""
     script = base64.b64encode(SCRIPT.read_bytes()).decode()
     command = f"echo {script} | base64 -d | python3 - {layer} {kills}"
     with windows(lab) if layer == "net" else nullcontext():
-        found: dict[str, int] = json.loads(lab.on_host(HOSTS[layer], command))
-    return found
+        counts: dict[str, int] = json.loads(lab.on_host(HOSTS[layer], command))
+    return counts
 
 
 @contextmanager
 def windows(lab: Lab) -> Iterator[None]:
-    """Keep the receiving ends of all servers open, for the 300 s that the unit allows."""
+    """Keep the receivers of all servers open, for the unit's limit of 300 s."""
     try:
         lab.on_host("storage_servers", "systemctl restart plumbline-netserver")
         yield
@@ -43,7 +43,7 @@ def windows(lab: Lab) -> Iterator[None]:
 
 
 def main() -> int:
-    """Carry out the campaign that was asked for."""
+    """Run the campaign."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--kills", type=int, default=100, help="in all (default: 100)")
     parser.add_argument("--layer", action="append", choices=sorted(HOSTS))
@@ -52,9 +52,9 @@ def main() -> int:
     layers = arguments.layer or list(HOSTS)
     good = True
     for layer in layers:
-        found = killed(lab, layer, arguments.kills // len(layers))
-        good = good and not any(found[name] for name in BAD)
-        print(f"{layer}: {', '.join(f'{name} {count}' for name, count in found.items())}")
+        counts = killed(lab, layer, arguments.kills // len(layers))
+        good = good and not any(counts[name] for name in BAD)
+        print(f"{layer}: {', '.join(f'{name} {count}' for name, count in counts.items())}")
     return 0 if good else 1
 
 

@@ -1,4 +1,4 @@
-"""Slow disks among healthy ones by their latency under load, as ``plumbline latency`` finds them.
+"""Slow disks among healthy ones by latency under load, like ``plumbline latency``.
 
 ``python -m tests.bench.latency`` prints the section that docs/evidence.md has.
 """
@@ -24,14 +24,14 @@ DATA = Path(__file__).parents[3] / "shared" / "data" / "failslow"
 HOUR_S = 3600.0
 FEWEST_WINDOWS = 2
 EVERY_THIRD = 3
-"""Hosts of which one disk is made slower."""
+"""One disk of every third host is made slower."""
 
 
 class Row(NamedTuple):
-    """One trial: the window, one sample of how many is used, one disk's latency, and noise.
+    """A trial: the window, the thinning of samples, the slowing of a disk, and noise.
 
-    ``noise`` is the standard deviation of the logarithm of each sample; ``as_osts`` says that all
-    disks of all hosts are peers.
+    ``noise`` is the standard deviation of the logarithm of each sample; with ``as_osts`` all disks
+    of all hosts are peers.
     """
 
     window_s: float
@@ -42,7 +42,7 @@ class Row(NamedTuple):
 
 
 class Recorded(NamedTuple):
-    """One sample of one disk: epoch seconds, bytes and seconds an operation."""
+    """A sample of a disk: epoch seconds, bytes per second, and seconds per operation."""
 
     at: float
     disk: str
@@ -68,15 +68,15 @@ ROWS = (
 )
 
 
-class Found(NamedTuple):
-    """After how many windows each suspect was one first, and which disks were made slower."""
+class Detection(NamedTuple):
+    """Windows until the first suspicion of each disk, and the disks that were made slower."""
 
     windows: Mapping[Disk, int]
     slower: frozenset[Disk]
 
 
 def recorded() -> Hosts:
-    """Return the samples of each host, the oldest first; those without a figure are left out."""
+    """Return the samples of each host with figures, the oldest first."""
     hosts: dict[str, list[Recorded]] = defaultdict(list)
     with gzip.open(DATA / "cluster-a.csv.gz", "rt", encoding="utf-8") as file:
         for row in csv.DictReader(file):
@@ -88,71 +88,71 @@ def recorded() -> Hosts:
 
 
 def as_osts(hosts: Hosts) -> Hosts:
-    """Return all disks as if they were the OSTs of one file system, whose names have the host's."""
-    found = (
-        one._replace(disk=f"{host} {one.disk}")
+    """Return all disks as OSTs of one file system, with the host in their names."""
+    renamed = (
+        sample._replace(disk=f"{host} {sample.disk}")
         for host, samples in hosts.items()
-        for one in samples
+        for sample in samples
     )
-    return {"": sorted(found)}
+    return {"": sorted(renamed)}
 
 
 def labelled() -> frozenset[Disk]:
-    """Return the disks that are known to be slow."""
+    """Return the disks labelled slow."""
     with (DATA / "cluster-a-slow-disks.csv").open(encoding="utf-8") as file:
         return frozenset((row["host"], row["disk"]) for row in csv.DictReader(file))
 
 
-def tried(row: Row, hosts: Hosts, known: frozenset[Disk], seed: int = 1) -> Found:
-    """Return what is found, asked after each window."""
+def tried(row: Row, hosts: Hosts, known: frozenset[Disk], seed: int = 1) -> Detection:
+    """Run a trial with a search after each window."""
     random = Random(seed)
-    disks = sum(len({one.disk for one in samples}) for samples in hosts.values())
+    disks = sum(len({sample.disk for sample in samples}) for samples in hosts.values())
     odds = odds_within(1.0, disks * MONTH_S / row.window_s)
     windows: dict[Disk, int] = {}
     slower: set[Disk] = set()
     for number, (host, samples) in enumerate(sorted(hosts.items())):
         chosen = ""
         if row.slower > 1 and number % EVERY_THIRD == 0:
-            names = sorted({one.disk for one in samples if (host, one.disk) not in known})
+            names = sorted({row.disk for row in samples if (host, row.disk) not in known})
             chosen = random.choice(names)
             slower.add((host, chosen))
         loads = list(_loads(samples, row, chosen, random))
         for disk, after in _first(loads, odds).items():
             windows[host, disk] = after
-    return Found(windows, frozenset(slower))
+    return Detection(windows, frozenset(slower))
 
 
 def _loads(samples: Sequence[Recorded], row: Row, chosen: str, random: Random) -> Iterator[Load]:
-    """Yield what each disk did in each window, as counters would say it: by its means."""
-    kept = frozenset(sorted({one.at for one in samples})[:: row.thinned])
-    found: dict[tuple[float, str], list[tuple[float, float]]] = defaultdict(list)
-    for one in samples:
-        if one.at in kept:
-            factor = row.slower if one.disk == chosen else 1.0
+    """Yield the means of each disk in each window, like counters."""
+    kept = frozenset(sorted({sample.at for sample in samples})[:: row.thinned])
+    by_window: dict[tuple[float, str], list[tuple[float, float]]] = defaultdict(list)
+    for sample in samples:
+        if sample.at in kept:
+            factor = row.slower if sample.disk == chosen else 1.0
             noisy = exp(random.gauss(0, row.noise)) if row.noise else 1.0
-            place = one.at // row.window_s * row.window_s, one.disk
-            found[place].append((one.rate_Bps, one.latency_s * factor * noisy))
-    for (at, disk), values in found.items():
+            place = sample.at // row.window_s * row.window_s, sample.disk
+            by_window[place].append((sample.rate_Bps, sample.latency_s * factor * noisy))
+    for (at, disk), values in by_window.items():
         rates, latencies = zip(*values)
         yield Load(at, disk, mean(rates), mean(latencies))
 
 
 def _first(loads: Sequence[Load], odds: float) -> dict[str, int]:
-    """Return after how many windows each suspect was one first."""
+    """Return the windows until the first suspicion of each disk."""
     moments = sorted({load.at for load in loads})
-    found: dict[str, int] = {}
+    windows: dict[str, int] = {}
     for number in range(FEWEST_WINDOWS, len(moments) + 1):
         until = [load for load in loads if load.at <= moments[number - 1]]
-        for one in compare(until, Limits().peer_loss, odds):
-            if one.slow:
-                found.setdefault(one.device, number)
-    return found
+        for load_ratio in compare(until, Limits().peer_loss, odds):
+            if load_ratio.slow:
+                windows.setdefault(load_ratio.device, number)
+    return windows
 
 
 def section() -> Iterator[str]:
     """Yield the section on latency under load."""
     hosts, known = recorded(), labelled()
-    healthy = {(host, one.disk) for host, samples in hosts.items() for one in samples} - known
+    healthy = {(host, row.disk) for host, samples in hosts.items() for row in samples} - known
     yield "\n## Latency under load\n"
     yield paragraph(
         f"The same {len(healthy) + len(known)} disks, three hours a day, as `plumbline latency` "
@@ -177,10 +177,12 @@ def section() -> Iterator[str]:
     )
 
 
-def _by_host(found: Found) -> Found:
-    """Return what was found with the names that disks have in their hosts."""
-    named = {disk if disk[0] else _disk(disk[1]): after for disk, after in found.windows.items()}
-    return found._replace(windows=named)
+def _by_host(detection: Detection) -> Detection:
+    """Return a detection with the names of disks in their hosts."""
+    named = {
+        disk if disk[0] else _disk(disk[1]): after for disk, after in detection.windows.items()
+    }
+    return detection._replace(windows=named)
 
 
 def _disk(ost: str) -> Disk:
@@ -188,9 +190,9 @@ def _disk(ost: str) -> Disk:
     return host, disk
 
 
-def _line(row: Row, found: Found, known: frozenset[Disk], healthy: set[Disk]) -> str:
-    labels = sorted(found.windows[disk] for disk in known & found.windows.keys())
-    made = found.slower & found.windows.keys()
+def _line(row: Row, trial: Detection, known: frozenset[Disk], healthy: set[Disk]) -> str:
+    labels = sorted(trial.windows[disk] for disk in known & trial.windows.keys())
+    made = trial.slower & trial.windows.keys()
     cells = (
         f"{row.window_s / 60:.0f} min",
         "all" if row.as_osts else "of the host",
@@ -199,14 +201,14 @@ def _line(row: Row, found: Found, known: frozenset[Disk], healthy: set[Disk]) ->
         f"{row.noise:g}",
         f"{len(labels)} of {len(known)}",
         " and ".join(map(str, labels)) or "-",
-        f"{len(made)} of {len(found.slower)}" if found.slower else "-",
-        f"{len((healthy - found.slower) & found.windows.keys())} of {len(healthy - found.slower)}",
+        f"{len(made)} of {len(trial.slower)}" if trial.slower else "-",
+        f"{len((healthy - trial.slower) & trial.windows.keys())} of {len(healthy - trial.slower)}",
     )
     return f"| {' | '.join(cells)} |"
 
 
 def main() -> int:
-    """Print the section, or why there is none."""
+    """Print the section, or the reason why there is none."""
     if not DATA.exists():
         print(f"{DATA} is not there: no figures")
         return 0

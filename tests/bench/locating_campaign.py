@@ -1,8 +1,8 @@
-"""Random faults on the machines of the papers: is the part at fault among the suspects, and alone?
+"""Random faults on the machines of the papers: is the faulty part suspected, and alone?
 
-A small model of its own, so that it cannot share a mistake with what it tries: every part passes
-what it has left, a measurement is as fast as its narrowest part lets it be, less what a file system
-costs, and noise is of the size that a year of scheduled benchmarks showed.
+Uses a small model of its own, independent of the tested code: each part passes its remaining
+capacity, a measurement is as fast as its narrowest part, less the cost of the file system, and
+noise has the size of that in a year of scheduled benchmarks.
 """
 
 from __future__ import annotations
@@ -32,26 +32,26 @@ HOST, RUN, SYSTEM = 0.02, 0.05, 0.05
 TAIL_SHARE, TAIL_LOSS = 0.02, 0.24
 CONTENDED = 0.08
 OF_THE_MIDDLE = 1.25
-"""The standard error of a median is so many times that of a mean."""
+"""Standard error of a median / that of a mean."""
 SLOW = 0.90
 CERTAIN = 5.0
 LASTING = 0.75
-"""The share of days on which what is slow must be."""
+"""Share of days on which a slow measurement must be slow."""
 VISIBLE = 0.80
-"""What slows nothing to this is not expected to be found."""
+"""A fault that slows nothing to this ratio need not be found."""
 ALIKE = 0.10
-"""Faults that change no rate by more than this against one another cannot be told apart."""
+"""Faults whose ratios differ by less than this cannot be distinguished."""
 
 
 class Fault(NamedTuple):
-    """A part with the share ``left`` of its capacity."""
+    """A part with only the share ``left`` of its capacity."""
 
     component: str
     left: float
 
 
 class Fleet:
-    """What a site measures, what each measurement needs of each part, and what parts can carry."""
+    """Measurements of a site, their use of each part, and the capacities of parts."""
 
     def __init__(self, name: str) -> None:
         """Read the inventory of a site."""
@@ -81,23 +81,23 @@ class Fleet:
         self.parts = sorted(self.crossing)
 
     def _asked(self, index: int) -> float:
-        """Return what a flow would ask of a part that costs it nothing."""
+        """Return the rate of a flow through a part without losses."""
         flow = self.flows[index]
         return flow.expected / YIELD[flow.layer]
 
     def ratios(self, faults: Sequence[Fault]) -> dict[int, float]:
-        """Return measured / expected of what the faults make slower, without noise."""
-        found: dict[int, float] = {}
+        """Return measured / expected of the slowed measurements, without noise."""
+        ratios: dict[int, float] = {}
         for fault in faults:
             left = fault.left * self.capacity[fault.component]
             for index, count in self.crossing[fault.component]:
                 ratio = left / count / self._asked(index)
                 if ratio < 1:
-                    found[index] = min(found.get(index, 1.0), ratio)
-        return found
+                    ratios[index] = min(ratios.get(index, 1.0), ratio)
+        return ratios
 
     def twins(self, fault: Fault) -> Iterator[str]:
-        """Yield other parts whose loss would look the same within ``ALIKE``."""
+        """Yield other parts whose fault would look the same within ``ALIKE``."""
         seen = self.ratios([fault])
         worst = min(seen, key=lambda index: seen[index])
         for part, _, count in self.flows[worst].crossings():
@@ -113,11 +113,11 @@ class Fleet:
 
 
 def observations(fleet: Fleet, faults: Sequence[Fault], chance: Random) -> list[Observation]:
-    """Return what some days of measuring say, each against its peers or its baseline."""
+    """Return the observations of some days, compared with peers or baselines."""
     true = fleet.ratios(faults)
     days = [_day(fleet, true, chance) for _ in range(DAYS)]
     shared = _shared(fleet, days)
-    found = []
+    result = []
     for index, flow in enumerate(fleet.flows):
         seen = [
             ratio / common
@@ -126,19 +126,19 @@ def observations(fleet: Fleet, faults: Sequence[Fault], chance: Random) -> list[
             for common in [factors[fleet.groups[index]]]
         ]
         if len(seen) < DAYS // 2:
-            found.append(Observation(flow, Vote.NONE, 0.0, 0.0))
+            result.append(Observation(flow, Vote.NONE, 0.0, 0.0))
             continue
-        # what is held against its own past has the noise of the whole file system
+        # a comparison with the own past has the noise of the whole file system
         absolute = all(factors[fleet.groups[index]] == 1.0 for factors in shared)
         noise = hypot(HOST, RUN, SYSTEM) if absolute and flow.layer != "net" else hypot(HOST, RUN)
         ratio, error = median(seen), OF_THE_MIDDLE * noise / len(seen) ** 0.5
         vote = _vote(seen, ratio < min(SLOW, 1 - CERTAIN * error))
-        found.append(Observation(flow, vote, ratio * flow.expected, error))
-    return found
+        result.append(Observation(flow, vote, ratio * flow.expected, error))
+    return result
 
 
 def _vote(seen: Sequence[float], low: bool) -> Vote:
-    """Return bad for what is low in its middle and on most days, good for what is neither."""
+    """Return bad if the median and most days are low, good if neither is."""
     lasting = sum(ratio < SLOW for ratio in seen) >= LASTING * len(seen)
     if low is lasting:
         return Vote.BAD if low else Vote.GOOD
@@ -146,42 +146,42 @@ def _vote(seen: Sequence[float], low: bool) -> Vote:
 
 
 def _day(fleet: Fleet, true: Mapping[int, float], chance: Random) -> list[Optional[float]]:
-    """Return measured / expected of each measurement on one day, None of what was contended."""
+    """Return measured / expected of each measurement on a day, None if contended."""
     systems = {group: chance.gauss(0, SYSTEM) for group in sorted(set(fleet.groups))}
     hosts = {host: chance.gauss(0, HOST) for host in sorted(set(fleet.hosts))}
-    found: list[Optional[float]] = []
+    ratios: list[Optional[float]] = []
     for index in range(len(fleet.flows)):
         if chance.random() < CONTENDED:
-            found.append(None)
+            ratios.append(None)
             continue
-        # a network has no load of a file system's
+        # a network is not affected by the load of a file system
         system = 0.0 if fleet.flows[index].layer == "net" else systems[fleet.groups[index]]
         noise = system + hosts[fleet.hosts[index]] + chance.gauss(0, RUN)
         if chance.random() < TAIL_SHARE:
             noise -= 0.223 + chance.expovariate(1 / TAIL_LOSS)
-        found.append(true.get(index, 1.0) * exp(noise))
-    return found
+        ratios.append(true.get(index, 1.0) * exp(noise))
+    return ratios
 
 
 def _shared(
     fleet: Fleet, days: Sequence[Sequence[Optional[float]]]
 ) -> list[dict[tuple[str, str], float]]:
-    """Return by day what all members of a group have in common, 1 where they have lost in fact."""
+    """Return the shared factor of each group by day, 1 if the group is really slow."""
     medians = []
     for day in days:
         members: dict[tuple[str, str], list[float]] = {}
         for group, ratio in zip(fleet.groups, day):
             if ratio is not None:
                 members.setdefault(group, []).append(ratio)
-        medians.append({group: median(found) for group, found in members.items()})
+        medians.append({group: median(ratios) for group, ratios in members.items()})
     lost = {
         group
         for group in set(fleet.groups)
-        if group[0] == "net" or median([one.get(group, 1.0) for one in medians]) < SLOW
+        if group[0] == "net" or median([day.get(group, 1.0) for day in medians]) < SLOW
     }
     return [
-        {group: 1.0 if group in lost else one.get(group, 1.0) for group in set(fleet.groups)}
-        for one in medians
+        {group: 1.0 if group in lost else day.get(group, 1.0) for group in set(fleet.groups)}
+        for day in medians
     ]
 
 
@@ -192,9 +192,9 @@ def draw(fleet: Fleet, count: int, chance: Random) -> tuple[Fault, ...]:
 
 
 def visible(fleet: Fleet, faults: Sequence[Fault]) -> bool:
-    """Return whether each fault slows a measurement that the others do not slow as much."""
+    """Return whether each fault slows a measurement more than the others do."""
     for fault in faults:
-        others = fleet.ratios([one for one in faults if one is not fault])
+        others = fleet.ratios([other for other in faults if other is not fault])
         own = fleet.ratios([fault])
         if not any(ratio < VISIBLE * others.get(index, 1.0) for index, ratio in own.items()):
             return False
@@ -202,7 +202,7 @@ def visible(fleet: Fleet, faults: Sequence[Fault]) -> bool:
 
 
 class Score(NamedTuple):
-    """What came of a number of runs; ``parts`` is the mean number of suspects."""
+    """Results of a number of runs; ``parts`` is the mean number of suspects."""
 
     runs: int
     hidden: int
@@ -215,7 +215,7 @@ class Score(NamedTuple):
 
 
 def campaign(fleet: Fleet, count: int, faults: int, chance: Random, verbose: bool) -> Score:
-    """Return what came of ``count`` runs with ``faults`` visible faults each."""
+    """Return the score of ``count`` runs with ``faults`` visible faults each."""
     hidden = found = inside = identifiable = alone = parts = 0
     seconds = 0.0
     runs = 0
@@ -226,26 +226,28 @@ def campaign(fleet: Fleet, count: int, faults: int, chance: Random, verbose: boo
             continue
         runs += 1
         seen = observations(fleet, drawn, chance)
-        begun = time.perf_counter()
+        start = time.perf_counter()
         located = locate(seen)
-        seconds = max(seconds, time.perf_counter() - begun)
-        named = {suspect.name for one in located.sets for suspect in one.suspects}
+        seconds = max(seconds, time.perf_counter() - start)
+        named = {suspect.name for group in located.sets for suspect in group.suspects}
         true = {fault.component for fault in drawn}
         found += bool(located.sets)
         inside += true <= named
         parts += len(named)
         if verbose and not true <= named:
-            print("missed", drawn, [one.alternatives for one in located.sets], located.unexplained)
+            print(
+                "missed", drawn, [group.alternatives for group in located.sets], located.unexplained
+            )
         if faults == 1 and not any(fleet.twins(drawn[0])):
             identifiable += 1
             alone += named == true
             if verbose and named != true:
-                print("not alone", drawn, [one.alternatives for one in located.sets])
+                print("not alone", drawn, [group.alternatives for group in located.sets])
     return Score(count, hidden, found, inside, identifiable, alone, parts / count, seconds)
 
 
 def false_suspects(fleet: Fleet, count: int, chance: Random) -> int:
-    """Return in how many of ``count`` fleets without a fault something is suspected."""
+    """Return the number of ``count`` faultless fleets with a suspect."""
     return sum(bool(locate(observations(fleet, (), chance)).sets) for _ in range(count))
 
 

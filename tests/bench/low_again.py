@@ -1,4 +1,4 @@
-"""Would measuring a low target once more at once help?  What a year of runs can say."""
+"""Benefit of an immediate repeat of a low measurement, from a year of runs."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ def low_again(rows: Iterable[Sampled]) -> Iterator[str]:
 
 
 def _pairs(rows: Iterable[Sampled]) -> Iterator[tuple[bool, bool]]:
-    """Yield whether each benchmark, and the next one soon after it, were low."""
+    """Yield whether a benchmark and the next one soon after it were low."""
     series: dict[str, list[Sampled]] = defaultdict(list)
     for row in rows:
         series[row.component].append(row)
     runs: dict[tuple[str, str], list[tuple[float, bool, str]]] = defaultdict(list)
-    for name, found in series.items():
-        if len(found) >= LEAST_RUNS:
+    for name, samples in series.items():
+        if len(samples) >= LEAST_RUNS:
             system, _, operation, *_ = name.split()
-            level = LOW * median(row.rate for row in found)
-            runs[system, operation] += [(row.at, row.rate < level, name) for row in found]
-    for of in runs.values():
-        yield from _soon(sorted(of))
+            level = LOW * median(row.rate for row in samples)
+            runs[system, operation] += [(row.at, row.rate < level, name) for row in samples]
+    for system_runs in runs.values():
+        yield from _soon(sorted(system_runs))
 
 
 def _soon(runs: Sequence[tuple[float, bool, str]]) -> Iterator[tuple[bool, bool]]:

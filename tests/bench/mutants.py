@@ -1,4 +1,4 @@
-"""The mutants of the judge: one change of the source each, by cosmic-ray's operators."""
+"""Mutants of the judge, each with one change of the source by cosmic-ray's operators."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ _COMPARED = (
 
 
 class Mutant(NamedTuple):
-    """One change: a line of a module before and after it, and the whole source with it.
+    """A change: a line of a module before and after it, and the whole changed source.
 
-    ``function`` is the first line of the innermost function that it is in, its decorators included,
-    0 outside of all; ``number`` tells apart what would be written alike.
+    ``function`` is the first line of the innermost function around it, with decorators, or 0;
+    ``number`` distinguishes equal changes of a module.
     """
 
     module: str
@@ -51,26 +51,26 @@ class Mutant(NamedTuple):
     source: str
 
     def __str__(self) -> str:
-        """Return what names it as long as the line stands; alike lines of a module are counted."""
+        """Return a name that lasts as long as the line; equal lines of a module are numbered."""
         nth = f" #{self.number}" if self.number > 1 else ""
         return f"{self.module}: {self.before} => {self.after}{nth}"
 
 
 class DoubleReplacer(Operator):  # type: ignore[misc] # cosmic-ray ships no types
-    """A number with a point or an exponent, twice and half as large."""
+    """Doubles and halves numbers with a point or an exponent."""
 
     def mutation_positions(self, node: Any) -> Iterator[tuple[Any, Any]]:
-        """Return both places of each such number."""
+        """Yield the place of each such number twice."""
         if is_number(node) and _has_point(node.value):
             yield from [(node.start_pos, node.end_pos)] * 2
 
     def mutate(self, node: Any, index: int) -> Any:
-        """Return the number changed."""
+        """Return the changed number."""
         return Number(f" {float(node.value) * (2.0, 0.5)[index]!r}", node.start_pos)
 
     @classmethod
     def examples(cls) -> tuple[()]:
-        """Return none: they are cosmic-ray's own tests of its operators."""
+        """Return none; cosmic-ray uses examples to test its own operators."""
         return ()
 
 
@@ -93,7 +93,7 @@ def mutants_of(module: str, *, double: bool) -> list[Mutant]:
     same = ast.dump(ast.parse(source))
     for line, before, after, changed in found:
         if ast.dump(ast.parse(changed)) == same:
-            # 1e100 and one more are one number
+            # 1e100 and 1e100 + 1 are the same number
             continue
         counts[before, after] = counts.get((before, after), 0) + 1
         function, number = begun.get(line + 1, 0), counts[before, after]
@@ -102,12 +102,12 @@ def mutants_of(module: str, *, double: bool) -> list[Mutant]:
 
 
 def _functions(source: str) -> dict[int, int]:
-    """Return for each line within a function the first line of the function."""
+    """Return the first line of the function around each line."""
     found = {}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
             first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
-            # a default is a value of the module, not of the function
+            # defaults are evaluated in the module, not in the function
             for line in range(node.body[0].lineno, (node.end_lineno or 0) + 1):
                 found[line] = first
     return found
@@ -128,7 +128,7 @@ def _each(source: str, operator: Any) -> Iterator[str]:
 
 
 def _changed(source: str, changed: str) -> tuple[int, str, str, str]:
-    """Return the number of the line that was changed, it before and after, and the source."""
+    """Return the number of the changed line, the line before and after, and the source."""
     old, new = source.splitlines(), changed.splitlines()
     lines = difflib.SequenceMatcher(None, old, new, False).get_opcodes()
     _, start, _, to, _ = next(one for one in lines if one[0] != "equal")
@@ -140,7 +140,7 @@ def _plain(line: str) -> str:
 
 
 class _Only(Loader):
-    """Loads one module from a source that is in no file."""
+    """Loads a module from compiled code."""
 
     def __init__(self, code: CodeType, path: str) -> None:
         self._code, self._path = code, path
@@ -161,7 +161,7 @@ class _Finder(MetaPathFinder):
 
 
 def loaded_as(mutant: Mutant) -> MetaPathFinder:
-    """Return what loads a mutant where its module is imported."""
+    """Return a finder that loads a mutant when its module is imported."""
     path = str((FOLDER / f"{mutant.module}.py").resolve())
     code = compile(mutant.source, path, "exec", dont_inherit=True)
     return _Finder(f"plumbline.judge.{mutant.module}", _Only(code, path))

@@ -1,20 +1,18 @@
-"""Change one comparison or number of the judge at a time, and see whether a test fails.
+"""Change a comparison or number of the judge at a time, and see whether a test fails.
 
     python -m tests.bench.mutate_judge --module recursion --module weighing
     python -m tests.bench.mutate_judge --survivors
 
-A mutant lives in the memory of a process of its own: no file of src/ is changed, whatever happens.
-It meets the tests that are named after its module first, then the others of the judge; those that
-take a site for many nights are left out, but for the modules that nothing else tests.  Mutants come
-from cosmic-ray: each order with and without its boundary and reversed, equal and unequal, each
-number one more and one less.  With --double also each number with a point twice and half as large,
-which is nearer to what somebody might type.
+A mutant exists only in the memory of a process of its own: no file of src/ is ever changed.  First
+the tests named after its module run, then the others of the judge; slow tests with a site for many
+nights run only for modules without other tests.  Mutants come from cosmic-ray: comparisons with and
+without equality and reversed, equal and unequal, numbers one more and one less; with --double also
+numbers with a point doubled and halved, a more likely typo.
 
-Results are kept in .cache; --survivors tries those alone that survived when they were last tried,
-for no reason that is known.
-Survivors with the reason why they may stand are in tests/bench/survivors.yml.  The exit status is 1
-where a survivor has no reason, or where less than 95 % were killed of those that are no equals: of
-an equal no answer of the judge is another.
+Results are kept in .cache; --survivors tries only those that survived last time without a known
+reason.  Accepted survivors and their reasons are in tests/bench/survivors.yml.  The exit status is
+1 if a survivor has no reason, or if less than 95 % of the mutants were killed, not counting
+equivalent ones, which change no answer of the judge.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ KEPT = Path(".cache/mutate/results.jsonl")
 REASONS = Path(__file__).with_name("survivors.yml")
 
 CPU_S = 120
-"""An unchanged module needs a tenth of it; a mutant that goes on for ever is killed."""
+"""An unchanged module needs a tenth of it; an endless mutant is killed."""
 WALL_S = 1800
 MEMORY = 4 * 2**30
 
@@ -59,25 +57,25 @@ OWN = {
     "service": ("evidence", "component"),
     "weighing": ("claims", "shared_loss"),
 }
-"""Tests that are about a module beside those named after it."""
+"""Tests about a module in addition to those named after it."""
 
 SLOW = {
     "floor_of_sites": (),
     "damage": (),
 }
-"""Tests that take seconds, and the modules that they are for."""
+"""Slow tests, and their modules."""
 
 ASKING = {
     "judging": ("site/test_judge.py", "site/test_by_name.py"),
     "weighing": ("locate/test_votes.py",),
 }
-"""Tests of rooms that ask a module."""
+"""Tests of rooms that call a module."""
 
 QUICKLY = ("-x", "-q", "-m", "not long", "--assert=plain", "-p", "no:unraisableexception")
-"""No words on a failure, and no search for what was never closed: both take longer than a test."""
+"""No failure report and no search for unclosed files, which take longer than a test."""
 
 EARLY = ("model", "topology", "observe", "measure", "parallel", "store", "plan")
-"""Rooms before the judge, which are loaded once."""
+"""Rooms before the judge, loaded once."""
 
 
 class Result(NamedTuple):
@@ -88,7 +86,7 @@ class Result(NamedTuple):
 
 
 def tests_of(module: str) -> list[list[str]]:
-    """Return the tests of a module: first those that are likely to fail, then the others."""
+    """Return the tests of a module, those likely to fail first."""
     all_tests = [path.stem[len("test_") :] for path in sorted(TESTS.glob("test_*.py"))]
     first = [name for name in (module, *OWN.get(module, ())) if name in all_tests]
     others = [name for name in all_tests if name not in first and name not in SLOW]
@@ -98,12 +96,12 @@ def tests_of(module: str) -> list[list[str]]:
 
 
 def passes(tests: Sequence[str], mutant: Mutant) -> bool:
-    """Return whether tests pass, in a process of its own in which the mutant is loaded."""
+    """Return whether tests pass in a process with the mutant loaded."""
     return _in_a_process(lambda: _run(tests, mutant))
 
 
 def passes_watched(tests: str, place: Path) -> bool:
-    """Return whether tests pass without a mutant; write which functions they run."""
+    """Return whether tests pass without a mutant; write the functions that they run."""
 
     def run() -> int:
         watch = Watch()
@@ -137,15 +135,16 @@ def _run(tests: Sequence[str], mutant: Optional[Mutant]) -> int:
 
 
 def survives(mutant: Mutant, functions: Functions) -> bool:
-    """Return whether all tests pass that meet a mutant."""
-    every = (
-        [one for one in tests if functions.meets(one, mutant)] for tests in tests_of(mutant.module)
+    """Return whether all tests that run the mutant pass."""
+    groups = (
+        [test for test in tests if functions.meets(test, mutant)]
+        for tests in tests_of(mutant.module)
     )
-    return all(passes(tests, mutant) for tests in every if tests)
+    return all(passes(tests, mutant) for tests in groups if tests)
 
 
 def tried(mutants: Iterable[Mutant], functions: Functions, processes: int) -> Iterator[Result]:
-    """Try mutants, some at a time."""
+    """Try mutants, some at once."""
     running: dict[int, Mutant] = {}
     for mutant in mutants:
         if len(running) >= processes:
@@ -163,11 +162,11 @@ def _ended(running: dict[int, Mutant]) -> Result:
     return Result(running.pop(pid), killed=status != 0)
 
 
-# --- what was found before, and what may survive
+# --- earlier results, and accepted survivors
 
 
 def kept() -> dict[str, bool]:
-    """Return whether each mutant was killed when it was last tried."""
+    """Return whether each mutant was killed last time."""
     if not KEPT.exists():
         return {}
     lines = [json.loads(line) for line in KEPT.read_text().splitlines()]
@@ -175,21 +174,21 @@ def kept() -> dict[str, bool]:
 
 
 def keep(result: Result) -> None:
-    """Add a result to what is known."""
+    """Add a result to the earlier ones."""
     KEPT.parent.mkdir(parents=True, exist_ok=True)
     with KEPT.open("a") as file:
         file.write(json.dumps({"mutant": str(result.mutant), "killed": result.killed}) + "\n")
 
 
 class Reason(NamedTuple):
-    """Why a mutant may survive; ``equivalent`` where no answer of the judge is another by it."""
+    """Why a mutant may survive; ``equivalent`` if it changes no answer of the judge."""
 
     why: str
     equivalent: bool
 
 
 def reasons() -> dict[str, Reason]:
-    """Return why a mutant may survive, for each that may."""
+    """Return the reasons of accepted survivors."""
     listed = yaml.safe_load(REASONS.read_text()) or []
     return {
         mutant: Reason(entry["why"], entry["equivalent"])
@@ -199,30 +198,31 @@ def reasons() -> dict[str, Reason]:
 
 
 def shown(results: Sequence[Result]) -> int:
-    """Print how many were killed, and who survived; return the exit status."""
-    known = reasons()
+    """Print the numbers and the survivors; return the exit status."""
+    accepted = reasons()
     print(f"{'module':<16}{'mutants':>8}{'killed':>8}{'survived':>10}{'share':>9}")
-    for module in dict.fromkeys(one.mutant.module for one in results):
-        _line(module, [one for one in results if one.mutant.module == module])
+    for module in dict.fromkeys(result.mutant.module for result in results):
+        _line(module, [result for result in results if result.mutant.module == module])
     _line("all", results)
-    alike = [name for name, reason in known.items() if reason.equivalent]
-    telling = [one for one in results if one.killed or str(one.mutant) not in alike]
-    _line("without equals", telling)
-    survivors = [str(one.mutant) for one in results if not one.killed]
+    equivalent = [name for name, reason in accepted.items() if reason.equivalent]
+    counted = [row for row in results if row.killed or str(row.mutant) not in equivalent]
+    _line("without equals", counted)
+    survivors = [str(result.mutant) for result in results if not result.killed]
     for name in survivors:
-        print(f"survived: {name}\n    {known[name].why if name in known else 'no reason is known'}")
-    enough = sum(one.killed for one in telling) >= WANTED * len(telling)
-    return 0 if enough and all(name in known for name in survivors) else 1
+        why = accepted[name].why if name in accepted else "no reason is known"
+        print(f"survived: {name}\n    {why}")
+    enough = sum(result.killed for result in counted) >= WANTED * len(counted)
+    return 0 if enough and all(name in accepted for name in survivors) else 1
 
 
 def _line(name: str, results: Sequence[Result]) -> None:
-    killed = sum(one.killed for one in results)
+    killed = sum(result.killed for result in results)
     share = killed / len(results) if results else 1.0
     print(f"{name:<16}{len(results):>8}{killed:>8}{len(results) - killed:>10}{share:>9.1%}")
 
 
 def main() -> int:
-    """Try the mutants of the modules that are asked for."""
+    """Try the mutants of the requested modules."""
     parser = argparse.ArgumentParser(description="Try whether tests notice changes of the judge.")
     parser.add_argument("--module", action="append", help="module of the judge (default: all)")
     parser.add_argument("--processes", type=int, default=1, help="tried at once (default: 1)")
@@ -231,31 +231,35 @@ def main() -> int:
         "--survivors", action="store_true", help="only those that survived, for no known reason"
     )
     parser.add_argument("--kept", action="store_true", help="try nothing, show what is kept")
-    asked = parser.parse_args()
+    arguments = parser.parse_args()
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    modules = asked.module or sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
-    functions = None if asked.kept else _prepared(modules)
+    modules = arguments.module or sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
+    functions = None if arguments.kept else _prepared(modules)
     mutants: list[Mutant] = []
     for module in modules:
-        found = mutants_of(module, double=asked.double)
-        mutants += found
+        of_module = mutants_of(module, double=arguments.double)
+        mutants += of_module
         if functions:
-            _try(found if not asked.survivors else _unexplained(found), functions, asked.processes)
+            _try(
+                of_module if not arguments.survivors else _unexplained(of_module),
+                functions,
+                arguments.processes,
+            )
     last = kept()
-    return shown([Result(one, last[str(one)]) for one in mutants if str(one) in last])
+    return shown([Result(mutant, last[str(mutant)]) for mutant in mutants if str(mutant) in last])
 
 
 def _prepared(modules: Sequence[str]) -> Functions:
-    """Load what all need, and see that the tests pass; return which functions they run."""
+    """Load shared modules and check that the tests pass; return the functions that they run."""
     _load()
-    files = sorted({name for one in modules for group in tests_of(one) for name in group})
+    files = sorted({name for module in modules for group in tests_of(module) for name in group})
     return functions_of(files, passes_watched)
 
 
 def _unexplained(mutants: Sequence[Mutant]) -> list[Mutant]:
-    """Return those that no test has killed and no reason is known of."""
+    """Return the mutants that no test has killed and that have no reason."""
     done = {name for name, killed in kept().items() if killed} | {*reasons()}
-    return [one for one in mutants if str(one) not in done]
+    return [mutant for mutant in mutants if str(mutant) not in done]
 
 
 def _try(mutants: Sequence[Mutant], functions: Functions, processes: int) -> None:
@@ -265,13 +269,13 @@ def _try(mutants: Sequence[Mutant], functions: Functions, processes: int) -> Non
 
 
 def _load() -> None:
-    """Load what mutants have in common, so that each starts at once."""
+    """Load the modules that mutants share, so that each starts at once."""
     for name in ("hypothesis", "pydantic", "unittest.mock"):
         import_module(name)
     for stage in EARLY:
         folder = FOLDER.parent / stage
         for path in folder.glob("[!_]*.py") if folder.is_dir() else ():
-            # ranks alone have MPI
+            # only ranks have MPI
             if path.stem != "mpi":
                 import_module(f"plumbline.{stage}.{path.stem}")
     if "plumbline.judge" in sys.modules:

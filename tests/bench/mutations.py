@@ -1,11 +1,11 @@
-"""Feed every reader with mutations of good inputs; count what is none of plumbline's own errors.
+"""Feed all readers with mutations of valid inputs; count exceptions that are not plumbline's own.
 
     python -m tests.bench.mutations --count 1000000 --processes 2
     python -m tests.bench.mutations --large 1000000
 
-The first mutates, each mutation by its own seed; the second feeds inputs of so many bytes that ask
-most of whoever reads them, and shows the slowest in seconds of the processor.  What was found is
-kept in --keep, one file each, to be put into tests/data/mutations.
+The first mutates, each time with its own seed; the second feeds inputs of this size that are hard
+to parse, and shows the slowest in CPU seconds.  --keep keeps each finding as a file for
+tests/data/mutations.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from tests.mutations.mutate import mutate, stretched
 from tests.mutations.registry import READERS, trouble
 
 LIMIT_S = 2.0
-"""Of the processor, for an input of 1 MB."""
+"""CPU seconds for an input of 1 MB."""
 
 ENDLESS_S = 30.0
 SHOWN = 10
@@ -34,8 +34,8 @@ _PART = 500
 _TOLD_EVERY = 10_000
 
 
-class Found(NamedTuple):
-    """An input with what came of it: an exception that nobody foresaw, or the seconds it took."""
+class Finding(NamedTuple):
+    """An input with its result: an unforeseen exception, or the CPU seconds."""
 
     reader: str
     what: str
@@ -45,22 +45,22 @@ class Found(NamedTuple):
 
 
 class EndlessError(Exception):
-    """A reader has not come to an end."""
+    """A reader did not end in time."""
 
 
 def _ring(*_: object) -> None:
     raise EndlessError(f"no end in {ENDLESS_S:g} s of the processor")
 
 
-def fed(reader: str, what: str, data: bytes, folder: Path) -> Found:
-    """Feed one input and take the time."""
+def fed(reader: str, what: str, data: bytes, folder: Path) -> Finding:
+    """Feed an input and measure the time."""
     signal.signal(signal.SIGVTALRM, _ring)
     signal.setitimer(signal.ITIMER_VIRTUAL, ENDLESS_S)
-    begun = time.process_time()
+    start = time.process_time()
     error: Optional[Exception] = trouble(READERS[reader], data, folder)
-    taken = time.process_time() - begun
+    seconds = time.process_time() - start
     signal.setitimer(signal.ITIMER_VIRTUAL, 0)
-    return Found(reader, what, taken, data, f"{error!r:.200} {_place(error)}" if error else "")
+    return Finding(reader, what, seconds, data, f"{error!r:.200} {_place(error)}" if error else "")
 
 
 def _place(error: Exception) -> str:
@@ -72,54 +72,57 @@ def _place(error: Exception) -> str:
     return place
 
 
-def mutations(task: tuple[str, int, int]) -> tuple[int, list[Found]]:
-    """Feed a reader with mutations of some seeds; return their number and what was bad."""
+def mutations(task: tuple[str, int, int]) -> tuple[int, list[Finding]]:
+    """Feed a reader with mutations of some seeds; return their number and the bad findings."""
     name, first, count = task
-    bad: list[Found] = []
+    bad: list[Finding] = []
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(first, first + count):
             chance = Random(f"{name} {seed}")
             data = mutate(chance.choice(READERS[name].samples), chance)
-            found = fed(name, f"seed {seed}", data, Path(folder))
-            if found.error or found.seconds > LIMIT_S:
-                bad.append(found)
+            finding = fed(name, f"seed {seed}", data, Path(folder))
+            if finding.error or finding.seconds > LIMIT_S:
+                bad.append(finding)
     return count, bad
 
 
-def large(task: tuple[str, int]) -> tuple[int, list[Found]]:
-    """Feed a reader with inputs of some size; return their number, the bad and the slowest."""
+def large(task: tuple[str, int]) -> tuple[int, list[Finding]]:
+    """Feed a reader with inputs of some size; return their number, and the bad or the slowest."""
     name, size = task
-    every: list[Found] = []
+    findings: list[Finding] = []
     with tempfile.TemporaryDirectory() as folder:
         for sample in READERS[name].samples:
             for what, data in stretched(sample, size):
-                found = fed(name, what, data, Path(folder))
-                kept = found.data if found.error or found.seconds > LIMIT_S else b""
-                every.append(found._replace(data=kept))
-    every.sort(key=lambda one: (not one.error, -one.seconds))
-    return len(every), [one for one in every if _kind(one)] or every[:1]
+                finding = fed(name, what, data, Path(folder))
+                kept = finding.data if finding.error or finding.seconds > LIMIT_S else b""
+                findings.append(finding._replace(data=kept))
+    findings.sort(key=lambda finding: (not finding.error, -finding.seconds))
+    return len(findings), [finding for finding in findings if _kind(finding)] or findings[:1]
 
 
 def main(argv: Optional[Sequence[str]] = None) -> int:
-    """Run what is asked, print what was found, and return 1 if anything was bad."""
+    """Run the requested inputs, print the findings, and return 1 if any was bad."""
     arguments = _arguments(argv)
     names = [name for name in READERS if re.search(arguments.only, name)]
-    total, shown = 0, list[Found]()
+    total, shown = 0, list[Finding]()
     bad: Counter[tuple[str, str]] = Counter()
-    for count, found in _results(arguments, names):
+    for count, findings in _results(arguments, names):
         if total // _TOLD_EVERY < (total + count) // _TOLD_EVERY:
             print(f"{total + count} inputs", file=sys.stderr, flush=True)
         total += count
-        shown += found
-        for one in found:
-            kind = _kind(one)
-            if kind and not bad[one.reader, kind]:
-                print(f"{one.reader}, {one.what}: {one.seconds:.2f} s {one.error}", flush=True)
-                _keep(arguments.keep, one)
+        shown += findings
+        for finding in findings:
+            kind = _kind(finding)
+            if kind and not bad[finding.reader, kind]:
+                print(
+                    f"{finding.reader}, {finding.what}: {finding.seconds:.2f} s {finding.error}",
+                    flush=True,
+                )
+                _keep(arguments.keep, finding)
             if kind:
-                bad[one.reader, kind] += 1
-    for one in sorted(shown, key=lambda one: -one.seconds)[:SHOWN]:
-        print(f"{one.seconds:6.2f} s  {one.reader}, {one.what}")
+                bad[finding.reader, kind] += 1
+    for finding in sorted(shown, key=lambda finding: -finding.seconds)[:SHOWN]:
+        print(f"{finding.seconds:6.2f} s  {finding.reader}, {finding.what}")
     slow = sum(count for (_, kind), count in bad.items() if kind == _SLOW)
     print(f"{total} inputs for {len(names)} readers: {sum(bad.values()) - slow} foreign exceptions")
     print(f"{slow} took more than {LIMIT_S:g} s of the processor")
@@ -129,16 +132,16 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
 _SLOW = "slow"
 
 
-def _kind(one: Found) -> str:
+def _kind(finding: Finding) -> str:
     """Return what makes an input bad: the line that raised, or that it took too long."""
-    if one.error:
-        return one.error.rpartition(" ")[2]
-    return _SLOW if one.seconds > LIMIT_S else ""
+    if finding.error:
+        return finding.error.rpartition(" ")[2]
+    return _SLOW if finding.seconds > LIMIT_S else ""
 
 
 def _results(
     arguments: argparse.Namespace, names: Sequence[str]
-) -> Iterator[tuple[int, list[Found]]]:
+) -> Iterator[tuple[int, list[Finding]]]:
     with ProcessPoolExecutor(arguments.processes) as pool:
         if arguments.large:
             yield from pool.map(large, [(name, arguments.large) for name in names])
@@ -152,11 +155,11 @@ def _results(
         yield from pool.map(mutations, tasks)
 
 
-def _keep(folder: Optional[Path], one: Found) -> None:
+def _keep(folder: Optional[Path], finding: Finding) -> None:
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
-        plain = re.sub(r"[^A-Za-z0-9]+", "-", f"{one.reader} {one.what}").strip("-")
-        (folder / plain).write_bytes(one.data)
+        plain = re.sub(r"[^A-Za-z0-9]+", "-", f"{finding.reader} {finding.what}").strip("-")
+        (folder / plain).write_bytes(finding.data)
 
 
 def _arguments(argv: Optional[Sequence[str]]) -> argparse.Namespace:

@@ -1,11 +1,11 @@
-"""Two tools in turn until it is certain how their rates compare, whatever else the machine does.
+"""Comparison of the rates of two tools in turn until it is certain, even on a busy machine.
 
-Turns follow one another in the order A B, B A, so that what changes slowly meets both.  Each pair
-of turns gives a ratio, and their median counts: a turn that was disturbed is one outlier and no
-more.  How certain it is, their order says, whatever their distribution: with n ratios the median of
-all that there could be lies between the k-th least and the k-th largest with the probability
-1 - 2 P(B < k), B binomial with n and 1/2 (Conover, Practical Nonparametric Statistics, 3.2).
-A verdict needs all of that range on one side of an aim; where it is not reached nothing is claimed.
+Turns follow in the order A B, B A, so that slow changes affect both.  Each pair of turns gives a
+ratio, and the median of ratios counts: a disturbed turn is only an outlier.  The confidence
+interval needs no distribution: with n ratios the true median lies between the k-th least and the
+k-th largest with the probability 1 - 2 P(B < k), B binomial with n and 1/2 (Conover, Practical
+Nonparametric Statistics, 3.2).  A verdict needs the whole interval on one side of an aim, else it
+is undecided.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ LEAST = 6
 CERTAIN = 0.95
 
 Rates = dict[str, float]
-"""Of each operation in one turn: bytes per second, or what else two tools are compared by."""
+"""Rate of each operation in a turn: bytes per second or another quantity."""
 
 Tool = Callable[[], Rates]
 
 Aim = tuple[float, float]
-"""The least and the largest ratio that is as it should be."""
+"""The least and the largest good ratio."""
 
 
 class Ratio(NamedTuple):
     """``rates`` are the medians of both tools; ``value`` is the median of A / B.
 
-    ``least`` and ``most`` are where it lies with the probability CERTAIN; ``turns`` are the ratios
-    of all turns, the least first.
+    ``least`` and ``most`` are its confidence interval for CERTAIN; ``turns`` are the ratios of all
+    turns, the least first.
     """
 
     rates: tuple[float, float]
@@ -40,7 +40,7 @@ class Ratio(NamedTuple):
     turns: tuple[float, ...]
 
     def verdict(self, aim: Aim) -> str:
-        """Return whether an aim is met; what scatters too much to say so is undecided."""
+        """Return whether an aim is met, missed, or undecided by too much scatter."""
         low, high = aim
         if low <= self.least and self.most <= high:
             return "met"
@@ -52,7 +52,7 @@ class Ratio(NamedTuple):
 def compared(tools: tuple[Tool, Tool], aim: Aim, most: int) -> dict[str, Ratio]:
     """Return the ratio of each operation after LEAST turns, or up to ``most`` while undecided.
 
-    A turn of each goes before, which does not count: it finds everything for the first time.
+    A first turn of each does not count, as caches are cold.
     """
     for tool in tools:
         tool()
@@ -65,23 +65,23 @@ def compared(tools: tuple[Tool, Tool], aim: Aim, most: int) -> dict[str, Ratio]:
             mine, theirs = first(), second()
         turns.append((mine, theirs))
         if len(turns) >= LEAST:
-            found = {operation: ratio(turns, operation) for operation in mine}
-            if all(one.verdict(aim) != "undecided" for one in found.values()):
+            ratios = {operation: ratio(turns, operation) for operation in mine}
+            if all(result.verdict(aim) != "undecided" for result in ratios.values()):
                 break
-    return found
+    return ratios
 
 
 def ratio(turns: Sequence[tuple[Rates, Rates]], operation: str) -> Ratio:
-    """Return how two tools compare in an operation; of at least LEAST turns."""
+    """Return the ratio of two tools in an operation; needs LEAST turns."""
     pairs = [(mine[operation], theirs[operation]) for mine, theirs in turns]
     rates = median(mine for mine, _ in pairs), median(theirs for _, theirs in pairs)
     return _ratio(rates, [mine / theirs for mine, theirs in pairs])
 
 
-def together(found: Sequence[Ratio]) -> Ratio:
-    """Return how two tools compare in all that they were compared in, each turn counting once."""
-    rates = median(one.rates[0] for one in found), median(one.rates[1] for one in found)
-    return _ratio(rates, [turn for one in found for turn in one.turns])
+def together(ratios: Sequence[Ratio]) -> Ratio:
+    """Return the ratio of two tools over all their comparisons, each turn counting once."""
+    rates = median(r.rates[0] for r in ratios), median(r.rates[1] for r in ratios)
+    return _ratio(rates, [turn for result in ratios for turn in result.turns])
 
 
 def _ratio(rates: tuple[float, float], turns: Sequence[float]) -> Ratio:
@@ -91,7 +91,7 @@ def _ratio(rates: tuple[float, float], turns: Sequence[float]) -> Ratio:
 
 
 def _outer(number: int) -> int:
-    """Return how many values at each end may be left out of so many."""
+    """Return the number of values to leave out at each end of the confidence interval."""
     below = 0.0
     for outer in range(number):
         below += comb(number, outer) / 2**number

@@ -1,10 +1,10 @@
-"""Whether ranks are as fast as fio (and IOR, where it is), and what their instruments cost.
+"""Rates of ranks compared with fio (and IOR, if installed), and the cost of their instruments.
 
-All figures of one line come from turns that follow one another on one file, so that each tool meets
-the same target and the same neighbours; see :mod:`.pairs` for what is made of them.
+All figures of a line come from successive turns on one file, so both tools meet the same target
+and the same neighbours; see :mod:`.pairs` for the statistics.
 
-How a rank's rate holds as ranks are added is measured in memory, where no disk hides it: of each
-tool the part of one rank's rate that each of several has, in one turn, and how these compare.
+Scaling with ranks is measured in memory, where no disk hides it: the rate of each of several ranks
+as a share of that of one, for each tool.
 
 usage: parallel.py [--directory DIR] [--turns N] [--ranks N ...]
 
@@ -45,21 +45,20 @@ FAITHFUL = {MIB: (0.97, 1.03), SMALL: (0.95, float("inf"))}
 SCALES = {MIB: (0.97, float("inf")), SMALL: (0.95, float("inf"))}
 FILE_BYTES = {MIB: 128 * MIB, SMALL: 60_000_000}
 IN_MEMORY = 32
-"""Times the bytes of a file, all ranks together: a turn lasts a second, in which a machine that
-others use as well is more alike than in a tenth of it."""
+"""Times the bytes of a file, all ranks together; long turns vary less on a shared machine."""
 
 IN_ALL = 4
-"""Times the bytes of a file: what all ranks together move at least."""
+"""Times the bytes of a file: the least that all ranks together move."""
 
 OPERATIONS = (Operation.WRITE, Operation.READ)
 LIMIT_S = 300.0
 
 Turn = Callable[[int, int], dict[Operation, float]]
-"""Takes bytes of a transfer and number of ranks, gives bytes per second of all ranks together."""
+"""From transfer size and number of ranks to bytes per second of all ranks together."""
 
 
 class Bed(NamedTuple):
-    """Where tools are compared; a rank's file has ``scale`` times FILE_BYTES."""
+    """A folder for comparing tools; a rank's file has ``scale`` times FILE_BYTES."""
 
     folder: Path
     scale: int
@@ -67,10 +66,10 @@ class Bed(NamedTuple):
 
 
 def fresh(bed: Bed, transfer: int, ranks: int, name: str = "file.{}") -> int:
-    """Make each rank's file again and return its bytes: full size, nothing in it, nothing cached.
+    """Create each rank's file anew, of full size, sparse and uncached; return its bytes.
 
-    So it is in a run; a tool that found the other's pages in the cache would be faster by them.
-    What is in memory stays, for to get memory again takes a virtual machine as it pleases.
+    It is so in a run; pages cached by the other tool would make a tool faster.  Files in memory
+    stay, as virtual machines take varying times to allocate memory.
     """
     size = bed.scale * FILE_BYTES[transfer] // transfer * transfer
     for rank in range(ranks):
@@ -113,20 +112,20 @@ class Ours:
 
 
 def _slowest_s(results: Sequence[Result], operation: Operation) -> float:
-    """Return the seconds of the slowest rank since its own first call, as other tools count."""
-    return max(one.end_s - one.begin_s for one in results if one.operation is operation)
+    """Return the seconds of the slowest rank since its own first call, like other tools."""
+    return max(r.end_s - r.begin_s for r in results if r.operation is operation)
 
 
 class Fio:
-    """fio on the same files, as many jobs as ranks."""
+    """fio on the same files with as many jobs as ranks."""
 
     def __init__(self, bed: Bed) -> None:
         self._bed = bed
 
     def __call__(self, transfer: int, ranks: int) -> dict[Operation, float]:
-        """Write and read once; the time is that of the slowest job."""
+        """Write and read once, in the time of the slowest job."""
         size = fresh(self._bed, transfer, ranks)
-        found = {}
+        rates = {}
         for operation in OPERATIONS:
             files = [
                 word
@@ -138,8 +137,8 @@ class Fio:
             argv += ["--allow_file_create=0", "--unlink=0", "--output-format=json"]
             jobs = json.loads(SystemRunner()([*argv, *files], LIMIT_S).stdout)["jobs"]
             slowest = max(job[operation.value]["runtime"] for job in jobs) / 1000
-            found[operation] = size * ranks / slowest
-        return found
+            rates[operation] = size * ranks / slowest
+        return rates
 
 
 class Ior:
@@ -150,13 +149,13 @@ class Ior:
         self._api = {"posix": "POSIX", "mpiio": "MPIIO"}[api]
 
     def __call__(self, transfer: int, ranks: int) -> dict[Operation, float]:
-        """Write and read once, each file by its own rank, which does not find it in memory."""
+        """Write and read once, each uncached file by its own rank."""
         size = fresh(self._bed, transfer, ranks, "ior.{:08d}")
         words = ["-a", self._api, "-F", "-e", "-E", "-k", "-g"]
         words += ["-t", str(transfer), "-b", str(size), "-o", str(self._bed.folder / "ior")]
         root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
         launch = ["mpirun", *root, "--map-by", ":OVERSUBSCRIBE", "-np", str(ranks), "ior"]
-        found = {}
+        rates = {}
         for operation, word in zip(OPERATIONS, ("-w", "-r")):
             for path in self._bed.folder.glob("ior.*"):
                 PosixFile(str(path), 0, write=False, direct=False).close()
@@ -164,8 +163,8 @@ class Ior:
             match = re.search(rf"^{operation.value}\s+([\d.]+)\s", out, re.MULTILINE)
             if match is None:
                 raise ToolError(f"IOR says no rate of a {operation.value}: {out[-300:]!r}")
-            found[operation] = float(match[1]) * MIB
-        return found
+            rates[operation] = float(match[1]) * MIB
+        return rates
 
 
 Pair = tuple[Turn, Turn]
@@ -176,53 +175,57 @@ Compare = Callable[[str, int, int, Pair, int], Iterator[tuple[Ratio, bool]]]
 def faithful(
     what: str, transfer: int, ranks: int, pair: Pair, turns: int
 ) -> Iterator[tuple[Ratio, bool]]:
-    """Print and yield how rates compare in each operation, and whether they surely should not."""
+    """Print and yield the ratio of each operation, and whether the aim is certainly missed."""
 
     def once(turn: Turn) -> dict[str, float]:
-        return {each.value: rate for each, rate in turn(transfer, ranks).items()}
+        return {operation.value: rate for operation, rate in turn(transfer, ranks).items()}
 
     ours, other = pair
     aim = FAITHFUL[transfer]
-    for operation, found in compared((lambda: once(ours), lambda: once(other)), aim, turns).items():
-        mine, theirs = (rate / 1e6 for rate in found.rates)
+    for operation, result in compared(
+        (lambda: once(ours), lambda: once(other)), aim, turns
+    ).items():
+        mine, theirs = (rate / 1e6 for rate in result.rates)
         print(
             f"{what:14} {transfer:8d} B, {ranks} ranks, {operation:5}: {mine:8.1f} and "
-            f"{theirs:8.1f} MB/s, {_said(found, aim)}",
+            f"{theirs:8.1f} MB/s, {_shown(result, aim)}",
             flush=True,
         )
-        yield found, found.verdict(aim) == "missed"
+        yield result, result.verdict(aim) == "missed"
 
 
 def scaling(
     what: str, transfer: int, ranks: int, pair: Pair, turns: int
 ) -> Iterator[tuple[Ratio, bool]]:
-    """Do the same with what each of several ranks has left of one rank's rate."""
+    """Do the same with the rate of each of several ranks as a share of that of one."""
 
     def once(turn: Turn) -> dict[str, float]:
-        one, several = turn(transfer, 1), turn(transfer, ranks)
-        return {each.value: several[each] / ranks / one[each] for each in one}
+        single, several = turn(transfer, 1), turn(transfer, ranks)
+        return {key.value: several[key] / ranks / single[key] for key in single}
 
     ours, other = pair
     aim = SCALES[transfer]
-    for operation, found in compared((lambda: once(ours), lambda: once(other)), aim, turns).items():
-        mine, theirs = found.rates
+    for operation, result in compared(
+        (lambda: once(ours), lambda: once(other)), aim, turns
+    ).items():
+        mine, theirs = result.rates
         print(
             f"{what:14} {transfer:8d} B, each of {ranks} ranks, {operation:5}: {mine:7.1%} and "
-            f"{theirs:7.1%} of one alone, {_said(found, aim)}",
+            f"{theirs:7.1%} of one alone, {_shown(result, aim)}",
             flush=True,
         )
-        yield found, found.verdict(aim) == "missed"
+        yield result, result.verdict(aim) == "missed"
 
 
-def _said(found: Ratio, aim: Aim) -> str:
+def _shown(result: Ratio, aim: Aim) -> str:
     return (
-        f"ratio {found.value:.3f}, surely {found.least:.3f} to {found.most:.3f} by "
-        f"{len(found.turns)} turns (aim: {aim[0]} to {aim[1]}): {found.verdict(aim)}"
+        f"ratio {result.value:.3f}, surely {result.least:.3f} to {result.most:.3f} by "
+        f"{len(result.turns)} turns (aim: {aim[0]} to {aim[1]}): {result.verdict(aim)}"
     )
 
 
 def others(bed: Bed, api: str) -> Iterator[tuple[str, Turn]]:
-    """Yield the tools that are there to compare with."""
+    """Yield the installed tools to compare with."""
     for name, tool in (("fio", Fio(bed)), ("IOR", Ior(bed, api))):
         if shutil.which(name.lower()):
             yield f"{api} / {name}", tool
@@ -231,29 +234,29 @@ def others(bed: Bed, api: str) -> Iterator[tuple[str, Turn]]:
 
 
 def all_pairs(compare: Compare, bed: Bed, turns: int, ranks: int) -> bool:
-    """Print how ranks compare with other tools; return whether no aim is certainly missed.
+    """Print the comparison of ranks with other tools; return whether no aim is certainly missed.
 
-    How they scale is also told of all transfers together: single lines scatter too much for it.
+    Scaling is also printed for all transfers together, as single lines scatter too much.
     """
     launcher = find_launcher(Launch(), SystemRunner())
     good = True
     for api in ("posix", "mpiio"):
         ours = Ours(bed, api, launcher)
         for what, other in others(bed, api):
-            found = [
-                one
+            results = [
+                result
                 for transfer in FILE_BYTES
-                for one in compare(what, transfer, ranks, (ours, other), turns)
+                for result in compare(what, transfer, ranks, (ours, other), turns)
             ]
-            good = good and not any(bad for _, bad in found)
-            if bed.in_memory and found:
-                whole = together([one for one, _ in found])
-                print(f"{what:14} all of these: {_said(whole, SCALES[MIB])}", flush=True)
+            good = good and not any(bad for _, bad in results)
+            if bed.in_memory and results:
+                whole = together([result for result, _ in results])
+                print(f"{what:14} all of these: {_shown(whole, SCALES[MIB])}", flush=True)
     return good
 
 
 def main() -> int:
-    """Run both benchmarks; return 1 when an aim is missed."""
+    """Run both benchmarks; return 1 if an aim is missed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--directory", help="on the target; without it a disk of a fixed rate")
     parser.add_argument("--turns", type=int, default=12, help="at most, of each tool")
@@ -274,27 +277,27 @@ def main() -> int:
 
 
 def _end(number: int, _frame: object) -> None:
-    """End, and leave no disk behind, also when asked to end twice."""
+    """End and leave no disk behind, even after a second signal."""
     signal.signal(number, signal.SIG_IGN)
     sys.exit(128 + number)
 
 
 def fidelity_on_disk(arguments: argparse.Namespace) -> bool:
-    """Compare with the other tools in the folder given, or on a disk made for it."""
+    """Compare with the other tools in the given folder, or on a new disk."""
     with ExitStack() as places:
         place = arguments.directory or places.enter_context(steady_disk())
         if place is None:
-            # a disk that others use as well shows whether the tools agree, but not within 3 %
+            # on a shared disk the comparison is less accurate than 3 %
             place = ROOT / ".cache"
         name = places.enter_context(tempfile.TemporaryDirectory(prefix="bench-", dir=place))
-        # what a throttle lets through at once after a pause must be little of what is moved
+        # move much more than the burst that a throttle allows after a pause
         beds = {ranks: Bed(Path(name), max(1, IN_ALL // ranks)) for ranks in arguments.ranks}
         met = [all_pairs(faithful, bed, arguments.turns, ranks) for ranks, bed in beds.items()]
         return all(met)
 
 
 def scaling_in_memory(arguments: argparse.Namespace) -> bool:
-    """Compare what more ranks than one make of a rank's rate."""
+    """Compare the scaling with more than one rank."""
     several = [number for number in arguments.ranks if number > 1]
     with tempfile.TemporaryDirectory(prefix="plumbline-bench-", dir=memory_folder()) as name:
         beds = {ranks: Bed(Path(name), max(1, IN_MEMORY // ranks), True) for ranks in several}

@@ -1,7 +1,7 @@
-"""Alarms on the year of benchmarks: which of them other runs bear out.
+"""Alarms on the year of benchmarks, and which of them other runs confirm.
 
-Nobody labelled that year.  An alarm is borne out where the loss lasted, or where another benchmark
-of the same file system and direction, which the judge did not see, was low on the same days.
+The year has no labels.  An alarm is confirmed if the loss lasted, or if another benchmark of the
+same file system and direction, unseen by the judge, was low on the same days.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from plumbline.model.verdict import State
 
 BAD = (State.WARNING, State.CRITICAL)
 LASTS = 5
-"""Runs during an alarm whose middle is low: more than one bad day."""
+"""Runs during an alarm whose median is low: more than one bad day."""
 LOW = 0.8
-"""Of the middle of the runs before."""
+"""Share of the median of the runs before."""
 BEFORE = 60
 FEWEST_BEFORE = 10
 JUST_BEFORE = 7
-"""Runs that the evidence of an alarm itself may rest on, and days from which on others count."""
+"""Runs that may be evidence of the alarm itself, and days before it that count for others."""
 
 ABOUT = (
     "*The loss lasted*: the median of the runs during the alarm was a fifth below that of the 60 "
@@ -34,7 +34,7 @@ Series = Mapping[str, Sequence[Sampled]]
 
 
 class Raised(NamedTuple):
-    """One alarm: its series, and the days from which to which it stood."""
+    """An alarm: its series, first and last day."""
 
     component: str
     first: date
@@ -44,9 +44,9 @@ class Raised(NamedTuple):
     def of(cls, component: str, days: Sequence[DayVerdict]) -> Iterator[Raised]:
         """Yield the alarms of a series."""
         standing: list[date] = []
-        for one in days:
-            if one.verdict.state in BAD:
-                standing.append(date.fromisoformat(one.day))
+        for day in days:
+            if day.verdict.state in BAD:
+                standing.append(date.fromisoformat(day.day))
             elif standing:
                 yield cls(component, standing[0], standing[-1])
                 standing = []
@@ -55,25 +55,25 @@ class Raised(NamedTuple):
 
 
 def rows(judged: Mapping[str, Sequence[DayVerdict]], series: Series) -> Iterator[str]:
-    """Yield the rows on alarms of the table on that year."""
-    every = [one for name, days in judged.items() for one in Raised.of(name, days)]
-    lasted = [one for one in every if _lasted(one, series[one.component])]
-    others = [one for one in every if one not in lasted]
-    agreed = [one for one in others if _agreed(one, series)]
-    yield f"| alarms raised, in all series | {len(every)} | |"
+    """Yield the rows on alarms for the table of that year."""
+    alarms = [alarm for name, days in judged.items() for alarm in Raised.of(name, days)]
+    lasted = [alarm for alarm in alarms if _lasted(alarm, series[alarm.component])]
+    others = [alarm for alarm in alarms if alarm not in lasted]
+    agreed = [alarm for alarm in others if _agreed(alarm, series)]
+    yield f"| alarms raised, in all series | {len(alarms)} | |"
     yield f"| of these, the loss lasted for {LASTS} runs and more | {len(lasted)} | |"
     yield f"| another benchmark of the file system was low on these days | {len(agreed)} | |"
     yield f"| neither | {len(others) - len(agreed)} | |"
 
 
 def _lasted(alarm: Raised, runs: Sequence[Sampled]) -> bool:
-    before = [one.rate for one in runs if _day(one) < alarm.first][-BEFORE:-JUST_BEFORE]
-    during = [one.rate for one in runs if alarm.first <= _day(one) <= alarm.last]
+    before = [run.rate for run in runs if _day(run) < alarm.first][-BEFORE:-JUST_BEFORE]
+    during = [run.rate for run in runs if alarm.first <= _day(run) <= alarm.last]
     return len(during) >= LASTS and bool(before) and median(during) <= LOW * median(before)
 
 
 def _agreed(alarm: Raised, series: Series) -> bool:
-    """Return whether half of the runs of another series were low meanwhile."""
+    """Return whether half of the runs of another series were low at the same time."""
     begin = alarm.first - timedelta(days=JUST_BEFORE - 1)
     shares = [
         _share_low(runs, begin, alarm.last)
@@ -84,8 +84,8 @@ def _agreed(alarm: Raised, series: Series) -> bool:
 
 
 def _share_low(runs: Sequence[Sampled], begin: date, end: date) -> Optional[float]:
-    before = [one.rate for one in runs if _day(one) < begin][-BEFORE:]
-    during = [one.rate for one in runs if begin <= _day(one) <= end]
+    before = [run.rate for run in runs if _day(run) < begin][-BEFORE:]
+    during = [run.rate for run in runs if begin <= _day(run) <= end]
     if len(before) < FEWEST_BEFORE or not during:
         return None
     level = LOW * median(before)
@@ -98,5 +98,5 @@ def _place(name: str) -> tuple[str, str]:
     return words[0], words[2]
 
 
-def _day(one: Sampled) -> date:
-    return date.fromisoformat(one.day)
+def _day(run: Sampled) -> date:
+    return date.fromisoformat(run.day)

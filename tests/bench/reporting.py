@@ -1,9 +1,8 @@
-"""A year of a large site as a report: 10,000 targets on 10,000 disks, one adapter slow.
+"""Report of a year of a large site: 10,000 targets on 10,000 disks, one adapter slow.
 
-The history is as a console keeps it: records of the last 60 nights, daily figures before.  Counted
-is the time of the processor and the memory of all processes together, then the time until Chromium
-shows the page.  Aims: 10 s and 1 GB, and 3 s to open; to build the history takes some minutes and
-2 GB of disk, and is not counted.
+The history is like a console's: records of the last 60 nights, daily figures before.  Measured are
+CPU time and memory of all processes, then the time until Chromium shows the page.  Aims: 10 s,
+1 GB, and 3 s to open.  Building the history takes some minutes and 2 GB of disk and does not count.
 """
 
 from __future__ import annotations
@@ -36,11 +35,11 @@ AIM_S, AIM_MB, AIM_OPEN_S = 10.0, 1000.0, 3.0
 
 
 def history(folder: Path, plan: Plan) -> tuple[Path, Path]:
-    """Write plan and history of a site of which an adapter has been slow for some nights."""
+    """Write plan and history of a site with an adapter that was slow for some nights."""
     now = time.time()
     paths = write(folder, document(plan), [])
     good, slow = (
-        [one._replace(versions=VERSIONS) for one in records(plan, year, now)]
+        [result._replace(versions=VERSIONS) for result in records(plan, year, now)]
         for year in (Year(1), Year(1, {ADAPTER: both(LEFT_BPS)}, since=1))
     )
     with closing(sqlite3.connect(paths[1])) as database, database:
@@ -54,12 +53,12 @@ def history(folder: Path, plan: Plan) -> tuple[Path, Path]:
 
 
 def nights(good: list[Record], slow: list[Record]) -> Iterator[tuple[object, ...]]:
-    """Yield the rows of the nights that are kept as they are, oldest first.
+    """Yield the rows of the recent nights, oldest first.
 
-    The text of a series is the same every night: only that of the latest is read.
+    The text of a series is the same each night, as only the latest is read.
     """
     chance, count = Random(5), 0
-    kept = [(row(one, deflate), one.rate, low.rate) for one, low in zip(good, slow)]
+    kept = [(row(usual, deflate), usual.rate, low.rate) for usual, low in zip(good, slow)]
     for ago in range(KEEP_WHOLE_DAYS - 1, -1, -1):
         for (_, run_id, *values), *rates in kept:
             rate = (rates[ago < SLOW_NIGHTS] or 0.0) * chance.gauss(1, NOISE)
@@ -68,20 +67,23 @@ def nights(good: list[Record], slow: list[Record]) -> Iterator[tuple[object, ...
             yield f"{count:032x}", f"{run_id} {ago}", *values[:6], at, rate, *values[8:]
 
 
-def months(good: list[Record], told: int) -> Iterator[tuple[object, ...]]:
+def months(good: list[Record], software: int) -> Iterator[tuple[object, ...]]:
     """Yield the rows of daily figures before these nights."""
     chance = Random(3)
-    for one in good:
-        found: dict[int, list[Day]] = {}
+    for latest in good:
+        by_month: dict[int, list[Day]] = {}
         for ago in range(DAYS - 1, KEEP_WHOLE_DAYS - 1, -1):
-            at, rate = one.started_at - ago * DAY_S, (one.rate or 0.0) * chance.gauss(1, NOISE)
-            found.setdefault(month_of(at), []).append(Day(at, 1, rate, told))
-        for month, days in found.items():
-            yield *series_of(one), month, pack_days(days)
+            at, rate = (
+                latest.started_at - ago * DAY_S,
+                (latest.rate or 0.0) * chance.gauss(1, NOISE),
+            )
+            by_month.setdefault(month_of(at), []).append(Day(at, 1, rate, software))
+        for month, days in by_month.items():
+            yield *series_of(latest), month, pack_days(days)
 
 
 def opened(page: Path, profile: Path) -> tuple[float, float]:
-    """Return the seconds until the page answers with its first picture, and until all are drawn."""
+    """Return the seconds until the page shows its first plot, and until all are drawn."""
     with Browser("/usr/bin/chromium", profile) as browser:
         times = []
         for _ in range(3):
@@ -96,7 +98,7 @@ def opened(page: Path, profile: Path) -> tuple[float, float]:
 
 
 def main() -> int:
-    """Print what it takes; return 1 when the aim for memory or for opening is missed."""
+    """Print the costs; return 1 if the aim for memory or for opening is missed."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--servers", type=int, default=SERVERS)
     servers = parser.parse_args().servers

@@ -1,4 +1,4 @@
-"""False alarms of whole sites and how soon faults are found, as ``plumbline simulate`` says.
+"""False alarms of whole sites and detection times of faults, by ``plumbline simulate``.
 
 ``python -m tests.bench.simulated [SITE ...]`` prints the section that docs/evidence.md has.
 """
@@ -31,14 +31,14 @@ _FLOOR = ("--fleets", "2", "--days", "10", "--fault")
 
 
 class Row(NamedTuple):
-    """One simulation: what happens in it, in the words of the table and in those of the command."""
+    """A simulation: its faults in words for the table, and as arguments of the command."""
 
     what: str
     argv: tuple[str, ...]
 
 
 def faults(site: str) -> Iterator[Row]:
-    """Yield what may befall a site."""
+    """Yield the faults of a site."""
     size = _MANY if site in ("edison", "redstorm") else _FEW
     for loss in ("2%", "20%", "40%", "60,75,90%"):
         yield Row(f"losses of {loss.replace('%', ' %')}", (*size, "--loss", loss))
@@ -57,7 +57,7 @@ def simulated(sites: Sequence[str] = SITES) -> Iterator[str]:
     yield "| site | components | false alarms a month | budget | in months | days with one |"
     yield "|---|---|---|---|---|---|"
     for site in sites:
-        yield _healthy(site, asked(site, _MONTHS))
+        yield _healthy(site, simulate(site, _MONTHS))
     yield ""
     yield paragraph(
         "With faults: the share of the *seen* faults, those that slow a measurement, found within "
@@ -72,11 +72,11 @@ def simulated(sites: Sequence[str] = SITES) -> Iterator[str]:
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for site in sites:
         for row in faults(site):
-            yield _faulty(site, row, asked(site, row.argv))
+            yield _faulty(site, row, simulate(site, row.argv))
 
 
-def asked(site: str, argv: Sequence[str]) -> Mapping[str, Any]:
-    """Return the figures of a simulation, from the command."""
+def simulate(site: str, argv: Sequence[str]) -> Mapping[str, Any]:
+    """Run a simulation and return its figures."""
     given = ["simulate", "-i", str(INVENTORIES / site), "--seed", str(SEED), "--json", *argv]
     with redirect_stdout(StringIO()) as printed:
         plumbline(given)
@@ -98,7 +98,7 @@ def _healthy(site: str, of: Mapping[str, Any]) -> str:
 
 
 def _faulty(site: str, row: Row, of: Mapping[str, Any]) -> str:
-    """Return a row; of several sizes the shares are those of all."""
+    """Return a row; several sizes share the mean."""
     seen = sum(size["identifiable"] for size in of["detection"])
     days = ("1", "3", "7", "14", "30")
     within = [_share(of["detection"], limit) for limit in days]
@@ -116,20 +116,20 @@ def _faulty(site: str, row: Row, of: Mapping[str, Any]) -> str:
 
 
 def _share(sizes: Sequence[Mapping[str, Any]], limit: str) -> str:
-    """Return the mean share that was found within a limit, by the number of faults of each size."""
+    """Return the mean share found within a limit, weighted by the faults of each size."""
     known = [
         (size["identifiable"], size["within"][limit])
         for size in sizes
         if size["within"][limit] is not None
     ]
-    every = sum(number for number, _ in known)
-    if not every:
+    total = sum(number for number, _ in known)
+    if not total:
         return "-"
-    return f"{100 * sum(number * share for number, share in known) / every:.0f} %"
+    return f"{100 * sum(number * share for number, share in known) / total:.0f} %"
 
 
 def main() -> int:
-    """Print the section, of some sites or of all."""
+    """Print the section for some or all sites."""
     for text in simulated(sys.argv[1:] or SITES):
         print(text, flush=True)
     return 0

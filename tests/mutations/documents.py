@@ -117,14 +117,14 @@ from tests.package.sites import INVENTORIES
 LAB = INVENTORIES / "lab"
 DOCUMENTS = ("topology", "policy", "baselines")
 KEY = Key("ost", "scratch-OST0003", "write", "single")
-KNOWN = BASELINE._replace(
+RICH_BASELINE = BASELINE._replace(
     profile=(1.2, 0.9, 0.9), fill=0.4, terms="fio, 1 GiB", host="client1", versions={"a": "1"}
 )
 EARLIER = tuple(
     Sample(NOW - 3610 - day * 43200.0, 150e6 + 1e6 * day, 0.95, 200e6, 5, None)
     for day in range(1, 30)
 )
-KNOWN_OF = {
+EVIDENCE = {
     ("ost", "scratch-OST0003", False): evidence(),
     ("ost", "scratch-OST0004", False): evidence(alarm=False, odds=4.0),
     ("ost", "scratch", True): evidence(what="write"),
@@ -146,11 +146,11 @@ def _dumped(document: Any) -> bytes:
     return json.dumps(document).encode()
 
 
-# --- what people write
+# --- documents written by people
 
 
 def _inventory_with(name: str) -> Feed:
-    """Return a feed that puts a document in the place of the lab's own."""
+    """Return a feed that replaces a document of the lab."""
 
     def feed(data: bytes, folder: Path) -> Plan:
         for other in DOCUMENTS:
@@ -297,8 +297,8 @@ def _objects(data: bytes, folder: Path) -> object:
 
 
 def _people() -> Iterator[Reader]:
-    baselines = write_baselines({KEY: KNOWN})
-    candidates = write_candidates({KEY: Candidate(KNOWN, "far below", "3 runs")})
+    baselines = write_baselines({KEY: RICH_BASELINE})
+    candidates = write_candidates({KEY: Candidate(RICH_BASELINE, "far below", "3 runs")})
     topologies = (_own("topology"), TOPOLOGY_OF_LUSTRE)
     yield Reader("topology", topologies, _inventory_with("topology"))
     yield Reader("policy", (_own("policy"), POLICY), _inventory_with("policy"))
@@ -311,24 +311,29 @@ def _people() -> Iterator[Reader]:
     yield Reader("plan of the objects", (_lab_plan(),), _objects)
 
 
-# --- what a check reads
+# --- documents read by checks
 
 
 @cache
 def _entries() -> tuple[bytes, bytes]:
     """Return the expectations and the snapshot of a node that measures in all layers."""
-    held = BASELINE._replace(profile=KNOWN.profile, fill=0.4, versions=RICH["versions"])
-    references = {key: one._replace(baseline=held) for key, one in expectation().references.items()}
+    baseline = BASELINE._replace(profile=RICH_BASELINE.profile, fill=0.4, versions=RICH["versions"])
+    references = {
+        key: reference._replace(baseline=baseline)
+        for key, reference in expectation().references.items()
+    }
     entries = [
         expectation(references=references),
-        # one that nothing but its peers, its own runs and its profile can accuse
-        expectation(component="scratch-OST0004", references={"read/single": Reference(None, held)}),
+        # judged only by its peers, its own runs and its profile
+        expectation(
+            component="scratch-OST0004", references={"read/single": Reference(None, baseline)}
+        ),
         host_expectation("oss1", "oss2", target={"kind": "pair", "address": "10.0.0.3"}),
         *expected(even=90e6),
     ]
-    found = Expectations("client1", "lab", tuple(each.to_json() for each in entries))
+    node = Expectations("client1", "lab", tuple(entry.to_json() for entry in entries))
     low = series(80e6, 201e6, EARLIER, operation=Operation.WRITE, **RICH)
-    taken = snapshot_of(
+    snapshot = snapshot_of(
         low,
         series(150e6, 201e6, EARLIER, **RICH),
         series(175e6, 201e6, EARLIER, component="scratch-OST0004", **RICH),
@@ -340,56 +345,56 @@ def _entries() -> tuple[bytes, bytes]:
             Running("net", "oss3", NOW - 10, Process(1, 1, "0b1e-", "08:01:7"), interrupted=False),
             Running("fs", "scratch", NOW - 10, interrupted=True),
         ],
-        known=KNOWN_OF,
+        known=EVIDENCE,
     )
-    return _dumped(found.to_json()), json.dumps(taken.to_json(), separators=(",", ":")).encode()
+    return _dumped(node.to_json()), json.dumps(snapshot.to_json(), separators=(",", ":")).encode()
 
 
-def _judged(expectations: str, taken: str) -> None:
-    """Judge all that checks of this node can be asked, in all words, and what a run says."""
+def _judged(expectations: str, snapshot: str) -> None:
+    """Judge all services of this node, and a run, with full output."""
     for ask in (_low, _watched, _run, _host, _group, _whole):
-        # what is damaged for one check is not for another
+        # a document damaged for one check may be valid for another
         with suppress(DocumentError):
-            plugin_output("OST", ask(expectations, taken), 3)
+            plugin_output("OST", ask(expectations, snapshot), 3)
 
 
-def _low(expectations: str, taken: str) -> Verdict:
-    return _component(expectations, taken, ("ost", "scratch-OST0003"))
+def _low(expectations: str, snapshot: str) -> Verdict:
+    return _component(expectations, snapshot, ("ost", "scratch-OST0003"))
 
 
-def _watched(expectations: str, taken: str) -> Verdict:
-    return _component(expectations, taken, ("ost", "scratch-OST0004"))
+def _watched(expectations: str, snapshot: str) -> Verdict:
+    return _component(expectations, snapshot, ("ost", "scratch-OST0004"))
 
 
-def _component(expectations: str, taken: str, only: tuple[str, str]) -> Verdict:
-    read = load_snapshot(taken)
-    (found,) = load_expectations(expectations).find(*only)[:1]
-    known = read.evidence((*only, False))
-    return judge_service(found, read.of(*only), read.running, NOW, known)
+def _component(expectations: str, snapshot: str, only: tuple[str, str]) -> Verdict:
+    read = load_snapshot(snapshot)
+    (entry,) = load_expectations(expectations).find(*only)[:1]
+    weighed = read.evidence((*only, False))
+    return judge_service(entry, read.of(*only), read.running, NOW, weighed)
 
 
-def _run(expectations: str, taken: str) -> Verdict:
-    read = load_snapshot(taken)
-    (found,) = load_expectations(expectations).find("ost", "scratch-OST0003")[:1]
-    return judge(found, read.of("ost", "scratch-OST0003"), read.running, NOW)
+def _run(expectations: str, snapshot: str) -> Verdict:
+    read = load_snapshot(snapshot)
+    (entry,) = load_expectations(expectations).find("ost", "scratch-OST0003")[:1]
+    return judge(entry, read.of("ost", "scratch-OST0003"), read.running, NOW)
 
 
-def _host(expectations: str, taken: str) -> Verdict:
-    read = load_snapshot(taken)
-    (found,) = load_expectations(expectations).find("net", "oss3")[:1]
-    known = read.evidence(("net", "oss3", False))
-    return judge_pair_service(found, read.of("net", "oss3"), read.running, NOW, known)
+def _host(expectations: str, snapshot: str) -> Verdict:
+    read = load_snapshot(snapshot)
+    (entry,) = load_expectations(expectations).find("net", "oss3")[:1]
+    weighed = read.evidence(("net", "oss3", False))
+    return judge_pair_service(entry, read.of("net", "oss3"), read.running, NOW, weighed)
 
 
-def _group(expectations: str, taken: str) -> Verdict:
+def _group(expectations: str, snapshot: str) -> Verdict:
     members = load_expectations(expectations).members("ost", "scratch")
-    read = load_snapshot(taken)
+    read = load_snapshot(snapshot)
     return judge_group(members, read, NOW, read)
 
 
-def _whole(expectations: str, taken: str) -> Verdict:
+def _whole(expectations: str, snapshot: str) -> Verdict:
     entries = load_expectations(expectations).find("fs")
-    read = load_snapshot(taken)
+    read = load_snapshot(snapshot)
     return judge_whole(entries, "scratch", read, NOW, read)
 
 
@@ -401,7 +406,7 @@ def _expectations(data: bytes, folder: Path) -> None:
 
 @cache
 def _of_server() -> bytes:
-    """Return what the console tells a server of the lab: devices to read, partners to meet."""
+    """Return the expectations of a server of the lab, with devices and partners."""
     return _dumped(plan_of(read_inventory(str(LAB))).node("oss1").to_json())
 
 
@@ -420,7 +425,7 @@ def _snapshot(data: bytes, folder: Path) -> None:
 
 
 def _kept(data: bytes, folder: Path) -> object:
-    """Feed what a history keeps of several runs."""
+    """Feed the evidence of a history."""
     path = folder / "history.sqlite"
     with History(path) as history:
         history.keep_evidence({("ost", "a", False): evidence()})
@@ -443,14 +448,14 @@ def _lab_plan() -> bytes:
 
 
 def _checks() -> Iterator[Reader]:
-    expectations, taken = _entries()
+    expectations, snapshot = _entries()
     yield Reader("expectations", (expectations, _of_server()), _expectations)
-    yield Reader("snapshot", (taken,), _snapshot)
-    yield Reader("sealed snapshot", (seal(taken.decode()).encode(),), _snapshot)
-    yield Reader("earlier snapshot", (taken,), _earlier)
-    yield Reader("verdict", (_verdict(expectations, taken),), _published)
-    known = (evidence(), evidence(ratio=None, alarm=False, shared=True))
-    yield Reader("evidence of a history", tuple(_dumped(one._asdict()) for one in known), _kept)
+    yield Reader("snapshot", (snapshot,), _snapshot)
+    yield Reader("sealed snapshot", (seal(snapshot.decode()).encode(),), _snapshot)
+    yield Reader("earlier snapshot", (snapshot,), _earlier)
+    yield Reader("verdict", (_verdict(expectations, snapshot),), _published)
+    weighed = (evidence(), evidence(ratio=None, alarm=False, shared=True))
+    yield Reader("evidence of a history", tuple(_dumped(item._asdict()) for item in weighed), _kept)
     versions = b'"versions":{"client":"2.15.5","server":"2.15.4"}'
     yield Reader("versions of a record", (versions,), _versions)
     yield Reader("plan", (_lab_plan(),), _plan)
@@ -464,11 +469,11 @@ def _checks() -> Iterator[Reader]:
     yield Reader("paths", (_dumped(paths),), _path)
 
 
-def _verdict(expectations: bytes, taken: bytes) -> bytes:
-    """Return what a check reads, without its checksum, of a component that is being measured."""
+def _verdict(expectations: bytes, snapshot: bytes) -> bytes:
+    """Return the verdict file, without its checksum, of a component that is being measured."""
     with TemporaryDirectory() as name:
         folder = Path(name)
-        read = load_snapshot(put(folder, "s.json", taken))
+        read = load_snapshot(put(folder, "s.json", snapshot))
         running = (Running("ost", "scratch-OST0003", NOW - 9, Process(1, 2, "boot", "08:01:7")),)
         Verdicts(put(folder, "e.json", expectations), folder)(read._replace(running=running))
         raw = json.loads((folder / "ost-scratch-OST0003.json").read_text())
@@ -476,18 +481,18 @@ def _verdict(expectations: bytes, taken: bytes) -> bytes:
 
 
 def _published(data: bytes, folder: Path) -> str:
-    found = Published.from_json(parse(data.decode("utf-8", "replace"), "v.json", "again"), "v.json")
-    return plugin_output("OST", with_runs(found.at(NOW), found, NOW), 3)
+    file = Published.from_json(parse(data.decode("utf-8", "replace"), "v.json", "again"), "v.json")
+    return plugin_output("OST", with_runs(file.at(NOW), file, NOW), 3)
 
 
 def _path(data: bytes, folder: Path) -> str:
     file = put(folder, "p.json", data)
     stands = repr(load_standing(file))
-    every = (load_path(file, "server oss1", NOW + 9), load_collection(file, NOW + 9))
-    return stands + "".join(plugin_output("PATH", one, 3) for one in every)
+    verdicts = (load_path(file, "server oss1", NOW + 9), load_collection(file, NOW + 9))
+    return stands + "".join(plugin_output("PATH", verdict, 3) for verdict in verdicts)
 
 
-# --- what nodes, ranks and programs tell each other
+# --- messages between nodes, ranks and programs
 
 
 RECORD = record(
@@ -531,38 +536,38 @@ REQUEST = {
 
 
 def _counted_by(data: bytes, _: Path) -> object:
-    (one,) = samplings_of([Record.from_json(_parse(text(data)))])
-    return one.covers(1000.0, 1003.0, 0.5), one.moved(1000.5, 1003.0, 0.5)
+    (sampling,) = samplings_of([Record.from_json(_parse(text(data)))])
+    return sampling.covers(1000.0, 1003.0, 0.5), sampling.moved(1000.5, 1003.0, 0.5)
 
 
 def _records(data: bytes, folder: Path) -> None:
-    for one in read_records([put(folder, "r.jsonl", data)]):
-        of_record(one)
-        json.dumps(one.to_json(), allow_nan=False)
+    for result in read_records([put(folder, "r.jsonl", data)]):
+        of_record(result)
+        json.dumps(result.to_json(), allow_nan=False)
 
 
 def _answer(data: bytes, _: Path) -> object:
-    """Read an answer of a node line by line, as a conversation does."""
+    """Read an answer of a node line by line, like the console."""
     head, *lines = data.split(b"\n")
-    found: list[object] = [Head.from_json(_parse(text(head)))]
+    parsed: list[object] = [Head.from_json(_parse(text(head)))]
     before = Cursor()
     for line in lines:
         try:
-            said_ = json.loads(line)
+            row = json.loads(line)
         except (ValueError, RecursionError):
-            said_ = _unreadable(line)
-        if isinstance(said_, list):
-            before = Cursor(_place(said_, before))
-            found.append(_record_of(said_[1]))
-    return found
+            row = _unreadable(line)
+        if isinstance(row, list):
+            before = Cursor(_place(row, before))
+            parsed.append(_record_of(row[1]))
+    return parsed
 
 
 def _symptoms(data: bytes, folder: Path) -> object:
     path = put(folder, "symptoms.json", data)
     document_of(Path(path), "symptoms", 1 << 20)
     site_symptoms({"oss1": sent_symptoms(text(data))}, {"oss1": NOW})
-    asked = JudgedLook(load_report(path), NOW, 3600.0)
-    verdicts = (judge_looks(asked), *(judge_kind(asked, kind) for kind in KINDS))
+    look = JudgedLook(load_report(path), NOW, 3600.0)
+    verdicts = (judge_looks(look), *(judge_kind(look, kind) for kind in KINDS))
     shown = [plugin_output("SYMPTOMS", verdict, 3) for verdict in verdicts]
     collected_report("oss1", path, NOW)
     return shown, load_symptoms(path)
@@ -591,7 +596,7 @@ def _request(data: bytes, folder: Path) -> object:
 
 def _ranks(data: bytes, folder: Path) -> object:
     put(folder, "write-000001.json", data)
-    return [(one.rank, sum(one.curve), one.end_s + one.begin_s) for one in read_results(folder)]
+    return [(r.rank, sum(r.curve), r.end_s + r.begin_s) for r in read_results(folder)]
 
 
 def _holder(data: bytes, folder: Path) -> object:
@@ -621,21 +626,21 @@ def _jobs() -> Iterator[Reader]:
 
 
 def _programs() -> Iterator[Reader]:
-    lines = b"\n".join(_dumped(one.to_json()) for one in (RECORD, record()))
+    lines = b"\n".join(_dumped(result.to_json()) for result in (RECORD, record()))
     yield Reader("records", (lines,), _records)
     head = Head("0.1.0", NOW, False, (Begun("ost", "a", 1.0),), {"schema": 1})
     rows = [[7, RECORD.to_json()], {"end": 1, "more": False}]
     answer = b"\n".join(map(_dumped, (head.to_json(), *rows)))
     yield Reader("answer of a node", (answer,), _answer)
     suspected = (Suspected("ost", "scratch-OST0003", NOW),)
-    asked = _dumped(Request(Cursor(7, "abc"), 20, suspected=suspected).to_json())
+    request = _dumped(Request(Cursor(7, "abc"), 20, suspected=suspected).to_json())
     yield Reader(
         "suspicions",
         (_dumped({"schema": 1, "written_at": NOW, "suspected": suspected}),),
         lambda data, folder: load_suspicions(put(folder, "s.json", data), NOW),
     )
     yield Reader(
-        "request of a console", (asked,), lambda data, _: Request.from_json(_parse(text(data)))
+        "request of a console", (request,), lambda data, _: Request.from_json(_parse(text(data)))
     )
     yield Reader(
         "record",
@@ -690,7 +695,7 @@ def _sweep(data: bytes, folder: Path) -> object:
     return read_ledger(Path(put(folder, "sweep.json", data)))
 
 
-# --- what is typed
+# --- arguments typed by people
 
 
 def _typed() -> Iterator[Reader]:
@@ -701,17 +706,17 @@ def _typed() -> Iterator[Reader]:
         ("size", "512 MiB", parse_bytes),
         ("buffers", "2x32MiB", parse_aggregation),
         ("duration", "10 min", parse_duration),
-        ("range", "@10:20.5", lambda said_: str(Range.parse(said_))),
+        ("range", "@10:20.5", lambda word: str(Range.parse(word))),
         ("names", "oss[01-24]-disk[1,3-5]", expand),
-        ("names of Lustre", "scratch-OST[0000-00af]", lambda said_: expand(said_, HEXADECIMAL)),
+        ("names of Lustre", "scratch-OST[0000-00af]", lambda word: expand(word, HEXADECIMAL)),
         ("clients", "oss1:4,oss2:4", parse_clients),
-        ("hostfile", "oss1:4\noss2:4\n", lambda said_: parse_clients(said_, "\n")),
+        ("hostfile", "oss1:4\noss2:4\n", lambda word: parse_clients(word, "\n")),
         ("fault", "oss03-hba=40%@12", parse_fault),
         ("losses", "15,20,30%", parse_losses),
         (
             "call of a check",
             "--component a --expectations /y -t 10 -vv --verdicts /x",
-            lambda said_: parse_call("check_ost", said_.split(" "), CHECK_HELP),
+            lambda word: parse_call("check_ost", word.split(" "), CHECK_HELP),
         ),
     ]
     for name, sample, reader in typed:
@@ -719,5 +724,5 @@ def _typed() -> Iterator[Reader]:
 
 
 DOCUMENTED = tuple(
-    reader for found in (_people, _checks, _jobs, _programs, _typed) for reader in found()
+    reader for group in (_people, _checks, _jobs, _programs, _typed) for reader in group()
 )

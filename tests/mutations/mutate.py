@@ -1,4 +1,4 @@
-"""Change an input that is in order into one that nobody would write, the same for the same seed."""
+"""Mutate valid inputs into invalid ones, reproducibly by seed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ NUMBERS = [
     b"+1",
     b"",
 ]
-"""What may stand where a number was."""
+"""Replacements for numbers."""
 
 WORDS = [
     b"",
@@ -79,7 +79,7 @@ WORDS = [
     b"x" * 3000,
     b" " * 3000,
 ]
-"""What may stand anywhere."""
+"""Text to insert anywhere."""
 
 VALUES: list[Any] = [
     None,
@@ -128,18 +128,18 @@ VALUES: list[Any] = [
     {"": None},
     [[[[[[[[[[[[1]]]]]]]]]]]],
 ]
-"""What may stand in the place of any value of a document."""
+"""Replacements for any value of a document."""
 
 _NUMBER = re.compile(rb"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?")
 _WORD = re.compile(rb"[A-Za-z_][\w./@-]*")
 
-Way = Callable[[bytes, Random], bytes]
+Mutation = Callable[[bytes, Random], bytes]
 
 
 def mutate(sample: bytes, chance: Random) -> bytes:
-    """Return a changed sample; mostly changed once, since what is nearly right gets furthest."""
+    """Return a changed sample, mostly with one change: nearly valid input gets furthest."""
     for _ in range(chance.choice((1, 1, 1, 1, 2, 3, 6))):
-        sample = chance.choice(_WAYS)(sample, chance)
+        sample = chance.choice(_MUTATIONS)(sample, chance)
     return sample
 
 
@@ -174,29 +174,29 @@ def _insert(data: bytes, chance: Random) -> bytes:
     return data[:place] + chance.choice(WORDS + NUMBERS) + data[place:]
 
 
-def _replaced(pattern: re.Pattern[bytes], others: list[bytes]) -> Way:
+def _replaced(pattern: re.Pattern[bytes], replacements: list[bytes]) -> Mutation:
     def replace(data: bytes, chance: Random) -> bytes:
-        found = list(pattern.finditer(data))
-        if not found:
+        matches = list(pattern.finditer(data))
+        if not matches:
             return data
-        one = chance.choice(found)
-        return data[: one.start()] + chance.choice(others) + data[one.end() :]
+        match = chance.choice(matches)
+        return data[: match.start()] + chance.choice(replacements) + data[match.end() :]
 
     return replace
 
 
 def _lines(data: bytes, chance: Random) -> bytes:
     lines = data.split(b"\n")
-    one, other = chance.randrange(len(lines)), chance.randrange(len(lines))
-    way = chance.randrange(4)
-    if way == 0:
-        lines[one], lines[other] = lines[other], lines[one]
-    elif way == 1:
-        lines.insert(one, lines[other])
-    elif way == 2:
-        del lines[one]
+    place, other = chance.randrange(len(lines)), chance.randrange(len(lines))
+    kind = chance.randrange(4)
+    if kind == 0:
+        lines[place], lines[other] = lines[other], lines[place]
+    elif kind == 1:
+        lines.insert(place, lines[other])
+    elif kind == 2:
+        del lines[place]
     else:
-        lines[one] = lines[other].lstrip()
+        lines[place] = lines[other].lstrip()
     return b"\n".join(lines)
 
 
@@ -207,9 +207,9 @@ def _value(data: bytes, chance: Random) -> bytes:
     if whole is not _NONE:
         return _written(_changed(whole, chance))
     place = chance.randrange(len(lines))
-    one = _parsed(lines[place])
-    if one is not _NONE:
-        lines[place] = _written(_changed(one, chance))
+    document = _parsed(lines[place])
+    if document is not _NONE:
+        lines[place] = _written(_changed(document, chance))
     return b"\n".join(lines)
 
 
@@ -238,12 +238,12 @@ def _changed(whole: Any, chance: Random) -> Any:
         return chance.choice(VALUES)
     inner = chance.choice(containers)
     key = chance.choice(list(inner) if isinstance(inner, dict) else range(len(inner)))
-    way = chance.randrange(6)
-    if way == 0:
+    kind = chance.randrange(6)
+    if kind == 0:
         del inner[key]
-    elif way == 1 and isinstance(inner, dict):
+    elif kind == 1 and isinstance(inner, dict):
         inner[chance.choice(("x", "", "schema", str(key).upper()))] = inner[key]
-    elif way == 1:
+    elif kind == 1:
         inner.insert(key, inner[key])
     else:
         inner[key] = chance.choice(VALUES)
@@ -251,14 +251,14 @@ def _changed(whole: Any, chance: Random) -> Any:
 
 
 def _containers(value: Any) -> Iterator[Any]:
-    """Yield what holds something, from the outermost inwards."""
+    """Yield the non-empty containers, from the outermost inwards."""
     if isinstance(value, (dict, list)) and value:
         yield value
         for inner in value.values() if isinstance(value, dict) else value:
             yield from _containers(inner)
 
 
-_WAYS: list[Way] = [
+_MUTATIONS: list[Mutation] = [
     _flip,
     _cut,
     _remove,
@@ -275,7 +275,7 @@ _WAYS: list[Way] = [
 
 
 def stretched(sample: bytes, size: int) -> Iterator[tuple[str, bytes]]:
-    """Yield names and inputs of about ``size`` bytes that ask most of whoever reads them."""
+    """Yield names and inputs of about ``size`` bytes that are hard to parse."""
     for name, unit in (
         ("digits", b"9"),
         ("brackets", b"["),

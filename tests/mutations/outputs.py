@@ -1,4 +1,4 @@
-"""The readers of what tools and kernels print, each with output of the real tool."""
+"""Readers of the output of tools and kernels, each with real output."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ from tests.package.recorded import data
 NOW = nodes.NOW
 SIZE = targets.FILES["lustre"]["bytes"]
 UNFORESEEN = answer(stderr="no such thing", exit_code=1)
-"""Of a command to which only a changed answer has led."""
+"""Answer of commands that run only after a changed answer."""
 
 
 # --- probes
@@ -86,25 +86,25 @@ def _probes() -> Iterator[Reader]:
 def _by_answer(
     name: str, answers: Mapping[str, Answer], use: Callable[[FakeRunner], object]
 ) -> Iterator[Reader]:
-    """Yield a reader for each answer of a system that says something."""
+    """Yield a reader for each non-empty answer of a system."""
     for start, value in answers.items():
-        said = value if isinstance(value, str) else getattr(value, "stdout", "")
-        if said:
+        output = value if isinstance(value, str) else getattr(value, "stdout", "")
+        if output:
 
             def feed(given: bytes, _: Path, start: str = start) -> object:
                 return use(FakeRunner({"": UNFORESEEN, **answers, start: text(given)}))
 
-            yield Reader(f"{name}: {start}", encoded(said), feed)
+            yield Reader(f"{name}: {start}", encoded(output), feed)
 
 
 def _measured(target: Any, size: int) -> Callable[[FakeRunner], object]:
     def use(run: FakeRunner) -> object:
-        one = target()
-        state = one.state(run)
-        one.traffic(run)
-        one.leftovers(run)
-        path = one.place(run, size)
-        one.verify(run, path)
+        subject = target()
+        state = subject.state(run)
+        subject.traffic(run)
+        subject.leftovers(run)
+        path = subject.place(run, size)
+        subject.verify(run, path)
         return state
 
     return use
@@ -167,11 +167,11 @@ def _lustre_output() -> Iterator[Reader]:
         (
             "get_param",
             "lctl_osc_active.txt",
-            lambda said: parse_parameter(said, "lustre-OST0003", "active"),
+            lambda output: parse_parameter(output, "lustre-OST0003", "active"),
         ),
-        ("tunables", "lctl_osc_tunables.txt", lambda said: parse_tunables(said, connection)),
-        ("import", "st3_mds_inactive_osc_import.txt", lambda said: parse_import("d", said)),
-        ("lfs df", "lfs_df.txt", lambda said: parse_usage(said, "lustre-OST0003")),
+        ("tunables", "lctl_osc_tunables.txt", lambda output: parse_tunables(output, connection)),
+        ("import", "st3_mds_inactive_osc_import.txt", lambda output: parse_import("d", output)),
+        ("lfs df", "lfs_df.txt", lambda output: parse_usage(output, "lustre-OST0003")),
         ("getstripe", "lfs_getstripe.txt", parse_layout),
         ("getstripe of PFL", "lfs_getstripe_pfl.txt", parse_layout),
         ("getstripe -y", "lfs_getstripe_y.txt", parse_objects),
@@ -216,16 +216,16 @@ def _eviction(given: bytes, _: Path) -> object:
     return eviction(text(given), "lustre-OST0003", 0.0)
 
 
-def _counted(said: str) -> object:
-    return lustre_stats(said, "stats")
+def _counted(output: str) -> object:
+    return lustre_stats(output, "stats")
 
 
-def _jobs(said: str) -> object:
-    return job_stats(said, "job_stats")
+def _jobs(output: str) -> object:
+    return job_stats(output, "job_stats")
 
 
-def _requests(said: str) -> object:
-    return job_requests(said, "job_stats")
+def _requests(output: str) -> object:
+    return job_requests(output, "job_stats")
 
 
 def _diskstats(given: bytes, _: Path) -> object:
@@ -233,14 +233,14 @@ def _diskstats(given: bytes, _: Path) -> object:
 
 
 def _where() -> Iterator[Reader]:
-    known = test_whereabouts.FILE["lustre"]
+    lustre = test_whereabouts.FILE["lustre"]
     for file in ("lfs_getstripe_y_pfl.txt", "lfs_getstripe_y_wide.txt"):
         answers = test_whereabouts.answers({"data": f"lustre/{file}"})
         for start in ("getfattr", *(start for start in answers if ".meta" in start)):
             del answers[start]
 
         def use(run: FakeRunner) -> object:
-            return whereabouts(run, "/mnt/lustre/u/f", known)
+            return whereabouts(run, "/mnt/lustre/u/f", lustre)
 
         yield from _by_answer(f"where, {file}", answers, use)
 
@@ -259,13 +259,13 @@ def _launchers() -> Iterator[Reader]:
 
 
 def _refill(folder: Path, files: Mapping[str, str], answers: Mapping[str, Answer]) -> Node:
-    """Return a node without a past; its fixed files are made once in a folder."""
+    """Return a node without a past; its fixed files are written once per folder."""
     if not (folder / "dev").exists():
         return nodes.make_node(folder, files, answers)
-    for path, said in files.items():
-        put(folder, path.lstrip("/"), said.encode("utf-8", "surrogateescape"))
-    known: dict[str, Answer] = {"": nodes.missing, "ip -json": nodes.ADDRESSES, **answers}
-    system = LocalSystem(FakeRunner(known), folder)
+    for path, output in files.items():
+        put(folder, path.lstrip("/"), output.encode("utf-8", "surrogateescape"))
+    all_answers: dict[str, Answer] = {"": nodes.missing, "ip -json": nodes.ADDRESSES, **answers}
+    system = LocalSystem(FakeRunner(all_answers), folder)
     return Node(system, Parts(_expectations(), system), Counters(Past()), NOW)
 
 
@@ -277,19 +277,19 @@ def _expectations() -> Any:
 def _look(
     name: str, folder: Path, files: Mapping[str, str], answers: Mapping[str, Answer]
 ) -> object:
-    """Look twice, the second time with counters that have grown and links that were faster."""
+    """Look twice, the second time with grown counters and formerly faster links."""
     node = _refill(folder, files, answers)
     COLLECTORS[name](node)
     past = node.counters.after(NOW - 50_000)
-    seen = past.newer.values if past.newer else {}
+    values = past.newer.values if past.newer else {}
     grown = Past(
         None,
-        EarlierLook(NOW - 50_000, dict.fromkeys(seen, 0.0)),
+        EarlierLook(NOW - 50_000, dict.fromkeys(values, 0.0)),
         {k: 2 * v for k, v in past.highest.items()},
     )
     look = COLLECTORS[name](node._replace(counters=Counters(grown)))
-    for one in look.symptoms:
-        quote(one)
+    for symptom in look.symptoms:
+        quote(symptom)
     return write(look)
 
 
@@ -297,22 +297,22 @@ def _of_collector(
     name: str, files: Mapping[str, str], answers: Mapping[str, Answer]
 ) -> Iterator[Reader]:
     """Yield a reader for each file and each answer of a node."""
-    for path, said in files.items():
+    for path, output in files.items():
 
         def feed_file(given: bytes, folder: Path, path: str = path) -> object:
             return _look(
                 name, folder, {**files, path: given.decode("utf-8", "surrogateescape")}, answers
             )
 
-        yield Reader(f"{name}: {path}", encoded(said), feed_file)
+        yield Reader(f"{name}: {path}", encoded(output), feed_file)
     for start, value in answers.items():
-        said = value if isinstance(value, str) else getattr(value, "stdout", "")
+        output = value if isinstance(value, str) else getattr(value, "stdout", "")
 
         def feed(given: bytes, folder: Path, start: str = start) -> object:
             return _look(name, folder, files, {**answers, start: text(given)})
 
-        if said:
-            yield Reader(f"{name}: {start}", encoded(said), feed)
+        if output:
+            yield Reader(f"{name}: {start}", encoded(output), feed)
 
 
 def _site_command(given: bytes, folder: Path) -> object:
@@ -323,7 +323,7 @@ def _site_command(given: bytes, folder: Path) -> object:
 def _bill(
     given: bytes, folder: Path, path: str = "", start: str = "", files: Mapping[str, str] = {}
 ) -> object:
-    """Take a bill twice, the second time of a node that says something else, and keep both."""
+    """Take a bill twice, the second time with changed answers, and keep both."""
     answers: dict[str, Answer] = {"ethtool -i": "driver: ice\nfirmware-version: 4.40\n"}
     if start:
         answers[start] = text(given)
@@ -336,34 +336,34 @@ def _bill(
 
 
 def _conditions() -> Iterator[Reader]:
-    for path, said in {
+    for path, output in {
         "/proc/self/mountinfo": data("conditions/mountinfo-server.txt"),
         "/proc/cmdline": conditions.FILES["/proc/cmdline"],
         f"{conditions.DISK}/wwid": conditions.FILES[f"{conditions.DISK}/wwid"],
     }.items():
-        yield Reader(f"conditions: {path}", encoded(said), partial(_bill, path=path))
+        yield Reader(f"conditions: {path}", encoded(output), partial(_bill, path=path))
     serial = f"{conditions.DISK}/vpd_pg80"
     without_wwn = partial(_bill, path=serial, files={f"{conditions.DISK}/wwid": ""})
     yield Reader(f"conditions: {serial}", (b"\0\x80\0\x0alus1-disk0",), without_wwn)
-    for start, said in {
+    for start, output in {
         "lctl get_param": "".join(data("lustre/drift_values.txt").splitlines(True)[:40]),
         "ethtool -i": "driver: mlx5_core\nversion: 5.14.0\nfirmware-version: 26.39.1002\n",
     }.items():
-        yield Reader(f"conditions: {start}", encoded(said), partial(_bill, start=start))
+        yield Reader(f"conditions: {start}", encoded(output), partial(_bill, start=start))
 
 
 def _collectors() -> Iterator[Reader]:
     symptom = {"component": "oss1-disk1", "kind": "degraded", "severity": "WARNING"}
     symptom |= {"direction": "raises", "sentence": "virtual drive 0/1 is degraded"}
-    said = {"schema": 1, "examined": 2, "symptoms": [{**symptom, "since": NOW - 60}]}
-    report = json.dumps({**said, "notes": ["no battery"], "looked_at": NOW - 9})
+    output = {"schema": 1, "examined": 2, "symptoms": [{**symptom, "since": NOW - 60}]}
+    report = json.dumps({**output, "notes": ["no battery"], "looked_at": NOW - 9})
     yield Reader("command of the site", encoded(report), _site_command)
     yield from _of_collector("md", {"/proc/mdstat": data("md/mdstat-rebuild.txt")}, {})
     yield from _of_collector("zfs", {}, {"zpool status -pP": data("zfs/status-degraded.txt")})
-    both_well = nodes.answers_of(nodes.CASES["smart"][0])
-    smartctl = next(iter(both_well)).removesuffix("sdb")
+    healthy = nodes.answers_of(nodes.CASES["smart"][0])
+    smartctl = next(iter(healthy)).removesuffix("sdb")
     for disk in ("ata-failing", "nvme-warning", "scsi-defects"):
-        answers = {**both_well, f"{smartctl}sdb": data(f"smartctl/{disk}.json")}
+        answers = {**healthy, f"{smartctl}sdb": data(f"smartctl/{disk}.json")}
         first = next(_of_collector("smart", {}, {f"{smartctl}sdb": data(f"smartctl/{disk}.json")}))
 
         def smart(given: bytes, folder: Path, answers: Any = answers) -> object:
@@ -374,7 +374,7 @@ def _collectors() -> Iterator[Reader]:
 
     def unopened(given: bytes, folder: Path) -> object:
         again = refused._replace(stdout=text(given))
-        return _look("smart", folder, {}, {**both_well, f"{smartctl}sdc": again})
+        return _look("smart", folder, {}, {**healthy, f"{smartctl}sdc": again})
 
     yield Reader("smart: not-opened", encoded(refused.stdout), unopened)
     join: dict[str, Answer] = {"sg_ses --join /dev/sg9": data("sg_ses/join.txt")}

@@ -1,4 +1,4 @@
-"""One reader of what others wrote: inputs in order, and how it is given one."""
+"""A reader of foreign input: valid samples, and a function that feeds it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from pathlib import Path
 from typing import Callable, NamedTuple
 
 Feed = Callable[[bytes, Path], object]
-"""Gives bytes to the reader; the folder is empty at first and the reader's own."""
+"""Gives bytes to the reader, with an empty folder of its own."""
 
 
 class Reader(NamedTuple):
-    """A reader by its name; with any bytes it may raise plumbline's own errors alone."""
+    """A named reader that may raise only plumbline's own errors, for any bytes."""
 
     name: str
     samples: tuple[bytes, ...]
@@ -18,12 +18,12 @@ class Reader(NamedTuple):
 
 
 def text(data: bytes) -> str:
-    """Return what a runner makes of a tool's bytes."""
+    """Decode bytes like the runner of a tool."""
     return data.decode("utf-8", "replace")
 
 
 def encoded(sample: str) -> tuple[bytes, ...]:
-    """Return the only sample of a reader."""
+    """Return a sample as the only one of a reader."""
     return (sample.encode(),)
 
 

@@ -1,4 +1,4 @@
-"""All readers by name, and what happens when one is given something."""
+"""All readers by name, and the function that tries an input."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ READERS: Mapping[str, Reader] = {reader.name: reader for reader in (*DOCUMENTED,
 
 
 def trouble(reader: Reader, data: bytes, folder: Path) -> Optional[Exception]:
-    """Return the exception that is none of plumbline's own, None where all is well."""
+    """Return an exception that is not plumbline's own, else None."""
     try:
         reader.feed(data, folder)
     except PlumblineError as error:
-        # a sentence that cannot be printed is no sentence
+        # the message must be printable
         str(error).encode("utf-8", "backslashreplace")
-    except Exception as error:  # noqa: BLE001 - to find what nobody has foreseen
+    except Exception as error:  # noqa: BLE001 - finds unforeseen ones
         return error
     return None
