@@ -99,19 +99,19 @@ def series(layer: str, number: int, operation: Operation, now: float) -> Series:
 
 def documents(folder: Path, now: float) -> tuple[Path, Path]:
     """Write the documents for the checks of a large client."""
-    every = [(*value, number) for value in CHECKS.values() for number in range(TARGETS)]
+    measurements = [(*value, number) for value in CHECKS.values() for number in range(TARGETS)]
     expectations = Expectations(
-        "client", "bench", tuple(expectation(la, n, ops).to_json() for la, ops, n in every)
+        "client", "bench", tuple(expectation(la, n, ops).to_json() for la, ops, n in measurements)
     )
     kept: dict[str, Mapping[str, Any]] = {
         f"{layer}/{layer}{number}": {
             "evidence": None,
             "operations": [
-                {"latest": one.latest.to_json(), "samples": one.samples}
-                for one in (series(layer, number, operation, now) for operation in operations)
+                {"latest": item.latest.to_json(), "samples": item.samples}
+                for item in (series(layer, number, operation, now) for operation in operations)
             ],
         }
-        for layer, operations, number in every
+        for layer, operations, number in measurements
     }
     paths = folder / "expectations.json", folder / "snapshot.json"
     paths[0].write_text(json.dumps(expectations.to_json()), encoding="utf-8")
@@ -122,7 +122,7 @@ def documents(folder: Path, now: float) -> tuple[Path, Path]:
 
 
 def run(argv: list[str]) -> tuple[float, subprocess.CompletedProcess[str]]:
-    """Run a command; return the seconds it took and what it said."""
+    """Run a command; return its seconds and its result."""
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
     start = time.perf_counter()
     done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
@@ -130,7 +130,7 @@ def run(argv: list[str]) -> tuple[float, subprocess.CompletedProcess[str]]:
 
 
 def suspects(folder: Path, now: float) -> Path:
-    """Write what check_path of a large site reads."""
+    """Write the document for check_path of a large site."""
     figures = (Figure("slow", 0), Figure("good", 96))
     names = [f"server oss{number}" for number in range(PATHS)]
     verdicts = {
@@ -148,13 +148,13 @@ def calls(folder: Path) -> Iterator[list[str]]:
     expectations, snapshot = documents(folder, now)
     print(f"snapshot of {len(CHECKS) * TARGETS} components: {snapshot.stat().st_size / 1e6:.1f} MB")
     verdicts = folder / "verdicts"
-    begun = time.perf_counter()
-    taken = load_snapshot(str(snapshot))
-    Verdicts(str(expectations), verdicts)(taken)
+    start = time.perf_counter()
+    loaded = load_snapshot(str(snapshot))
+    Verdicts(str(expectations), verdicts)(loaded)
     sizes = [path.stat().st_size for path in verdicts.iterdir()]
     print(
         f"{len(sizes)} verdicts of {min(sizes) / 1e3:.0f} to {max(sizes) / 1e3:.0f} kB, all judged "
-        f"and written in {time.perf_counter() - begun:.1f} s"
+        f"and written in {time.perf_counter() - start:.1f} s"
     )
     for check, (layer, _) in CHECKS.items():
         words = ["--expectations", str(expectations), "--verdicts", str(verdicts)]

@@ -228,7 +228,7 @@ def healed(lab: Lab, fault: Fault, timeout_s: float = 120.0) -> bool:
     limit = time.monotonic() + timeout_s
     while time.monotonic() < limit:
         result = probe(lab, fault)
-        if all(found == {"ok"} for found in result.outcomes.values()) and result.outcomes:
+        if all(values == {"ok"} for values in result.outcomes.values()) and result.outcomes:
             return True
         time.sleep(2.0)
     return False
@@ -244,7 +244,7 @@ def campaign(lab: Lab, faults: Sequence[Fault], runs: int) -> bool:
             well = healed(lab, fault)
             good = good and not accused and named and well
             bad = {
-                name: sorted(found) for name, found in result.outcomes.items() if found != {"ok"}
+                name: sorted(values) for name, values in result.outcomes.items() if values != {"ok"}
             }
             print(
                 f"{fault.name:10s} {number}: healthy accused {len(accused)} {accused or ''}, "

@@ -110,12 +110,12 @@ def days(runs: Sequence[Run]) -> list[dict[int, Day]]:
 
 def of_contention(runs: Sequence[Run]) -> dict[str, float]:
     """Return the frequency of contention, the share that it takes, and its cost."""
-    known = [(run, run.coverage) for run in runs if run.coverage]
-    if not known:
+    measured = [(run, run.coverage) for run in runs if run.coverage]
+    if not measured:
         return {}
-    low = [(run, coverage) for run, coverage in known if coverage < CONTENDED]
+    low = [(run, coverage) for run, coverage in measured if coverage < CONTENDED]
     quiet: dict[tuple[str, str], list[float]] = defaultdict(list)
-    for run, coverage in known:
+    for run, coverage in measured:
         if coverage >= CONTENDED:
             quiet[run.operation, run.name].append(run.lost)
     cost = [
@@ -124,18 +124,18 @@ def of_contention(runs: Sequence[Run]) -> dict[str, float]:
         if quiet[run.operation, run.name]
     ]
     return {
-        "contended: share of runs": len(low) / len(known),
+        "contended: share of runs": len(low) / len(measured),
         "contended: -log(coverage / 0.9), mean": mean(log(CONTENDED / c) for _, c in low),
         "contended: loss / -log(coverage)": median(cost),
         "contended: share of runs below 80 %": mean(
-            coverage < CONTENDED for run, coverage in known if run.lost > LOW
+            coverage < CONTENDED for run, coverage in measured if run.lost > LOW
         ),
     }
 
 
-def of_quiet_days(every: Sequence[dict[int, Day]]) -> dict[str, float]:
+def of_quiet_days(systems: Sequence[dict[int, Day]]) -> dict[str, float]:
     """Return the noise of runs and of days, on days that are not busy."""
-    quiet = [day for found in every for day in found.values() if day.middle <= BUSY]
+    quiet = [day for days in systems for day in days.values() if day.middle <= BUSY]
     pairs = [(a.own, b.own) for day in quiet for a, b in combinations(day.runs, 2)]
     own = deviation(a - b for a, b in pairs) / sqrt(2)
     total = deviation(value for pair in pairs for value in pair)
@@ -149,28 +149,28 @@ def of_quiet_days(every: Sequence[dict[int, Day]]) -> dict[str, float]:
     }
 
 
-def of_spells(every: Sequence[dict[int, Day]]) -> dict[str, float]:
+def of_spells(systems: Sequence[dict[int, Day]]) -> dict[str, float]:
     """Return beginning, duration and cost of busy spells."""
-    busy = [{d: day.middle > BUSY for d, day in found.items()} for found in every]
+    busy = [{d: day.middle > BUSY for d, day in days.items()} for days in systems]
     after = {True: [0, 0], False: [0, 0]}
-    for found in busy:
-        for day, now in found.items():
-            if day + 1 in found:
-                after[now][0] += found[day + 1]
+    for flags in busy:
+        for day, now in flags.items():
+            if day + 1 in flags:
+                after[now][0] += flags[day + 1]
                 after[now][1] += 1
-    on = [day for found in every for day in found.values() if day.middle > BUSY]
+    on = [day for days in systems for day in days.values() if day.middle > BUSY]
     pairs = [(a.own, b.own) for day in on for a, b in combinations(day.runs, 2)]
-    known = [run.coverage for day in on for run in day.runs if run.coverage]
+    coverages = [run.coverage for day in on for run in day.runs if run.coverage]
     both = {
-        "spell: share of days": len(on) / sum(map(len, every)),
+        "spell: share of days": len(on) / sum(map(len, systems)),
         "spell: begins after a quiet day": after[False][0] / after[False][1],
         "spell: goes on after a busy day": after[True][0] / after[True][1],
         "spell: longest, days": max(map(longest, busy)),
         "spell: loss beyond 0.15, mean": mean(day.middle - BUSY for day in on),
         "spell: standard deviation of runs": deviation(a - b for a, b in pairs) / sqrt(2),
     }
-    if known:
-        both["spell: share of runs contended"] = mean(cover < CONTENDED for cover in known)
+    if coverages:
+        both["spell: share of runs contended"] = mean(cover < CONTENDED for cover in coverages)
     return both
 
 
@@ -186,30 +186,30 @@ def of_siblings() -> dict[str, float]:
     """Return the differences of healthy disks of a host: lasting, and from day to day."""
     with SLOW.open(encoding="utf-8") as file:
         slow = {tuple(line.strip().split(",")[:2]) for line in file}
-    every: dict[tuple[str, str], list[Sampled]] = defaultdict(list)
-    for one in read_samples(DISKS).samples:
-        every[one.host, one.day].append(one)
+    by_day: dict[tuple[str, str], list[Sampled]] = defaultdict(list)
+    for sample in read_samples(DISKS).samples:
+        by_day[sample.host, sample.day].append(sample)
     losses: dict[tuple[str, str], list[float]] = defaultdict(list)
     levels: dict[str, list[float]] = defaultdict(list)
-    for (host, _), taken in sorted(every.items()):
-        taken.sort(key=attrgetter("at"))
+    for (host, _), samples in sorted(by_day.items()):
+        samples.sort(key=attrgetter("at"))
         runs = [
-            {one.component: one.rate for one in run}
-            for _, run in groupby(taken, key=attrgetter("at"))
+            {sample.component: sample.rate for sample in run}
+            for _, run in groupby(samples, key=attrgetter("at"))
         ]
-        levels[host].append(median(log(one.rate) for one in taken))
-        for name, found in compare_day(runs).items():
+        levels[host].append(median(log(sample.rate) for sample in samples))
+        for name, comparison in compare_day(runs).items():
             if (host, name) not in slow:
-                losses[host, name].append(found.loss)
-    known = [found for found in losses.values() if len(found) > 3]
-    spread = [value - median(found) for found in known for value in found]
+                losses[host, name].append(comparison.loss)
+    disks = [values for values in losses.values() if len(values) > 3]
+    spread = [value - median(values) for values in disks for value in values]
     return {
-        "component: standard deviation, lasting": deviation(median(found) for found in known),
+        "component: standard deviation, lasting": deviation(median(values) for values in disks),
         "component: standard deviation, of a day": deviation(spread),
         "host: standard deviation of a day, at most": deviation(
-            value - median(found) for found in levels.values() for value in found
+            value - median(values) for values in levels.values() for value in values
         ),
-        **of_nights(known, list(levels.values())),
+        **of_nights(disks, list(levels.values())),
     }
 
 
@@ -234,34 +234,38 @@ def of_nights(
     }
 
 
-def in_a_row(every: Sequence[Sequence[bool]]) -> dict[str, float]:
+def in_a_row(series_list: Sequence[Sequence[bool]]) -> dict[str, float]:
     """Return the frequency of low runs in a row."""
-    found = {}
+    shares = {}
     for count in (1, 2, 3):
-        rows = [all(one[at : at + count]) for one in every for at in range(len(one) - count + 1)]
-        found[f"low: {count} in a row"] = mean(rows)
-    return found
+        rows = [
+            all(flags[at : at + count])
+            for flags in series_list
+            for at in range(len(flags) - count + 1)
+        ]
+        shares[f"low: {count} in a row"] = mean(rows)
+    return shares
 
 
 def of_low(runs: Sequence[Run]) -> dict[str, float]:
     """Return the frequency of runs below 80 % of the level of their benchmark."""
-    every: dict[tuple[str, str], list[bool]] = defaultdict(list)
+    by_benchmark: dict[tuple[str, str], list[bool]] = defaultdict(list)
     for run in runs:
-        every[run.operation, run.name].append(run.lost > LOW)
-    return in_a_row(list(every.values()))
+        by_benchmark[run.operation, run.name].append(run.lost > LOW)
+    return in_a_row(list(by_benchmark.values()))
 
 
 def of_model() -> dict[str, float]:
     """Return the same for as many days with the noise of the model."""
-    every = []
+    fleets = []
     for number in range(46):
         weather, losses = Weather(NOISE, Random(number)), []
         for day in range(365):
             weather.next_day()
             losses.append(weather.run(FLOW, "host", "system", day * 86400.0).loss)
         level = median(losses)
-        every.append([loss - level > LOW for loss in losses])
-    return in_a_row(every)
+        fleets.append([loss - level > LOW for loss in losses])
+    return in_a_row(fleets)
 
 
 def main() -> int:
@@ -269,18 +273,18 @@ def main() -> int:
     if not (YEAR.exists() and DISKS.exists()):
         print(f"no data in {DATA.parent.name}/{DATA.name}; nothing fitted", file=sys.stderr)
         return 0
-    found: dict[str, dict[str, float]] = {}
+    figures: dict[str, dict[str, float]] = {}
     for system, runs in sorted(series(read_samples(YEAR).samples).items()):
-        every = days(runs)
-        fitted = {**of_quiet_days(every), **of_spells(every), **of_contention(runs)}
-        found[system] = {**of_low(runs), **fitted}
-    names = list(dict.fromkeys(name for one in found.values() for name in one))
+        by_operation = days(runs)
+        fitted = {**of_quiet_days(by_operation), **of_spells(by_operation), **of_contention(runs)}
+        figures[system] = {**of_low(runs), **fitted}
+    names = list(dict.fromkeys(name for fitted in figures.values() for name in fitted))
     print(
-        f"{'':40}" + "".join(f"{system:>10}" for system in found) + f"{'median':>10}{'model':>10}"
+        f"{'':40}" + "".join(f"{system:>10}" for system in figures) + f"{'median':>10}{'model':>10}"
     )
     model = of_model()
     for name in names:
-        cells = [one.get(name) for one in found.values()]
+        cells = [fitted.get(name) for fitted in figures.values()]
         middle = median(cell for cell in cells if cell is not None)
         texts = ["-" if cell is None else f"{cell:.3f}" for cell in (*cells, middle)]
         texts += [f"{model[name]:.3f}"] if name in model else []

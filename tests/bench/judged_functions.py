@@ -42,14 +42,14 @@ def functions_of(files: list[str], passes: Callable[[str, Path], bool]) -> Funct
     """Return the functions that tests run; those of unchanged files are cached."""
     KEPT.mkdir(parents=True, exist_ok=True)
     sources = "".join(path.read_text() for path in sorted(FOLDER.glob("*.py")))
-    found = {}
+    functions = {}
     for name in files:
         digest = hashlib.sha256((sources + Path(name).read_text()).encode()).hexdigest()
         place = KEPT / f"{Path(name).stem}-{digest[:16]}.json"
         if not place.exists() and not passes(name, place):
             sys.exit(f"mutate_judge: {name} fails without any mutant")
-        found[name] = frozenset(json.loads(place.read_text()))
-    return Functions(found)
+        functions[name] = frozenset(json.loads(place.read_text()))
+    return Functions(functions)
 
 
 class Watch:
@@ -67,11 +67,11 @@ class Watch:
         folder = str(FOLDER.resolve())
         if not any(code.co_filename.startswith(folder) for code in self._codes):
             sys.exit(f"mutate_judge: {place.stem} runs nothing of {folder}")
-        found = {
+        functions = {
             f"{Path(code.co_filename).stem}:{code.co_firstlineno}"
             for code in self._codes
             if code.co_filename.startswith(folder) and code.co_name != "<module>"
         }
         partial = place.with_suffix(".partial")
-        partial.write_text(json.dumps(sorted(found)))
+        partial.write_text(json.dumps(sorted(functions)))
         os.replace(partial, place)

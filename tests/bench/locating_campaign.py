@@ -73,10 +73,10 @@ class Fleet:
         for index, flow in enumerate(self.flows):
             for part, _, count in flow.crossings():
                 self.crossing.setdefault(part, []).append((index, count))
-        for part, found in self.crossing.items():
+        for part, flows in self.crossing.items():
             component = topology.components.get(part)
             rated = component.read_Bps if component else None
-            most = max(self._asked(index) * count for index, count in found)
+            most = max(self._asked(index) * count for index, count in flows)
             self.capacity[part] = most if rated is None else rated
         self.parts = sorted(self.crossing)
 

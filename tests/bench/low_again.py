@@ -18,13 +18,13 @@ def low_again(rows: Iterable[Sampled]) -> Iterator[str]:
     """Yield the section on repeats."""
     pairs = list(_pairs(rows))
     after = [second for first, second in pairs if first]
-    every = sum(second for _, second in pairs) / len(pairs)
+    any_share = sum(second for _, second in pairs) / len(pairs)
     again = sum(after) / len(after)
     yield "\n## Would an immediate repeat help?\n"
     yield fill(
         "Two different benchmarks of one file system and direction ran within "
         f"{SOON_S / 60:.0f} minutes {len(pairs)} times. The second was below {100 * LOW:.0f} % of "
-        f"its median in {100 * every:.0f} %; after a low one ({len(after)} times) in "
+        f"its median in {100 * any_share:.0f} %; after a low one ({len(after)} times) in "
         f"{100 * again:.0f} %. So a run that [confirms](policy.md#confirmation) counts less the "
         "sooner it comes.",
         width=125,

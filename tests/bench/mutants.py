@@ -81,17 +81,17 @@ def _has_point(text: str) -> bool:
 def mutants_of(module: str, *, double: bool) -> list[Mutant]:
     """Return all mutants of a module of the judge, in the order of its lines."""
     source = (FOLDER / f"{module}.py").read_text()
-    found = [
+    changes = [
         _changed(source, changed)
         for operator in _operators(double)
         for changed in _each(source, operator)
     ]
-    found.sort(key=lambda one: one[0])
+    changes.sort(key=lambda change: change[0])
     counts: dict[tuple[str, str], int] = {}
     mutants = []
     begun = _functions(source)
     same = ast.dump(ast.parse(source))
-    for line, before, after, changed in found:
+    for line, before, after, changed in changes:
         if ast.dump(ast.parse(changed)) == same:
             # 1e100 and 1e100 + 1 are the same number
             continue
@@ -103,21 +103,21 @@ def mutants_of(module: str, *, double: bool) -> list[Mutant]:
 
 def _functions(source: str) -> dict[int, int]:
     """Return the first line of the function around each line."""
-    found = {}
+    first_lines = {}
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
-            first = min([node.lineno, *(one.lineno for one in node.decorator_list)])
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
             # defaults are evaluated in the module, not in the function
             for line in range(node.body[0].lineno, (node.end_lineno or 0) + 1):
-                found[line] = first
-    return found
+                first_lines[line] = first
+    return first_lines
 
 
 @cache
 def _operators(double: bool) -> Sequence[Any]:
     names = [f"core/ReplaceComparisonOperator_{one}_{other}" for one, other in _COMPARED]
-    found = [get_operator(name)() for name in [*names, "core/NumberReplacer"]]
-    return [*found, DoubleReplacer()] if double else found
+    operators = [get_operator(name)() for name in [*names, "core/NumberReplacer"]]
+    return [*operators, DoubleReplacer()] if double else operators
 
 
 def _each(source: str, operator: Any) -> Iterator[str]:
@@ -131,7 +131,7 @@ def _changed(source: str, changed: str) -> tuple[int, str, str, str]:
     """Return the number of the changed line, the line before and after, and the source."""
     old, new = source.splitlines(), changed.splitlines()
     lines = difflib.SequenceMatcher(None, old, new, False).get_opcodes()
-    _, start, _, to, _ = next(one for one in lines if one[0] != "equal")
+    _, start, _, to, _ = next(line for line in lines if line[0] != "equal")
     return start, _plain(old[start]), _plain(new[to]), changed
 
 

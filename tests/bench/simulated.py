@@ -80,8 +80,8 @@ def simulate(site: str, argv: Sequence[str]) -> Mapping[str, Any]:
     given = ["simulate", "-i", str(INVENTORIES / site), "--seed", str(SEED), "--json", *argv]
     with redirect_stdout(StringIO()) as printed:
         plumbline(given)
-    found: Mapping[str, Any] = json.loads(printed.getvalue())
-    return found
+    figures: Mapping[str, Any] = json.loads(printed.getvalue())
+    return figures
 
 
 def _healthy(site: str, of: Mapping[str, Any]) -> str:
@@ -117,15 +117,15 @@ def _faulty(site: str, row: Row, of: Mapping[str, Any]) -> str:
 
 def _share(sizes: Sequence[Mapping[str, Any]], limit: str) -> str:
     """Return the mean share found within a limit, weighted by the faults of each size."""
-    known = [
+    sizes_with_shares = [
         (size["identifiable"], size["within"][limit])
         for size in sizes
         if size["within"][limit] is not None
     ]
-    total = sum(number for number, _ in known)
+    total = sum(number for number, _ in sizes_with_shares)
     if not total:
         return "-"
-    return f"{100 * sum(number * share for number, share in known) / total:.0f} %"
+    return f"{100 * sum(number * share for number, share in sizes_with_shares) / total:.0f} %"
 
 
 def main() -> int:

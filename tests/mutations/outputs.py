@@ -428,7 +428,7 @@ def _prometheus() -> Iterator[Reader]:
 
 
 def _unique() -> tuple[Reader, ...]:
-    found: dict[str, Reader] = {}
+    readers: dict[str, Reader] = {}
     makers = (
         _probes,
         _targets,
@@ -440,14 +440,14 @@ def _unique() -> tuple[Reader, ...]:
         _conditions,
     )
     for maker in makers:
-        for one in maker():
+        for reader in maker():
             number: Optional[int] = None
-            name = one.name
-            while name in found:
+            name = reader.name
+            while name in readers:
                 number = (number or 1) + 1
-                name = f"{one.name} ({number})"
-            found[name] = one._replace(name=name)
-    return tuple(found.values())
+                name = f"{reader.name} ({number})"
+            readers[name] = reader._replace(name=name)
+    return tuple(readers.values())
 
 
 PRINTED = _unique()

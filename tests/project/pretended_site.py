@@ -66,15 +66,17 @@ class FakeSite:
         (folder / "plan.json").write_text(json.dumps(document), encoding="utf-8")
         all_records = list(records)
         for name in NODES:
-            here = folder / name
-            (here / "etc/plumbline").mkdir(parents=True)
+            node_folder = folder / name
+            (node_folder / "etc/plumbline").mkdir(parents=True)
             groups = Path("/etc/group").read_text(encoding="utf-8")
-            (here / "etc/group").write_text(f"{groups}plumbline-checks:x:64999:\n")
+            (node_folder / "etc/group").write_text(f"{groups}plumbline-checks:x:64999:\n")
             expectations = json.dumps(document["nodes"][name])
-            (here / "etc/plumbline/expectations.json").write_text(expectations, encoding="utf-8")
+            (node_folder / "etc/plumbline/expectations.json").write_text(
+                expectations, encoding="utf-8"
+            )
             own = [r._replace(host=name) for r in all_records if _node(document, r) == name]
             lines = "".join(json.dumps(record.to_json()) + "\n" for record in own)
-            (here / "measures.jsonl").write_text(lines, encoding="utf-8")
+            (node_folder / "measures.jsonl").write_text(lines, encoding="utf-8")
         self._write_commands()
 
     def _write_commands(self) -> None:

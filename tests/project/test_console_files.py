@@ -86,13 +86,13 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     folder = tmp_path_factory.mktemp("console")
     plan = plan_of(read_inventory(str(ROOT / "inventories" / "lab"))).to_json()
-    known = b64encode(KNOWN.encode()).decode()
+    encoded = b64encode(KNOWN.encode()).decode()
     files = {
         "given.json": json.dumps(
             {"agent_plan": plan, "console_submit": True, **EXPORTER, **PROMETHEUS}
         ),
         "hosts.yml": HOSTS.format(python=sys.executable, console=CONSOLE_KEY),
-        "play.yml": PLAY.format(root=ROOT, folder=folder, key=NODE_KEY, known=known),
+        "play.yml": PLAY.format(root=ROOT, folder=folder, key=NODE_KEY, encoded=encoded),
     }
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")

@@ -126,7 +126,7 @@ def test_uncertain_failures_are_tried_twice(outcome: Outcome) -> None:
 class Evicted(FakeTarget):
     """A target whose server has evicted this client."""
 
-    def cause(self, run: CommandRunner, said: str, since: float) -> str:
+    def cause(self, run: CommandRunner, error: str, since: float) -> str:
         return f"evicted since {since:g}"
 
 

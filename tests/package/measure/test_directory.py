@@ -23,34 +23,34 @@ def target(directory: object, limit: float = 0.99, **keys: Any) -> Any:
 @pytest.mark.slow
 def test_a_file_is_made_verified_kept_and_removed_without_a_trace(tmp_path: Path) -> None:
     run = SystemRunner()
-    here = target(tmp_path)
-    state = here.state(run)
+    measured_target = target(tmp_path)
+    state = measured_target.state(run)
     assert 0 < state.fill < 1
-    path = here.place(run, 1 << 20)
+    path = measured_target.place(run, 1 << 20)
     assert path == f"{tmp_path}/.plumbline/a%3A1/probe.dat"
     first = Path(path).stat()
     assert first.st_size == 1 << 20
-    here.verify(run, path)
+    measured_target.verify(run, path)
     again = target(tmp_path)
     again.state(run)
     again.place(run, 1 << 20)
     assert Path(path).stat().st_ino == first.st_ino
-    assert len(here.leftovers(run)) == 3
-    here.remove(run)
+    assert len(measured_target.leftovers(run)) == 3
+    measured_target.remove(run)
     assert list(tmp_path.iterdir()) == []
-    here.remove(run)
+    measured_target.remove(run)
 
 
 def test_a_file_of_another_size_is_made_anew(tmp_path: Path) -> None:
     run = SystemRunner()
-    here = target(tmp_path)
-    here.state(run)
-    here.place(run, 4096)
-    path = here.place(run, 8192)
+    measured_target = target(tmp_path)
+    measured_target.state(run)
+    measured_target.place(run, 4096)
+    path = measured_target.place(run, 8192)
     assert Path(path).stat().st_size == 8192
     Path(path).write_bytes(b"cut")
     with pytest.raises(SkipTarget, match="has 3 bytes instead of 8192"):
-        here.verify(run, path)
+        measured_target.verify(run, path)
 
 
 def test_the_folder_of_another_target_is_left_alone(tmp_path: Path) -> None:
@@ -58,10 +58,10 @@ def test_the_folder_of_another_target_is_left_alone(tmp_path: Path) -> None:
     other = tmp_path / ".plumbline/other/probe.dat"
     other.parent.mkdir(parents=True)
     other.touch()
-    here = target(tmp_path)
-    here.state(run)
-    here.place(run, 4096)
-    here.remove(run)
+    measured_target = target(tmp_path)
+    measured_target.state(run)
+    measured_target.place(run, 4096)
+    measured_target.remove(run)
     assert other.exists()
     assert not (tmp_path / ".plumbline/a%3A1").exists()
 
@@ -74,10 +74,10 @@ def test_a_symbolic_link_is_never_followed(tmp_path: Path, where: str) -> None:
     link = base / where
     link.parent.mkdir(parents=True)
     link.symlink_to(elsewhere)
-    here = target(base)
-    here.state(SystemRunner())
+    measured_target = target(base)
+    measured_target.state(SystemRunner())
     with pytest.raises(SkipTarget, match="remove it"):
-        here.place(SystemRunner(), 4096)
+        measured_target.place(SystemRunner(), 4096)
     assert link.is_symlink()
     assert list(elsewhere.iterdir()) == []
 
@@ -127,18 +127,18 @@ def test_a_missing_directory_is_skipped(tmp_path: Path) -> None:
 
 
 def test_a_file_larger_than_the_free_space_is_not_made(tmp_path: Path) -> None:
-    here = target(tmp_path)
-    here.state(SystemRunner())
+    measured_target = target(tmp_path)
+    measured_target.state(SystemRunner())
     with pytest.raises(SkipTarget, match="more are needed"):
-        here.place(SystemRunner(), 1 << 60)
+        measured_target.place(SystemRunner(), 1 << 60)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_another_mount_over_the_directory_voids_the_run(tmp_path: Path) -> None:
     run = SystemRunner()
-    here = target(tmp_path)
-    here.state(run)
-    path = here.place(run, 4096)
+    measured_target = target(tmp_path)
+    measured_target.state(run)
+    path = measured_target.place(run, 4096)
     changed = FakeRunner(
         {
             "stat": file_status(4096, 0, inode=Path(path).stat().st_ino),
@@ -146,4 +146,4 @@ def test_another_mount_over_the_directory_voids_the_run(tmp_path: Path) -> None:
         }
     )
     with pytest.raises(SkipTarget, match="mounted again"):
-        here.verify(changed, path)
+        measured_target.verify(changed, path)

@@ -23,7 +23,7 @@ FOUR = tuple(f"lustre-OST000{index}" for index in range(4))
 
 
 @pytest.mark.parametrize(
-    ("osts", "measured", "known", "expected"),
+    ("osts", "measured", "named", "expected"),
     [
         (OSTS, FOUR, {}, ((), ())),
         (WITH_16, FOUR, {}, (("lustre-OST0010",), ())),
@@ -36,10 +36,10 @@ FOUR = tuple(f"lustre-OST000{index}" for index in range(4))
 def test_a_mount_is_compared_with_the_topology_in_both_directions(
     osts: str,
     measured: tuple[str, ...],
-    known: dict[str, str],
+    named: dict[str, str],
     expected: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> None:
-    difference = compare(FakeRunner({"lfs osts /mnt/lustre": osts}), "/mnt/lustre", measured, known)
+    difference = compare(FakeRunner({"lfs osts /mnt/lustre": osts}), "/mnt/lustre", measured, named)
     assert (difference.unnamed, difference.missing) == expected
     assert len(difference.sentences()) == len(difference.unnamed) + len(difference.missing)
 
@@ -62,8 +62,8 @@ def test_a_failed_comparison_is_reported(osts: Any) -> None:
     assert sentence.startswith("/mnt/lustre: lfs ")
 
 
-def recorded(known: Optional[frozenset[str]]) -> Record:
-    recorder = Recorder("run-1", "client1", SystemClock(), known)
+def recorded(named: Optional[frozenset[str]]) -> Record:
+    recorder = Recorder("run-1", "client1", SystemClock(), named)
     state = TargetState(0.5, (), {}, (*FOUR, "lustre-OST0010"))
     failure = Failure(Outcome.SKIPPED, "so")
     return recorder.without(tasks_of(expectation())[0], failure, Conditions(state))
