@@ -92,7 +92,7 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
             {"agent_plan": plan, "console_submit": True, **EXPORTER, **PROMETHEUS}
         ),
         "hosts.yml": HOSTS.format(python=sys.executable, console=CONSOLE_KEY),
-        "play.yml": PLAY.format(root=ROOT, folder=folder, key=NODE_KEY, encoded=encoded),
+        "play.yml": PLAY.format(root=ROOT, folder=folder, key=NODE_KEY, known=encoded),
     }
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
