@@ -35,7 +35,7 @@ options:
       - Pair hosts as in this slot of the network's rounds; only in layer V(net), where each node
         has one partner in a slot.
       - The partner needs C(plumbline-netserver.service); the probe waits 20 seconds for it.
-      - Default: the slot of the current time.
+      - The default is the slot of the current time.
     type: int
   limit_s:
     description:
