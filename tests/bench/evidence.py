@@ -25,7 +25,7 @@ from tests.bench.campaigns import campaigns, paragraph
 from tests.bench.latency import labelled
 from tests.bench.latency import section as latency
 from tests.bench.low_again import low_again
-from tests.bench.raised import ABOUT
+from tests.bench.raised import ABOUT, Raised
 from tests.bench.raised import rows as raised_rows
 from tests.bench.simulated import simulated
 
@@ -292,21 +292,15 @@ def own_history() -> Iterator[str]:
     yield table("odds for an alarm", "alarms a series-year", "WARNING or worse", "found")
     for factor in (0.01, 0.05, 0.2, 1.0, 5.0):
         changed = limits._replace(alarm_odds=limits.alarm_odds * factor)
-        judged = [
-            [day.verdict.state in BAD for day in replay(runs, changed)] for runs in long.values()
-        ]
-        raised = sum(now and not before for days in judged for before, now in pairwise(days))
+        judged = {name: list(replay(runs, changed)) for name, runs in long.items()}
+        raised = sum(1 for name, days in judged.items() for _ in Raised.of(name, days))
+        bad = mean(share(day.verdict.state in BAD for day in days) for days in judged.values())
         found, tried = injected(long.values(), changed, FEWER_INJECTIONS)
         usual = " (default)" if factor == 1 else ""
         yield (
             f"| {changed.alarm_odds:.0f} to 1{usual} | {raised / years:.2f} | "
-            f"{100 * mean(map(share, judged)):.1f} % | {100 * found / tried:.0f} % |"
+            f"{100 * bad:.1f} % | {100 * found / tried:.0f} % |"
         )
-
-
-def pairwise(days: Sequence[bool]) -> Iterator[tuple[bool, bool]]:
-    """Yield pairs of a day before and a day, beginning with a good day."""
-    return zip([False, *days], days)
 
 
 def repeats() -> Iterator[str]:

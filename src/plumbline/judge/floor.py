@@ -63,7 +63,7 @@ def sound(measured: Measured) -> Iterator[Sample]:
 
 
 def _rates(measured: Measured) -> Iterator[tuple[float, float]]:
-    yield from ((sample.started_at, sample.rate) for sample in sound(measured) if sample.rate)
+    return ((sample.started_at, sample.rate) for sample in sound(measured) if sample.rate)
 
 
 def best_of_nights(values: Iterable[tuple[float, float]]) -> Nights:
@@ -310,7 +310,7 @@ def _floor_of_pair(measured: Measured) -> float:
 def _shares(measured: Measured) -> Iterator[tuple[float, float]]:
     """Yield the moments of a pair's measurements, and their rates as shares of its floor."""
     level = _floor_of_pair(measured)
-    yield from ((at, rate / level) for at, rate in _rates(measured))
+    return ((at, rate / level) for at, rate in _rates(measured))
 
 
 def _best(pairs: Sequence[Measured]) -> float:

@@ -101,7 +101,8 @@ def faults(
     routine |= set(_losses(log, routine, connected))
     for number, entry in enumerate(log):
         if entry.parsed and entry.line not in routine:
-            yield entry, _of_next_disk(entry.parsed, entry.line, log[number + 1 :][:_NEXT_LINES])
+            following = log[number + 1 : number + 1 + _NEXT_LINES]
+            yield entry, _of_next_disk(entry.parsed, entry.line, following)
 
 
 def _log(messages: Iterable[LogEntry]) -> _Log:
