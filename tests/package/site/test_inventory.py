@@ -1,4 +1,4 @@
-"""Documents of an inventory: read like PyYAML but stricter, written with one value per line."""
+"""Documents of an inventory: read strictly, written with one value per line."""
 
 from __future__ import annotations
 
@@ -29,14 +29,6 @@ FILE = yaml.safe_load(data("inventory.yml"))
 # --- Reading and refusing documents of an inventory.
 
 
-LAUGHS = "a:\n- &a0 x\n" + "".join(
-    f"- &a{level} [{', '.join([f'*a{level - 1}'] * 10)}]\n" for level in range(1, 9)
-)
-MERGES = "a:\n- &a0 {k: v}\n" + "".join(
-    f"- &a{level} {{<<: [*a{level - 1}, *a{level - 1}]}}\n" for level in range(1, 40)
-)
-
-
 def test_a_folder_and_its_hosts_file_are_the_same_inventory(tmp_path: Path) -> None:
     folder = inventory(tmp_path)
     assert read_inventory(folder) == read_inventory(f"{folder}/hosts.yml")
@@ -60,11 +52,8 @@ def test_a_missing_inventory_is_reported(tmp_path: Path) -> None:
 
 
 LARGE = [
-    (f"a: {'9' * 5000}\n", r"line 1 is no valid YAML: 5000 characters are no whole number"),
-    (f"a: 1{':1' * 5000}\n", r"line 1 is no valid YAML: 10001 characters are no whole number"),
+    (f"a: {'9' * 5000}\n", r"line 1 is no valid YAML: '9{63} is no whole number"),
     (f"a: {'[' * 200_000}\n", r"line 1 is no valid YAML: it is more than 100 levels deep"),
-    (LAUGHS, r"line 7 is no valid YAML: aliases stand for more than 100000 values"),
-    (MERGES, r"line 16 is no valid YAML: aliases stand for more than 100000 values"),
 ]
 
 
@@ -118,26 +107,6 @@ def test_an_old_pydantic_is_refused(tmp_path: Path) -> None:
     ended = plan_without_site_packages(tmp_path / "site", tmp_path)
     assert ended.returncode == 69
     assert "pydantic is too old on this host; plumbline plan needs" in ended.stderr
-
-
-# --- A document is read like PyYAML reads it, or refused.
-
-
-LINES = st.sampled_from(FILE["lines"])
-
-
-@given(st.lists(LINES, max_size=7))
-@example(["ll: &mm {n: 1, o: x}", "pp: {<<: *mm, n: 2}", "qq: [*mm, 1.5, ~, yes]"])
-@example(["a: &b {c: 1}", "d: {<<: [{c: 2, e: 3}, *b], f: 4}"])
-@example(["- i", "- [j, 'k']"])
-@example([""])
-def test_the_reader_agrees_with_pyyaml(lines: list[str]) -> None:
-    text = "\n".join(lines)
-    try:
-        value = read_yaml(text)
-    except yaml.YAMLError:
-        return
-    assert value == yaml.safe_load(text)
 
 
 @pytest.mark.parametrize(
