@@ -5,6 +5,7 @@ The lab stays up and broken for a look around; ``make demo-down`` removes it.
 
 from __future__ import annotations
 
+import argparse
 import sys
 import time
 from typing import Mapping, NamedTuple
@@ -73,6 +74,7 @@ def show(services: Mapping[str, Service]) -> None:
 
 def main() -> None:
     """Run the whole demonstration on the real Nagios."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     lab = Lab("inventories/lab", 8477)
     say("The lab comes up: one monitoring host, three storage servers, one client")
     lab.playbook("lab_up")

@@ -5,6 +5,7 @@ Writes into .cache/demo and into a temporary folder that it removes.
 
 from __future__ import annotations
 
+import argparse
 import shlex
 import shutil
 import subprocess
@@ -51,6 +52,7 @@ def quietly(*words: str, at: float = 0.0) -> Answer:
 
 def main() -> None:
     """Show each part of plumbline, on this machine and on two example sites."""
+    argparse.ArgumentParser(description=__doc__).parse_args()
     say("Four directories of this machine are compared, by the probe that nodes run each night")
     with TemporaryDirectory(prefix="plumbline-demo-") as folder:
         places = [f"{name}={folder}/{name}" for name in "abcd"]
