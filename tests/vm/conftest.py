@@ -32,6 +32,7 @@ SITE = parts(
 POLICY = {"layers": {"raw": {"probe": {"bytes": "16 MiB"}}}}
 INSTALL = """
 mkdir -p /usr/lib/plumbline /etc/plumbline /var/lib/plumbline /run/plumbline
+modprobe 9pnet_virtio
 mount -t 9p -o trans=virtio,ro plumbline /mnt
 tar -C /usr/lib/plumbline -xzf /mnt/node.tar.gz
 install -m 755 /mnt/plumbline /usr/bin/plumbline

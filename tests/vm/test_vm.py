@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+import time
 
+from plumbline.model.verdict import Reason, State, Verdict
+from plumbline.store.verdicts import document as document_of
 from tests.project.certificates import play
 from tests.project.repository import document
 from tests.project.test_nrpe import deploy
 from tests.vm.conftest import Node, Symptom
 from tests.vm.machine import ROOT
 
+FINE = State.OK, Reason.FINE, "oss1 is no suspect"
 BY_ID = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_oss1-disk"
 SECTORS = 131072
 # The kernel notices the state of a path late, so multipathd polls the path itself.
@@ -226,13 +230,16 @@ def test_a_soft_rdma_link_raises_no_alarm(node: Node) -> None:
     node.output("rdma link delete rxe0 && ip link delete dummy0")
 
 
-def label(node: Node) -> None:
-    """Run the SELinux commands of the role agent, with the file from its template."""
+def label(node: Node, folder: str = "") -> None:
+    """Run the SELinux commands of the role agent, with the file from its template.
+
+    ``folder`` is the one that gets its labels, the role's own by default.
+    """
     role = ROOT / "roles/agent"
     names = document(role / "vars/main.yml")
     state, labels = names["agent_state"], names["__agent_labels"]
     text = (role / "templates/selinux.cil.j2").read_text()
-    text = text.replace("{{ agent_state | regex_escape }}", re.escape(state))
+    text = text.replace("{{ agent_state | regex_escape }}", state)
     (node.folder / "plumbline.cil").write_text(text)
     node.output(f"install -D -m 644 /mnt/plumbline.cil {labels}")
     tasks = document(role / "tasks/selinux.yml")
@@ -240,7 +247,7 @@ def label(node: Node) -> None:
     for task in block:
         words = " ".join(task.get("ansible.builtin.command", {"argv": ["true"]})["argv"])
         words = words.replace("{{ __agent_labels }}", labels)
-        node.output(words.replace("{{ agent_state }}", state))
+        node.output(words.replace("{{ agent_labelled }}", folder or state))
 
 
 def test_nrpe_under_selinux_runs_a_check_of_labelled_files_and_cannot_write(node: Node) -> None:
@@ -271,3 +278,122 @@ def test_nrpe_under_selinux_runs_a_check_of_labelled_files_and_cannot_write(node
     node.output("runuser -u nagios -- touch /var/lib/plumbline/forged")
     keys = node.output("matchpathcon -n /var/lib/plumbline/.ssh/authorized_keys")
     assert ":ssh_home_t:" in keys
+
+
+def test_sshd_under_selinux_accepts_a_key_with_its_label_alone(node: Node) -> None:
+    home = "/var/lib/plumbline-export"
+    node.output(
+        f"set -e; useradd --system --home-dir {home} --shell /bin/sh plumbline-export;"
+        f" mkdir -p {home}/.ssh; ssh-keygen -q -t ed25519 -N '' -f /root/key;"
+        f" install -m 644 /root/key.pub {home}/.ssh/authorized_keys;"
+        " restorecon -R /etc/ssh; systemctl start ssh"
+    )
+    login = (
+        "ssh -i /root/key -o BatchMode=yes -o StrictHostKeyChecking=no"
+        " plumbline-export@127.0.0.1 echo in"
+    )
+    node.wait("ssh-keyscan 127.0.0.1 2>/dev/null | grep -q ed25519")
+    assert "Permission denied (publickey" in node.run(login).stderr
+    label(node, home)
+    assert node.output(login) == "in\n"
+
+
+AS_NAGIOS = "/usr/local/sbin/as-nagios"
+
+
+def as_nagios(node: Node, command: str) -> str:
+    """Run a command in the domain of Nagios and return its output, which the journal takes."""
+    node.run(f"systemd-run --quiet --wait --unit=as-nagios --uid=nagios {AS_NAGIOS} {command}")
+    text = node.output("journalctl --sync && journalctl -b -o cat _SYSTEMD_UNIT=as-nagios.service")
+    node.output("journalctl --rotate --vacuum-time=1s; systemctl reset-failed")
+    return text
+
+
+def test_nagios_under_selinux_reads_suspects_and_removes_what_it_took(node: Node) -> None:
+    state = "/var/lib/plumbline-console"
+    suspects = document_of({"oss1": Verdict("path", "oss1", *FINE)}, time.time(), 3600.0)
+    (node.folder / "paths.json").write_text(json.dumps(suspects))
+    (node.folder / "as-nagios").write_text(
+        '#!/bin/sh\ncat /proc/self/attr/current\necho\nexec "$@"\n'
+    )
+    node.output(
+        f"set -e; cp /mnt/as-nagios {AS_NAGIOS}; chmod 755 {AS_NAGIOS};"
+        f" chcon -t nagios_exec_t {AS_NAGIOS}; mkdir -p {state}/spool;"
+        f" cp /mnt/paths.json {state}/; touch {state}/spool/batch;"
+        f" chgrp -R nagios {state}; chmod -R g+rwX {state}"
+    )
+    check = "/usr/bin/python3 -I /usr/lib/plumbline/checks/check_path --service oss1"
+    answer = as_nagios(node, check)
+    assert ":nagios_t:" in answer
+    assert "label it for SELinux" in answer, answer
+    as_nagios(node, f"rm {state}/spool/batch")
+    assert node.run(f"test -e {state}/spool/batch").code == 0
+    label(node, state)
+    assert "PATH OK - oss1 is no suspect" in as_nagios(node, check)
+    as_nagios(node, f"rm {state}/spool/batch")
+    assert node.run(f"test -e {state}/spool/batch").code == 1
+    as_nagios(node, f"touch {state}/forged")
+    assert node.run(f"test -e {state}/forged").code == 1
+
+
+ADDRESSES = {
+    "MONITORING": "10.9.0.2",
+    "PROMETHEUS": "10.9.0.3",
+    "STORAGE_NETWORK": "10.8.0.0/24",
+}
+PORTS = (5666, 9100, 12865)
+NETWORK = """
+ip netns add outside
+ip link add inside type veth peer name outside netns outside
+ip address add 10.9.0.1/24 dev inside
+ip address add 10.8.0.1/24 dev inside
+ip link set inside up
+ip -n outside link set outside up
+for address in 10.9.0.2 10.9.0.3 10.9.0.4 10.8.0.2; do
+    ip -n outside address add $address/24 dev outside
+done
+"""
+SERVER = """
+import socket, time
+sockets = [socket.create_server(("0.0.0.0", port)) for port in {ports}]
+time.sleep(600)
+"""
+CLIENT = """
+import socket
+for port in {ports}:
+    try:
+        socket.create_connection(("10.9.0.1", port), 2, ("{source}", 0)).close()
+        print(port)
+    except OSError:
+        pass
+"""
+
+
+def reached(node: Node, source: str) -> set[int]:
+    """Return the ports of the node that an address outside reaches."""
+    text = CLIENT.format(ports=PORTS, source=source)
+    (node.folder / "client.py").write_text(text)
+    return set(map(int, node.output("ip netns exec outside python3 /mnt/client.py").split()))
+
+
+def test_the_lines_for_firewalld_open_what_they_say(node: Node) -> None:
+    page = (ROOT / "docs/roles.md").read_text()
+    (lines,) = re.findall(r"\*\*firewalld\.\*\*.*?```\n(.*?)```", page, re.DOTALL)
+    for word, address in ADDRESSES.items():
+        assert word in lines
+        lines = lines.replace(word, address)
+    (node.folder / "server.py").write_text(SERVER.format(ports=PORTS))
+    node.output(f"set -e; {NETWORK}")
+    node.output("systemd-run --quiet --unit=ports python3 /mnt/server.py")
+    node.wait("ss -ltn | grep -q :12865")
+    assert reached(node, "10.9.0.4") == set(PORTS)
+    # Debian's policy of SELinux does not let its firewalld start
+    node.output("setenforce 0; systemctl start firewalld")
+    node.wait("firewall-cmd --state")
+    assert reached(node, "10.9.0.2") == set()
+    node.output(f"set -e; {lines}")
+    assert reached(node, "10.9.0.2") == {5666}
+    assert reached(node, "10.9.0.3") == {9100}
+    assert reached(node, "10.9.0.4") == set()
+    assert reached(node, "10.8.0.2") == set(PORTS)
+    node.output("systemctl stop firewalld ports; setenforce 1; ip netns delete outside")

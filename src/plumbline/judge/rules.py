@@ -366,7 +366,7 @@ def _explain_shared(measured: Measured) -> str:
     if measured.baseline is None or measured.peers_rate is None:
         return "needs a baseline and peers"
     share = 100 * measured.peers_rate / measured.baseline.median
-    own = 100 * (measured.ratio_peers or 0)
+    own = 100 * measured.rate / measured.peers_rate
     return f"{peers(measured)} is {share:.0f} % of this baseline; this {own:.0f} % of it"
 
 
