@@ -36,6 +36,8 @@ _PLANNED_LOSSES = 2
 """A failover and its failback lose a connection once each."""
 _REFUSAL_S = 5.0
 """Longest time from sense data to the I/O error that they explain."""
+_ANY = "any"
+"""Any disk, beside the names of disks."""
 _NEXT_LINES = 2
 """Lines within which a driver that aborts a command names the disk."""
 _ERROR_LINES = 3
@@ -166,16 +168,17 @@ def _refused(log: _Log) -> Iterator[int]:
     refused: dict[str, float] = {}
     disks: dict[str, str] = {}
     passive: set[str] = set()
-    latest = -_REFUSAL_S
     failed: dict[str, int] = {}
     for entry in log:
         if name := entry.subject("io_error", "buffer_error"):
-            # nvme0 is refused, its disk is nvme0n1
-            at = max(refused.get(disk, -_REFUSAL_S) for disk in (name, name.rpartition("n")[0]))
+            # nvme0 is refused, its disk is nvme0n1; a device above a disk hands the refusal on
+            above = _ANY if "critical target error, dev dm-" in entry.text else name
+            disks_of = (name, name.rpartition("n")[0], above)
+            at = max(refused.get(disk, -_REFUSAL_S) for disk in disks_of)
             if name in passive or entry.at <= at + _REFUSAL_S:
                 yield entry.line
         elif name := entry.subject("path_failed"):
-            if entry.at <= latest + _REFUSAL_S:
+            if entry.at <= refused.get(_ANY, -_REFUSAL_S) + _REFUSAL_S:
                 failed[name] = entry.line
         elif (name := entry.subject("path_reinstated")) in failed:
             yield failed.pop(name)
@@ -187,7 +190,7 @@ def _refused(log: _Log) -> Iterator[int]:
             change = passive.add if state in _PASSIVE else passive.discard
             change(disks.get(address, ""))
         elif name := entry.subject("command_refused"):
-            refused[name] = latest = entry.at
+            refused[name] = refused[_ANY] = entry.at
         else:
             refused.pop(entry.subject("command_failed"), None)
 

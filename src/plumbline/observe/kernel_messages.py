@@ -40,7 +40,11 @@ _FS = r"(?:LDISKFS|EXT[234])-fs"
 _LNET = r"LNet(?:Error)?: .*?"
 _FUSION = r"(?P<name>mpt[23]sas(?:_cm)?\d+|mpi3mr\d+): "
 _IOC = r"mpt(?:base|scsih): (?P<name>ioc\d+): "
-_OF_NO_DATA = r"(?!.*\bop 0x[0-9a-f]+:\((?:DISCARD|SECURE_ERASE|WRITE_SAME|WRITE_ZEROES)\))"
+# kernels 4.18 to 5.2 print the operation as the last byte of the flags
+_NO_DATA = (
+    r"(?:\bop 0x[0-9a-f]+:\((?:DISCARD|SECURE_ERASE|WRITE_SAME|WRITE_ZEROES)\)"
+    r"|\bflags (?:[0-9a-f]+0)?[3579]$)"
+)
 
 
 class Message(NamedTuple):
@@ -89,13 +93,14 @@ def _table(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
 _FAULT_TABLE = rf"""
 # --- disks
 io_error | critical | block | I/O errors of <name>
-    {_OF_NO_DATA}.*?(?:I/O|critical (?:medium|target|space allocation)|protection|timeout|
+    (?!.*{_NO_DATA}).*?(?:I/O|critical (?:medium|target|space allocation)|protection|timeout|
         transport) error, dev {_BLOCK},
+    block {_BLOCK}: no available path - failing I/O
 buffer_error | critical | block | lost reads or writes of <name>
     Buffer I/O error on dev(?:ice)? {_BLOCK}, logical block
 # status code type 2: media and data integrity errors (NVMe base specification)
 medium_error | critical | block | medium or hardware errors of <name>
-    {_DISK}.*Sense Key : (?:Medium|Hardware) Error
+    {_DISK}.*Sense Key : (?:(?:Medium|Hardware) Error|0x[34]\b)
     (?P<name>nvme\d+n\d+): .*\(sct 0x2 / sc 0x8[0-4]\)
 changed_data | critical | block | data that <name> has changed
     {_BLOCK}: (?:guard|ref(?:erence)?) tag error at
@@ -133,16 +138,19 @@ command_reset | warning | nvme | aborted commands or resets of <name>
     {_NVME}resetting controller due to[ ]
 command_reset | warning | next disk | aborted commands or resets of <name>
     {_IOC}(?:>> )?[Aa]ttempting (?:task abort|(?:device|target|bus|host) reset)
+    {_FUSION}attempting (?:task abort|(?:device|target) reset)
     qla2xxx \[(?P<name>[0-9a-f:.]+)\]-[0-9a-f]+:\d+: (?:Abort command issued|
         (?:DEVICE|TARGET|BUS|LOOP) RESET ISSUED)
-    lpfc (?P<name>[0-9a-f:.]+): .*SCSI layer issued (?:Device|Target|Bus|Host) Reset
+    lpfc (?P<name>[0-9a-f:.]+): .*(?:SCSI layer issued (?:Device|Target|Bus|Host) Reset|
+        abort handler timed out)
     (?P<name>aacraid): Host (?:adapter|bus|device|target) (?:abort|reset) request
     (?P<name>arcmsr\d*): (?:abort device command|executing (?:bus|hw bus) reset)
     (?P<name>sas): Enter sas_scsi_recover_host busy: \d+ failed: [1-9]
     scsi (?P<name>host\d+): SRP (?:abort|reset_device|reset_host) called
 command_timeout | warning | nvme | commands of <name> without an answer
     {_NVME}(?:I/O (?:tag )?\d+ .*timeout|controller is down)
-    {_NVME}(?:starting error recovery|failed nvme_keep_alive_end_io)
+    {_NVME}(?:starting error recovery|failed nvme_keep_alive_end_io|queue \d+: timeout[ ]|
+        NVME-FC\{{\d+\}}: (?:controller connectivity lost|transport association event|io failed))
 command_timeout | warning | pci | commands of <name> without an answer
     nvme (?P<name>[0-9a-f:.]+): I/O \d+ QID \d+ timeout
 command_timeout | warning | scsi | commands of <name> without an answer
@@ -161,10 +169,10 @@ bus_error | warning | nvme | resets of <name> after errors of its PCIe link
 bus_error | warning | pci | uncorrected errors of the PCIe device <name>
     {_PCI}: (?:AER: )?PCIe Bus Error: severity=Uncorrect(?:ed|able) \((?:Non-)?Fatal\)
     {_PCI}(?::pcie\w+)?: (?:DPC:? containment event|(?:AER: )?[Dd]evice recovery failed)
-    {_PCI}: (?:(?:Unable to|can't) change power state from D3cold to D0|
+    {_PCI}: (?:(?:Unable to|can't) change power state from \w+ to D0\b.*inaccessible|
         not ready \d+ms after .*; giving up)
 slot_lost | warning | pci | losses of the link to the PCIe slot at <name>
-    {_SLOT}(?:Link Down|Card not present|Power fault)
+    {_SLOT}(?:Link Down(?!/)|Card not present|Power fault)
 ata_error | warning | node | errors or resets of port <name>
     (?P<name>ata\d+)(?:\.\d+)?: (?:exception Emask|
         (?:hard|soft) resetting link|COMRESET failed|limiting (?:SATA link )?speed to|
@@ -172,39 +180,47 @@ ata_error | warning | node | errors or resets of port <name>
 # --- adapters of disks
 adapter_failed | critical | hba | faults of adapter <name>
     {_FUSION}(?:(?:fault|coredump)_(?:state|code)\(0x|SAS host is non-operational|
-        .*unrecoverable)
+        .*unrecoverable|.*(?:diag|hard) reset: FAILED)
     {_IOC}.*IOC is in FAULT state
     megaraid_sas (?P<name>[0-9a-f:.]+): (?:megasas: )?(?:Found FW in FAULT state|
         FW in FAULT state|Fatal firmware error|.*killing adapter|
+        cannot recover from previous reset failures|
         \d+ \((?:boot \+ )?\d+s/0x[0-9a-f]+/(?:FATAL|DEAD)\) - )
     (?P<name>megasas): Found FW in FAULT state
     (?:hpsa|smartpqi) (?P<name>[0-9a-f:.]+): (?:[Cc]ontroller lockup|controller is offline|
         controller offline)
-    qla2xxx \[(?P<name>[0-9a-f:.]+)\]-[0-9a-f]+:\d+: ISP System Error
+    qla2xxx \[(?P<name>[0-9a-f:.]+)\]-[0-9a-f]+:\d+: (?:ISP System Error|RISC paused|
+        (?:detected PCI|PCI/Register) disconnect)
     lpfc (?P<name>[0-9a-f:.]+): \d+:(?:\(\d+\):)?(?:0457 Adapter Hardware Error|
-        0459 Adapter heartbeat failure)
-    (?P<name>aacraid|AAC): Host adapter BLINK LED
+        0459 Adapter heartbeat failure|0479 Deferred Adapter)
+    (?P<name>aacraid|AAC): Host adapter (?:BLINK LED|is dead)
 adapter_reset | warning | hba | resets or warnings of adapter <name>
     {_FUSION}(?:sending diag reset|attempting host reset|host reset: |
         controller reset is triggered by)
     {_IOC}(?:Issuing HardReset|Initiating recovery|Recovered from IOC FAULT)
     megaraid_sas (?P<name>[0-9a-f:.]+): (?:resetting fusion adapter|
-        IO/DCMD timeout is detected|\[ *\d+\] ?waiting for \d+ commands|
+        IO/DCMD timeout is detected|.*opcode: 0x[0-9a-f]+\) is timed out|
+        \[ *\d+\] ?waiting for \d+ commands|
         \d+ \((?:boot \+ )?\d+s/0x[0-9a-f]+/CRIT\) - )
     (?P<name>megasas): (?:\[ *\d+\] ?waiting for \d+ commands|reset successful)
     (?P<name>megaraid_sas): no pending cmds after reset
     (?P<name>3w-\w+): scsi\d+: (?:AEN: (?:ERROR|WARNING) |.*timed out, resetting card)
     hisi_sas\w* (?P<name>[0-9a-f:.]+): controller resetting
     qla2xxx \[(?P<name>[0-9a-f:.]+)\]-[0-9a-f]+:\d+: (?:ADAPTER RESET ISSUED|
-        Performing ISP error recovery)
+        Performing ISP error recovery|MBX Command timeout)
+    lpfc (?P<name>[0-9a-f:.]+): \d+:(?:\(\d+\):)?(?:2885 Port Status Event|
+        0310 Mailbox command x[0-9a-f]+ timeout)
 adapter_heat | warning | hba | too much heat in <name>
     {_FUSION}Temperature Threshold flags \S+ exceeded
 # --- arrays and paths
 member_failed | critical | block | failures of <name> in its array
-    {_MD}Disk failure on {_BLOCK}, (?:disabling device|failing array)
+# raid0 has no colon before its name
+    md/[^\s:]+?:?{_ARRAY}: Disk failure on {_BLOCK}(?: detected)?,[ ]
+        (?:disabling device|failing array)
     {_MD}Too many read errors, failing device {_BLOCK}
-    {_MD}{_BLOCK}: (?:Failing raid device|Raid device exceeded read_error threshold)
-    {_MD}read error (?:not correctable|NOT corrected!!) \(sector \d+ on {_BLOCK}\)
+    {_MD}{_BLOCK}: (?:Failing raid device|failing drive|Raid device exceeded read_error threshold)
+    {_MD}read error (?:not correctable|NOT corrected!!|on replacement device)[ ]
+        \(sector \d+ on {_BLOCK}\)
     md: kicking non-fresh {_BLOCK} from array
 member_read_error | warning | block | read errors of <name> that its array has corrected
     {_MD}read error corrected \(\d+ sectors at \d+ on {_BLOCK}\)
@@ -212,7 +228,8 @@ member_read_error | warning | block | read errors of <name> that its array has c
     {_MD}redirecting sector \d+ to (?:an)?other mirror: {_BLOCK}
 array_failed | critical | block | failures of array <name>
     {_OF_ARRAY}(?:Cannot continue operation|not enough operational (?:devices|mirrors)|
-        cannot start dirty degraded array|.*unrecoverable I/O(?: read)? error)
+        cannot start dirty degraded array|journal disk is missing|
+        .*unrecoverable I/O(?: read)? error)
     md: (?P<name>md[A-Za-z0-9_.-]*): raid0 array has a missing/failed member
 thin_pool | critical | node | failures of thin pool <name>
     device-mapper: thin: (?P<name>\d+:\d+): switching pool to (?:out-of-(?:data|metadata)-space|
@@ -231,17 +248,18 @@ file_system | critical | block | errors of the file system on <name>
     {_FS} error \(device {_BLOCK}\)
     {_FS} \({_BLOCK}\): (?:Remounting filesystem read-only|I/O error while writing superblock|
         previous I/O error to superblock|Delayed block allocation failed .* error (?:5|30)$|
-        failed to convert unwritten extents|error loading journal)
+        .*potential data loss|error loading journal|group descriptors corrupted|corrupt root inode)
     {_FS} warning \(device {_BLOCK}\): (?:\w+_end_bio:\d+: I/O error|.*: error -5 reading[ ])
     (?:JBD2: )?Aborting journal on device {_JOURNAL}
     JBD2: (?:(?:Error -\d+|I/O error)(?: detected)? when updating journal superblock for|
         previous I/O error detected for journal superblock update for|
         Detected IO errors while flushing file data on) {_JOURNAL}
     {_BLOCK}: writeback error on inode \d+
-    XFS \({_BLOCK}\): (?:(?:metadata|log) I/O error|Metadata (?:corruption|CRC error) detected|
-        .*[Cc]orruption of (?:in-memory data|on-disk metadata)|writeback error on|
+    XFS \({_BLOCK}\): (?:(?:metadata|log) I/O error|Metadata CRC error detected|
+        .*(?:[Cc]orruption\b|xfs_repair)|Internal error |writeback error on|
         (?:Log |Metadata )?I/O [Ee]rror .*[Dd]etected|Failing async write on buffer|
-        [Ff]ilesystem has been shut down due to)
+        [Ff]ilesystem has been shut down due to|xfs_log_force: error -5|
+        log mount/recovery failed: error)
     BTRFS(?: critical|: error) \(device {_BLOCK}\b
     BTRFS error \(device \S+ bdev /dev/{_BLOCK} errs:[ ]
 file_system_marked | warning | block | reminders of earlier errors of the file system on <name>
@@ -313,9 +331,10 @@ evicted | warning | target | evictions of this client by <name>
 slow_thread | warning | node | slow or hung service threads
     .*?[Ss]ervice thread pid (?P<pid>\d+) was inactive for [\d.]+ ?s
     Lustre(?:Error)?: .*?(?:Request took longer than estimated|
-        Couldn't add any time .*not sending early reply|
+        Could(?:n't| not) add any time .*not sending early reply|
         This server is not able to keep up with request traffic|
-        is processing requests too slowly|Dropping timed-out (?:read|write) from)
+        is processing requests too slowly|unhealthy - request has been waiting|
+        Dropping timed-out (?:read|write) from)
 lock_timeout | warning | node | expired locks
     LustreError: .*?lock (?:callback timer expired|timed out)
 # --- links
@@ -325,16 +344,18 @@ lnet_timeout | warning | link | LNet messages that timed out
     {_LNET}Closing conn to \S+: error -110\b
     {_LNET}(?:timed out; the network or (?:that )?node may be down|Timeout (?:receiving from|
         sending data to|error while writing to) |stale ZC_REQs? |
+        was unreachable: the network or that node may be down|
         unexpected network error (?:while (?:writing|reading)|-?\d+ occurred))
     {_LNET}Fatal device error for NI
 lnet_checksum | warning | link | LNet messages that were changed on their way
     {_LNET}(?:Checksum error, wire:|Bad checksum)
 bulk_network_error | warning | link | bulk transfers that the network broke
-    LustreError: .*?(?:network error|timeout) on bulk (?:READ|WRITE)
+    Lustre(?:Error)?: .*?(?:(?:network error|timeout) on bulk (?:READ|WRITE)|
+        Unexpectedly long timeout: desc)
     LustreError: .*?(?:server|client)_bulk_callback\(\)\) event type \d+, status -(?:5|103|110|
         113)\b
 link_down | warning | interface | losses of link <name>
-    {_LINK}[Dd]own
+    {_LINK}[Dd]own(?! reason)
     (?:.*? )??{_INTERFACE} NIC Link is Down
     \[qede_link_update:\d+\({_INTERFACE}\)\]Link is down
 link_down | warning | nic | losses of link <name>
@@ -350,19 +371,22 @@ bond_down | warning | interface | losses of all links of <name>
 transmit_timeout | warning | interface | stuck transmit queues of <name>
     NETDEV WATCHDOG: {_INTERFACE} .*transmit queue \d+ timed out
     {_INTERFACE}: NETDEV WATCHDOG: .*transmit queue \d+ timed out
-    \S+ \S+ {_INTERFACE}: (?:NETDEV WATCHDOG: .*transmit queue \d+ timed out|
-        TX timeout (?:on queue|detected)|Detected (?:Tx|Hardware) Unit Hang|
-        (?:initiating reset due to )?tx[_ ]timeout|transmit timed out)
+    \S+ (?:\S+ )?{_INTERFACE}: (?:NETDEV WATCHDOG: .*transmit queue \d+ timed out|
+        TX timeout (?:on queue|detected)|Detected (?:Tx|Hardware) Unit Hang|TX stuck with|
+        (?:initiating reset due to )?tx[_ ]timeout|transmit timed out|tx hang \d+ detected)
     {_INTERFACE}: transmit timeout: latency \d+
+transmit_timeout | warning | nic | stuck transmit queues of <name>
+    {_PCI}: Detected Tx Unit Hang
 module_fault | warning | nic | faults of cable or module of <name>
     {_PCI}(?: \S+)?: (?:.*: )?Port module event\[error\]
-    {_PCI}(?: \S+)?: .*(?:Bus stuck \(I2C|unsupported SFP|[Uu]nqualified (?:SFP|module))
+    {_PCI}(?: \S+)?: .*(?:Bus stuck \(I2C|unsupported (?:SFP|module)|
+        [Uu]nqualified (?:SFP|module))
 adapter_heat | warning | nic | too much heat in <name>
-    {_PCI}(?: \S+)?: .*(?:High temperature on sensors|it has over ?heated|
+    {_PCI}(?: \S+)?: .*(?:High temperature\b|it has over ?heated|Fan has stopped|
         Temperature Threshold was reached|temperature .*above the .*threshold)
 nic_failed | critical | nic | faults of network adapter <name>
     {_PCI}(?: \S+)?: .*(?:device's health compromised|health recovery flow aborted|
-        firmware internal error|
+        firmware internal error|synd 0x(?!0:)[0-9a-f]+:|
         Internal error detected|[Ff]irmware fatal (?:condition|error)|
         timeout\. Will cause a leak of a command resource|PCIe link lost, device now detached|
         command 0x[0-9a-f]+ timed out|Error \(timeout: \d+\) msg|Adapter removed$|
@@ -382,7 +406,7 @@ MESSAGES = tuple(_fault(head, texts) for head, texts in _table(_FAULT_TABLE))
 HARMLESS = dict(
     _table(rf"""
 a refused DISCARD, SECURE_ERASE, WRITE_SAME or WRITE_ZEROES: no data is lost
-    .*?error, dev \w[\w-]*, .*op 0x[0-9a-f]+:\((?:DISCARD|SECURE_ERASE|WRITE_SAME|WRITE_ZEROES)\)
+    .*?error, dev \w[\w-]*, .*{_NO_DATA}
 errors of loop, floppy, CD-ROM, RAM and network block devices
     .*?error(?:,| on) dev(?:ice)? {NO_STORAGE}\b
 commands that a reservation of another host forbids
@@ -425,7 +449,8 @@ command_failed
 # formatted, erased or tested by hand, or disconnected
 command_refused
     {_DISK}.*(?:target port in (?:standby|unavailable) state|asymmetric access state transition|
-        ASC=0x94 ASCQ=0x1\b|Add\. Sense: Medium not present|CDB: (?:Unmap|Write same)|
+        ASC=0x(?:94 ASCQ=0x1|4 ASCQ=0x[abc])\b|
+        Add\. Sense: Medium not present|CDB: (?:Unmap|Write same)|
         Logical unit not ready, (?:format|sanitize|self-test) in progress)
     {_NVME}Removing ctrl: NQN[ ]
 removable_attached
@@ -445,7 +470,7 @@ slot_filled
     {_SLOT}(?:Link Up|Card present)
 # what an administrator does
 announced
-    {_SLOT}Powering off due to button press
+    {_SLOT}(?:Powering off due to button press|Button press: will power off)
     Lustre: {_TARGET}: Aborting (?:MDT |client )?recovery
 unsupported_request
     {_PCI}: (?:AER: )? *\[20\] UnsupReq\b
