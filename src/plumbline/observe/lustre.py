@@ -110,7 +110,8 @@ def _parsed(node: Node, device: str, text: str) -> tuple[str, Import]:
 
 def _import_symptoms(target: str, link: Import) -> Iterator[Symptom]:
     yield from _state(target, link)
-    if link.is_failed_over:
+    # without a connection the address is only one that was tried
+    if link.is_failed_over and not _is_away(link):
         yield RULES["failed_over"].symptom(NAME, target, target=target, server=link.connection)
 
 
