@@ -286,7 +286,7 @@ def _job(entry: Mapping[str, Any]) -> Optional[Job]:
         (times["start"], times["end"]) if times else (entry["start_time"], entry["end_time"])
     )
     begin_s, end_s = _number(begin), _number(end)
-    if begin_s is None:
+    if begin_s is None or _is_cancelled_before(states, begin_s, end_s):
         return None
     return checked_job(
         Job(
@@ -321,6 +321,11 @@ def _never_began(states: frozenset[str], nodes: Any) -> bool:
     return bool(states) and nodes == "" and not states & _RUNNING
 
 
+def _is_cancelled_before(states: frozenset[str], begin: float, end: Optional[float]) -> bool:
+    """Return whether a job was cancelled before its start, which was an estimate."""
+    return "CANCELLED" in states and end is not None and end < begin
+
+
 def _number(value: Any) -> Optional[float]:
     if isinstance(value, dict):
         value = value["number"] if value["set"] and not value.get("infinite") else 0
@@ -342,15 +347,15 @@ def _job_from_row(columns: Sequence[str], cells: Sequence[str]) -> Optional[Job]
     states = _states({"state": row.get("State", "")})
     if "." in job or _never_began(states, row.get("NodeList")):
         return None
-    begin = parse_moment(row["Start"])
-    if begin is None:
+    begin, end = parse_moment(row["Start"]), parse_moment(row["End"])
+    if begin is None or _is_cancelled_before(states, begin, end):
         return None
     if _ID[0] not in row and not job.isdecimal():
         raise ValueError(
             f"servers count its traffic by another id than {job:.40}; ask for {_ID[0]}"
         )
     texts = (storable(row.get(column, "")) for column in ("JobName", "User", "NodeList"))
-    return checked_job(Job(storable(job), begin, parse_moment(row["End"]), *texts))
+    return checked_job(Job(storable(job), begin, end, *texts))
 
 
 def parse_moment(text: str) -> Optional[float]:
