@@ -29,7 +29,7 @@ _WORK = re.compile(
 _DONE = re.compile(r"(?<![\d.])([\d.]+)% done(?:, (?:(\d+ days )?([\d:]+|\d+h\d+m)) to go)?")
 _OF_DEVICES = re.compile(r"\((trimming|initializing)\)")
 _UNKNOWN_CONFIG = "config: The configuration cannot be determined"
-_DATA_ERRORS = re.compile(r"^errors: (\d+) data errors?\b", re.MULTILINE)
+_DATA_ERRORS = re.compile(r"^errors: (?:(\d+) data|(Permanent)) errors?\b", re.MULTILINE)
 _BAD = ("DEGRADED", "FAULTED", "UNAVAIL", "REMOVED", "SUSPENDED")
 _ERRORS = ("read", "write", "checksum")
 
@@ -119,7 +119,8 @@ def _pool_symptoms(node: Node, text: str) -> Iterator[Symptom]:
         yield rule.symptom(NAME, component, pool=pool, state=state)
     data_errors = _DATA_ERRORS.search(text)
     if data_errors:
-        yield RULES["data_errors"].symptom(NAME, component, pool=pool, number=data_errors[1])
+        number = data_errors[1] or data_errors[2].lower()
+        yield RULES["data_errors"].symptom(NAME, component, pool=pool, number=number)
     for block, device in devices:
         yield from _device_symptoms(node, pool, block, device)
     for work, work_text in works.items():
