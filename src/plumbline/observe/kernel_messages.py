@@ -180,7 +180,7 @@ ata_error | warning | node | errors or resets of port <name>
 # --- adapters of disks
 adapter_failed | critical | hba | faults of adapter <name>
     {_FUSION}(?:(?:fault|coredump)_(?:state|code)\(0x|SAS host is non-operational|
-        .*unrecoverable|.*(?:diag|hard) reset: FAILED)
+        .*unrecoverable|.*(?:(?:diag|hard) reset: FAILED|failed going to))
     {_IOC}.*IOC is in FAULT state
     megaraid_sas (?P<name>[0-9a-f:.]+): (?:megasas: )?(?:Found FW in FAULT state|
         FW in FAULT state|Fatal firmware error|.*killing adapter|
@@ -195,7 +195,7 @@ adapter_failed | critical | hba | faults of adapter <name>
         0459 Adapter heartbeat failure|0479 Deferred Adapter)
     (?P<name>aacraid|AAC): Host adapter (?:BLINK LED|is dead)
 adapter_reset | warning | hba | resets or warnings of adapter <name>
-    {_FUSION}(?:sending diag reset|attempting host reset|host reset: |
+    {_FUSION}(?:sending diag reset|attempting host reset|host reset: |Command Timeout|
         controller reset is triggered by)
     {_IOC}(?:Issuing HardReset|Initiating recovery|Recovered from IOC FAULT)
     megaraid_sas (?P<name>[0-9a-f:.]+): (?:resetting fusion adapter|
