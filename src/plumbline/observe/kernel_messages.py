@@ -380,17 +380,19 @@ transmit_timeout | warning | nic | stuck transmit queues of <name>
 module_fault | warning | nic | faults of cable or module of <name>
     {_PCI}(?: \S+)?: (?:.*: )?Port module event\[error\]
     {_PCI}(?: \S+)?: .*(?:Bus stuck \(I2C|unsupported (?:SFP|module)|
-        [Uu]nqualified (?:SFP|module))
+        [Uu]nqualified (?:SFP|module)|Rx/Tx is disabled on this device|Cannot start link$|
+        SFP\+ module (?:is shutdown|has been removed to prevent))
 adapter_heat | warning | nic | too much heat in <name>
-    {_PCI}(?: \S+)?: .*(?:High temperature\b|it has over ?heated|Fan has stopped|
+    {_PCI}(?: \S+)?: .*(?:High temperature\b|it (?:has )?over ?heated|
+        Fan (?:has stopped|Failure on)|
         Temperature Threshold was reached|temperature .*above the .*threshold)
 nic_failed | critical | nic | faults of network adapter <name>
-    {_PCI}(?: \S+)?: .*(?:device's health compromised|health recovery flow aborted|
-        firmware internal error|synd 0x(?!0:)[0-9a-f]+:|
-        Internal error detected|[Ff]irmware fatal (?:condition|error)|
-        timeout\. Will cause a leak of a command resource|PCIe link lost, device now detached|
+    {_PCI}(?: \S+)?: .*(?:device's health compromised|health recovery (?:flow aborted|failed)|
+        firmware internal error|synd 0x(?!0:)[0-9a-f]+:|Internal error detected|
+        [Ff]irmware (?:fatal (?:condition|error)|recovery mode detected)|PCIe link lost|
+        timeout\. Will cause a leak of a command resource|
         command 0x[0-9a-f]+ timed out|Error \(timeout: \d+\) msg|Adapter removed$|
-        Unrecoverable Error detected in the adapter|encountered fatal error, adapter stopped)
+        Unrecoverable (?:HW )?[Ee]rror detected|encountered fatal error, adapter stopped)
 """
 """Kind, severity, about and words of each fault, with its patterns."""
 
