@@ -408,7 +408,7 @@ def _observation(
     finding, rate = ruling.finding, ruling.measured
     at = series.latest.started_at if series else 0.0
     if finding.reason is Reason.HUNG and placed.of.expected:
-        hung = Observation(placed.of, Vote.BAD, 0.0, LEAST_SPREAD, at, 0.0, finding.text)
+        hung = Observation(placed.of, Vote.BAD, 0.0, LEAST_SPREAD, at, at, finding.text)
         return hung._replace(state=finding.state)
     expected = _expected(rate)
     vote = _vote(ruling)

@@ -21,7 +21,7 @@ Four effects soften the comparison of two rates, and nothing else does:
   1 / ``OVERHEAD`` of R.
 - chance: a part that drops segments slows each connection by another amount, and some not at all.
   No rate clears it, and it explains all bad ones.
-- time: a good measurement from before the fault is no evidence on it.
+- time: a measurement from before a bad one began is no evidence on it.
 
 A controller that writes through, a degraded adapter, a server that saves power or a wrong firmware
 leave each stream the same share, and do not fill up like a part with a lost capacity.  From outside
@@ -40,7 +40,9 @@ share (``alike``), that counts only if capacities alone take more faults.
 
 from __future__ import annotations
 
-from math import exp, hypot, log, log2
+from bisect import bisect_left
+from itertools import accumulate
+from math import exp, hypot, inf, log, log2
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.locate.observation import BOTH, NETWORK, SEGMENTS, Measurable, Observation, Vote
@@ -228,27 +230,29 @@ def make_lane(
 ) -> Lane:
     """Return a lane of the measurements that cross it: indices with their ``flows``.
 
-    ``room`` is the logarithm of the largest possible overhead.
+    A measurement is evidence on a bad one that began before it.  ``room`` is the logarithm of the
+    largest possible overhead.
     """
-    begun = max(
-        (observations[index].since for index, _ in crossing if _bad(observations[index])),
-        default=0.0,
-    )
-    valid = [
-        (index, flows)
-        for index, flows in crossing
-        if _bad(observations[index]) or observations[index].at >= begun
-    ]
-    members = tuple(_members(valid, observations, room))
+    members = tuple(_members(crossing, observations, room))
     width = reach(len(members))
-    floor = max((member.carried - width * member.error for member in members), default=0.0)
+    passed = sorted(
+        (observations[member.observation].at, member.carried - width * member.error)
+        for member in members
+    )
+    fastest = [*accumulate((rate for _, rate in reversed(passed)), max, initial=0.0)]
+
+    def floor_since(begun: float) -> float:
+        return fastest[len(passed) - bisect_left(passed, (begun,))]
+
     blamed = tuple(
         member
         for member in members
-        if _bad(observations[member.observation])
-        and member.carried + member.room + width * member.error >= floor
+        if _bad(bad := observations[member.observation])
+        and member.carried + member.room + width * member.error >= floor_since(bad.since)
     )
-    return Lane(name, members, floor, blamed)
+    begun = min((observations[member.observation].since for member in blamed), default=inf)
+    members = tuple(member for member in members if observations[member.observation].at >= begun)
+    return Lane(name, members, floor_since(begun), blamed)
 
 
 def _members(

@@ -240,14 +240,17 @@ def _figures(observation: Observation) -> tuple[str, str, str]:
 def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
     """Return how many slow and healthy components of the main layer cross the suspects.
 
-    If the suspects differ, components that cross any of them count.
+    If the suspects differ, components that cross any of them count.  What was measured before the
+    fault does not.
     """
-    layer = _main_layer(located.observations[index] for index in ambiguity.explains)
+    explained = [located.observations[index] for index in ambiguity.explains]
+    layer, begun = _main_layer(explained), min(observation.since for observation in explained)
     suspects = {suspect.name for suspect in ambiguity.suspects}
     slow: dict[str, bool] = {}
     healthy: dict[str, bool] = {}
     for observation in located.observations:
-        if observation.of.layer == layer and observation.vote is not Vote.NONE:
+        votes = observation.vote is not Vote.NONE and observation.at >= begun
+        if observation.of.layer == layer and votes:
             side = slow if observation.vote is Vote.BAD else healthy
             crosses = not suspects.isdisjoint(observation.of.path)
             side[observation.of.component] = side.get(observation.of.component, False) or crosses

@@ -72,6 +72,19 @@ def test_a_good_measurement_from_before_the_loss_clears_nothing() -> None:
     assert set(explained(bad, old._replace(at=1100.0))) == {"t"}
 
 
+def test_a_later_fault_does_not_void_what_speaks_against_an_earlier_one() -> None:
+    early = made("ost a", "switch a", 80)._replace(at=1000.0, since=900.0)
+    good = made("ost b", "switch b", 200)._replace(at=1000.0)
+    late = made("ost c", "switch c", 78)._replace(at=2000.0, since=1900.0)
+    assert explained(early, good, late) == {
+        "switch": {"ost c"},
+        "a": {"ost a"},
+        "c": {"ost c"},
+    }
+    again = good._replace(at=2000.0)
+    assert explained(early, again, late) == {"a": {"ost a"}, "c": {"ost c"}}
+
+
 def test_a_loss_in_one_direction_counts() -> None:
     write = made("ost t write", "d t", 80)
     write = write._replace(of=write.of._replace(operation="write"))
