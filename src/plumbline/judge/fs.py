@@ -150,14 +150,15 @@ def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdic
         for ruling in member_rulings
         if _is_notable(ruling) and not _shared_change(ruling, rulings)
     ]
-    test_faults = [
-        (test, ruling) for test, tested in ruled.tests for ruling in tested if _is_news(ruling)
-    ]
-    decided = deciding([*(ruling for _, ruling in (*notable, *test_faults)), *own])
+    tested = [(test, ruling) for test, rulings_ in ruled.tests for ruling in rulings_]
+    test_faults = [(test, ruling) for test, ruling in tested if _is_news(ruling)]
+    watched = [(test, r) for test, r in tested if r.finding.reason is Reason.WATCHED]
+    of_tests = [ruling for _, ruling in (*test_faults, *watched)]
+    decided = deciding([*(ruling for _, ruling in notable), *of_tests, *own])
     text = _fine_text(own, ruled.members)
     if decided.finding.state is not State.OK:
         text = _fault_text(own, notable, test_faults)
-    text += measured_ago((*rulings, *(ruling for _, ruling in test_faults)), now)
+    text = "; ".join([text, *_named_tests(watched)]) + measured_ago((*rulings, *of_tests), now)
     return verdict(expectation, decided, text)._replace(
         sentence=f"file system {expectation.component} {text}{remark}",
         evidence=tuple(_evidence(own, (*ruled.members, *ruled.tests), now)),
@@ -254,10 +255,14 @@ def _fault_text(
             return whole
         texts.append(f"as a whole {whole}")
     only_tests = not texts and all(ruling.finding.reason.fine for ruling in own)
-    texts += _named([(f"test {test.target['test']}", ruling) for test, ruling in test_faults])
+    texts += _named_tests(test_faults)
     if only_tests:
         texts.append(f"as a whole {_fine_text(own, ())}")
     return f"- {'; '.join(texts)}"
+
+
+def _named_tests(tests: Sequence[tuple[Expectation, Ruling]]) -> Iterator[str]:
+    return _named([(f"test {test.target['test']}", ruling) for test, ruling in tests])
 
 
 def _named(notable: Sequence[tuple[str, Ruling]]) -> Iterator[str]:

@@ -6,7 +6,9 @@ from typing import Any, Mapping, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.fs import file_systems, judge_whole, next_test
+from plumbline.judge.component import rulings_on
+from plumbline.judge.fs import Ruled, decide_whole, file_systems, judge_whole, next_test
+from plumbline.judge.phrases import Finding, Ruling
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Reference
@@ -272,6 +274,31 @@ def test_a_loss_of_small_calls_alone_names_its_test() -> None:
         "160.0 MB/s (12 runs to 2026-11-20), ceiling 900.0 MB/s by nic client1-nic; as a whole "
         "write together 800.0 MB/s, read together 800.0 MB/s, 99 % and 99 % of baseline"
     )
+
+
+def test_a_low_test_without_an_alarm_yet_is_named_too() -> None:
+    def watching(entry: Expectation, rulings: Sequence[Ruling]) -> tuple[Expectation, list[Ruling]]:
+        return entry, [
+            ruling._replace(finding=Finding(State.OK, Reason.WATCHED, "watching: read together"))
+            for ruling in rulings[1:]
+        ]
+
+    memory = snapshot(*runs_of_tests({SMALL: 60e6, LARGE: 159e6}))
+    (system,) = file_systems(with_tests())
+    ruled = Ruled.of(
+        system, lambda entry: rulings_on(entry, memory.of(entry.layer, entry.component), NOW)
+    )
+    small, large = ruled.tests
+    verdict = decide_whole(ruled._replace(tests=(watching(*small), large)), (), NOW)
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.WATCHED)
+    assert "; test mpiio-shared-10k watching: read together" in verdict.sentence
+    invalid = [
+        ruling._replace(finding=Finding(State.UNKNOWN, Reason.INVALID, "is above its ceiling"))
+        for ruling in large[1]
+    ]
+    both = decide_whole(ruled._replace(tests=(watching(*small), (large[0], invalid))), (), NOW)
+    assert "test posix-fpp-1m2 is above its ceiling; as a whole" in both.sentence
+    assert both.sentence.endswith("; test mpiio-shared-10k watching: read together")
 
 
 def test_a_loss_of_all_tests_is_a_loss_of_the_whole() -> None:
