@@ -106,11 +106,21 @@ def change_figure(site: Site, metrics: Metrics, against: Optional[float] = None)
 
 
 def split(metric: Metric, members: Sequence[Member]) -> dict[str, Sequence[Member]]:
-    """Return the members by file system; layers without file systems are one test for the site."""
+    """Return the members by file system; layers without file systems are one test for the site.
+
+    Each test that drives all targets of a file system at once stands alone, however many there are.
+    """
     groups = by_group(members)
-    if not LAYERS[metric.layer].on_targets or not 1 < len(groups) <= _MOST_GROUPS:
+    if not LAYERS[metric.layer].on_targets or len(groups) == 1:
         return {str(metric): members}
-    return {f"{metric} {group}": peers for group, peers in groups.items()}
+    targets = [member for member in members if not member.entry.parallel]
+    too_many = len(by_group(targets)) > _MOST_GROUPS
+    together: dict[str, Sequence[Member]] = {str(metric): targets} if too_many else {}
+    return together | {
+        f"{metric} {group}": peers
+        for group, peers in groups.items()
+        if peers[0].entry.parallel or not too_many
+    }
 
 
 def find_change(

@@ -8,6 +8,7 @@ upgrade, and Edison's report its tests by month.
 from __future__ import annotations
 
 from array import array
+from math import log
 from pathlib import Path
 from typing import Iterable, Iterator, NamedTuple, Optional
 
@@ -137,7 +138,7 @@ def _test(name: str, quantity: Quantity, pairs: Iterable[tuple[Member, Member]])
         middle(before for _, before, _, _ in rows) or 0.0,
         middle(after for _, _, after, _ in rows) or 0.0,
         change,
-        tuple(sorted(apart, key=lambda component: -abs(component[1] - change))),
+        tuple(sorted(apart, key=lambda component: -abs(log((1 + component[1]) / (1 + change))))),
     )
 
 

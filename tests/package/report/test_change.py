@@ -6,9 +6,11 @@ import pytest
 
 from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.trend import Note, VersionChange
-from plumbline.report.change import change_figure, find_change
+from plumbline.plan.expectations import compile_plan
+from plumbline.plan.policy import load
+from plumbline.report.change import change_figure, find_change, split
 from plumbline.report.site import Days, Metric, Metrics, Site, daily, find_metrics
-from tests.package.locate.scenes import both
+from tests.package.locate.scenes import both, lab
 from tests.package.report.sites import sick
 from tests.package.report.years import DAY_S, NOW, Year
 
@@ -146,3 +148,15 @@ def test_a_change_that_rounds_to_nothing_has_no_sign() -> None:
     site = sick(Year(60, noise=0.0))
     figure = change_figure(site, find_metrics(site))
     assert {row.cells[-2:] for row in figure.table.rows} == {("0.0 %", "0.0 %")}
+
+
+def test_each_test_of_all_targets_is_compared_alone() -> None:
+    policy = load({"schema": 1, "layers": {"fs": {"clients": ["client1"]}}})
+    entries = compile_plan(lab(), policy, {}).expectations["client1"]
+    reads = Metric("fs", "read", "together")
+    metrics = find_metrics(Site("lab", NOW, entries, {}, {}, {}, []))
+    rows = split(reads, metrics[reads])
+    assert len(rows.pop("fs read together scratch")) == 6
+    assert all(len(members) == 1 for members in rows.values())
+    assert "fs read together scratch:mpiio-shared-10k as a whole" in rows
+    assert len(rows) == 7
