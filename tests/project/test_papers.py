@@ -372,9 +372,9 @@ BLUE_GENE = [
     ),
     Case(
         "1",
-        "an array reads 800 MB/s",
-        "at once `ddn[01-28]`, read, in sum",
-        800 * MB,
+        "an array reads a little over 800 MB/s",
+        "at once `ddn[01-28]`, read, in sum: 857 MB/s",
+        857 * MB,
         partial(rate, "bgl", "ddn28", "read"),
     ),
     Case(
@@ -387,8 +387,8 @@ BLUE_GENE = [
     Case(
         "1",
         "28 arrays read 24 GB/s",
-        "at once all of `lustre`, read: **22.4 GB/s**",
-        22.4 * GB,
+        "at once all of `lustre`, read",
+        28 * 857 * MB,
         partial(rate, "bgl", "lustre", "read"),
     ),
     *(
@@ -598,7 +598,7 @@ def test_no_file_system_of_a_paper_is_below_its_floor_except_the_first_blue_gene
             for operation in ("write", "read")
         }
     )
-    assert shares("bgl") == pytest.approx({"lustre write": 0.863, "lustre read": 1.071}, rel=1e-3)
+    assert shares("bgl") == pytest.approx({"lustre write": 0.863, "lustre read": 1.0}, rel=1e-3)
     assert shares("jaguar") == pytest.approx(
         {"scratch write": 0.347, "scratch read": 0.583}, rel=1e-2
     )

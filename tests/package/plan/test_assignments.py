@@ -475,7 +475,7 @@ def test_ranks_are_spread_over_switches_first_and_then_over_cards() -> None:
     assert set(Counter(way[1] for way in chosen).values()) == {9, 10, 21, 22}
     # section 1 of the paper: the arrays limit; the first 448 in order would reach 17.5 GB/s
     ceilings = find_ceilings(topology, measured)
-    for operation, rate in ((Operation.WRITE, 33.6e9), (Operation.READ, 22.4e9)):
+    for operation, rate in ((Operation.WRITE, 33.6e9), (Operation.READ, 28 * 857e6)):
         ceiling = ceilings["fs", "lustre", (operation, Scenario.TOGETHER)]
         assert ceiling is not None
         assert ceiling.rate == pytest.approx(rate)
