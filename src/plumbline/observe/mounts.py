@@ -29,13 +29,15 @@ class Space(NamedTuple):
 
     def refuse_above(self, limit: float, more_bytes: int, where: str) -> None:
         """Raise SkipTarget if ``more_bytes`` would fill the target above ``limit``."""
+        if not self.used + self.available:
+            raise SkipTarget(f"{where} has no space for files (0 B in all); choose a place on storage")
         after = Space(self.used + more_bytes, self.available - more_bytes)
         if self.fill > limit or after.fill > limit or after.available < 0:
             more = f" and {format_bytes(more_bytes)} more are needed" if more_bytes else ""
             raise SkipTarget(
                 f"{where} is {self.fill:.0%} full{more}, the limit is {limit:.0%}; "
-                "free space, measure less (--bytes, or bytes of the policy), or raise the policy's "
-                "fill_limit"
+                "free space, or measure less (with --directory: --bytes; on a site: bytes or "
+                "fill_limit of the policy)"
             )
 
 

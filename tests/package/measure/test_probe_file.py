@@ -34,7 +34,6 @@ def test_any_component_name_gives_a_safe_folder_of_its_own(name: str, other: str
         (Space(890, 110), 10, False),
         (Space(890, 110), 11, True),
         (Space(0, 10), 11, True),
-        (Space(0, 0), 1, True),
     ],
 )
 def test_no_target_is_filled_above_its_limit(space: Space, more: int, refused: bool) -> None:
@@ -43,6 +42,11 @@ def test_no_target_is_filled_above_its_limit(space: Space, more: int, refused: b
             space.refuse_above(0.9, more, "a")
     else:
         space.refuse_above(0.9, more, "a")
+
+
+def test_a_place_without_space_is_no_storage() -> None:
+    with pytest.raises(SkipTarget, match="a has no space for files"):
+        Space(0, 0).refuse_above(0.9, 1, "a")
 
 
 @pytest.mark.parametrize(

@@ -516,7 +516,7 @@ def test_a_run_that_does_not_fit_is_not_begun(site: Site) -> None:
     spec = site.entry("a", SIMPLE).spec._replace(bytes=size)
     records = measured(site.unit(spec=spec))
     assert {record.outcome for record in records} == {Outcome.SKIPPED}
-    assert "free space, measure less (--bytes" in records[0].reason
+    assert "free space, or measure less (with --directory: --bytes" in records[0].reason
     assert site.remaining_files() == []
 
 
