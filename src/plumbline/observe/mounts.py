@@ -30,7 +30,9 @@ class Space(NamedTuple):
     def refuse_above(self, limit: float, more_bytes: int, where: str) -> None:
         """Raise SkipTarget if ``more_bytes`` would fill the target above ``limit``."""
         if not self.used + self.available:
-            raise SkipTarget(f"{where} has no space for files (0 B in all); choose a place on storage")
+            raise SkipTarget(
+                f"{where} has no space for files (0 B in all); choose a place on storage"
+            )
         after = Space(self.used + more_bytes, self.available - more_bytes)
         if self.fill > limit or after.fill > limit or after.available < 0:
             more = f" and {format_bytes(more_bytes)} more are needed" if more_bytes else ""
