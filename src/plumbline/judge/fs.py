@@ -12,6 +12,7 @@ from typing import Callable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.absence import hung_run, interruption, never
 from plumbline.judge.component import rulings_on, unmeasured, verdict
+from plumbline.judge.floor import accepted, least_rate
 from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.operations import label
 from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, several, summary
@@ -120,10 +121,13 @@ def next_test(system: FileSystem, memory: Memory, now: float) -> Expectation:
 
 
 def _is_low(system: FileSystem, test: Expectation, memory: Memory, now: float) -> bool:
-    """Return whether the last run of a test, or of the targets it judges, was not fine."""
+    """Return whether the last run of a test, or of the targets it judges, was not fine.
+
+    A run below the floor is not: five of them are an alarm, which would take weeks of turns.
+    """
     judged = (test,) if test.further else (test, *system.members)
     return any(
-        _is_news(ruling) and ruling.finding.reason is not Reason.STALE
+        (_is_news(ruling) and ruling.finding.reason is not Reason.STALE) or _is_below_floor(ruling)
         for entry in judged
         for ruling in rulings_on(entry, memory.of(entry.layer, entry.component), now)
     )
@@ -131,6 +135,14 @@ def _is_low(system: FileSystem, test: Expectation, memory: Memory, now: float) -
 
 def _is_news(ruling: Ruling) -> bool:
     return ruling.finding.state is not State.OK and ruling.finding.reason not in _NO_NEWS
+
+
+def _is_below_floor(ruling: Ruling) -> bool:
+    measured = ruling.measured
+    level = measured and least_rate(measured)
+    if not measured or not level:
+        return False
+    return measured.rate < level and not accepted(measured, measured.rate)
 
 
 def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdict:

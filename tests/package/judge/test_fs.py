@@ -353,3 +353,19 @@ def test_the_first_test_runs_first_and_again_after_a_low_target() -> None:
         run for run in runs_of_tests({SMALL: 160e6, LARGE: 160e6}) if ":" in run.latest.component
     ]
     assert next_test(system, snapshot(*low_target, *other_tests), NOW).component == "scratch"
+
+
+@pytest.mark.parametrize(("floor", "test"), [(0.5, "scratch"), (0.4, SMALL)])
+def test_a_first_test_below_its_floor_runs_every_other_night(floor: float, test: str) -> None:
+    entries = [
+        entry._replace(
+            references={step: Reference(CEILING, None) for step in entry.references},
+            limits=entry.limits._replace(min_efficiency=floor * (entry.component == "scratch")),
+        )
+        for entry in with_tests()
+    ]
+    others = runs_of_tests({SMALL: 160e6, LARGE: 160e6}, {SMALL: 3, LARGE: 1})
+    runs = ran([100e6] * 4, NOW - 2 * DAY_S)
+    runs += [run for run in others if ":" in run.latest.component]
+    (system,) = file_systems(entries)
+    assert next_test(system, snapshot(*runs), NOW).component == test
