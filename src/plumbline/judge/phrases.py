@@ -112,7 +112,11 @@ def weighed(evidence: Optional[Evidence], *, services: bool = True) -> Iterator[
 
 
 def _needed(evidence: Evidence, services: bool) -> str:
-    return f", {odds(evidence.needed)} for an alarm" if services else ""
+    if not services:
+        return ""
+    # however slow a run is, it raises no alarm alone
+    lone = evidence.moments == 1 and evidence.odds >= evidence.needed and not evidence.alarm
+    return f", {odds(evidence.needed)}{' and a second run' * lone} for an alarm"
 
 
 def over_runs(evidence: Evidence) -> str:
@@ -139,7 +143,7 @@ def so_far(evidence: Optional[Evidence]) -> str:
     if evidence.shared:
         return "its group has lost as much and has the alarm"
     if evidence.reportable and evidence.ratio is not None:
-        return f"{over_runs(evidence)}, {odds(evidence.needed)} for an alarm{more(evidence)}"
+        return f"{over_runs(evidence)}{_needed(evidence, services=True)}{more(evidence)}"
     return f"{'one run is ' if evidence.moments == 1 else ''}no evidence yet{more(evidence)}"
 
 

@@ -108,6 +108,8 @@ def test_the_odds_of_one_run_are_shown_unless_its_group_has_them() -> None:
     strong = evidence(odds=log(9000), needed=log(8000))
     words = odds_of_run(strong, services=True)
     assert words == "odds 9,000 to 1 against chance, 8,000 for an alarm"
+    lone = odds_of_run(strong._replace(alarm=False, moments=1), services=True)
+    assert lone == "odds 9,000 to 1 against chance, 8,000 and a second run for an alarm"
     assert odds_of_run(strong, services=False) == "odds 9,000 to 1 against chance"
     shared = strong._replace(shared=True)
     assert odds_of_run(shared, services=True) == so_far(shared)
