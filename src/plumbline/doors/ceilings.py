@@ -211,6 +211,24 @@ def share_notes(entries: Iterable[Expectation]) -> Iterator[str]:
         )
 
 
+def baseline_notes(entries: Iterable[Expectation]) -> Iterator[str]:
+    """Yield a note for each layer with baselines that no valid measurement would have."""
+    layers: dict[str, list[tuple[float, str]]] = {}
+    for entry in entries:
+        for step, (ceiling, baseline, *_) in entry.references.items():
+            if ceiling and baseline and baseline.median > entry.limits.invalid_above * ceiling.rate:
+                times = baseline.median / ceiling.rate
+                words = (
+                    f"{entry.component} {step.replace('/', ' ')}: its baseline "
+                    f"{format_rate(baseline.median)} is {times:.2f} times its ceiling "
+                    f"{format_rate(ceiling.rate)}"
+                )
+                layers.setdefault(entry.layer, []).append((times, words))
+    for layer, found in layers.items():
+        likewise = f", likewise {len(found) - 1} more" if len(found) > 1 else ""
+        yield f"{layer} {max(found)[1]}{likewise}; correct the baseline or the topology"
+
+
 def _each_once(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(name for group in groups for name in group))
 
