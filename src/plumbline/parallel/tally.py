@@ -30,6 +30,8 @@ from plumbline.parallel.profile import (
 from plumbline.parallel.stragglers import Track, stragglers
 
 _PERCENT = 100
+_ON_LOGIN = ("ssh: ", "Host key verification failed", "Permission denied (")
+"""Lines of ssh, which Open MPI follows with a page of guesses."""
 _ON_EXIT = ("exited on signal", "KILLED", "APPLICATION TERMINATED")
 """Messages of Open MPI and MPICH about the death of a rank."""
 
@@ -110,12 +112,13 @@ def _cut(result: Result) -> bool:
 
 
 def _launcher_line(completed: Completed) -> str:
-    """Return the most useful line of a launcher: plumbline's own, else one about an exit."""
+    """Return the most useful line of a launcher: plumbline's own, else on a login or an exit."""
     output = [line.strip(" -") for line in lines(f"{completed.stderr}\n{completed.stdout}")]
     texts = [line for line in output if line]
     from_plumbline = [line for line in texts if line.startswith("plumbline: ")]
     on_exit = [line for line in texts if any(mark in line for mark in _ON_EXIT)]
-    chosen = from_plumbline or on_exit or texts[-1:] or ["no message"]
+    on_login = [line for line in texts if any(mark in line for mark in _ON_LOGIN)]
+    chosen = from_plumbline or on_login or on_exit or texts[-1:] or ["no message"]
     return f"{completed.argv[0]} ended with {completed.exit_code}: {chosen[0]}"
 
 

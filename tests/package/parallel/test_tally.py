@@ -106,6 +106,14 @@ def test_the_message_of_a_rank_precedes_that_of_its_launcher() -> None:
     assert figures.reason == f"2 of 2 ranks left no result: mpirun ended with 137: {message}"
 
 
+def test_a_host_that_ssh_cannot_reach_is_named() -> None:
+    message = "ssh: Could not resolve hostname c7: Name or service not known"
+    end = ENDED._replace(stderr=f"{message}\n-----\nnot found.\n\nWe apologize.\n-----\n")
+    figures = tally(completed=end).of_all()
+    assert isinstance(figures, Failure)
+    assert figures.reason.endswith(f"ended with 137: {message}")
+
+
 def test_the_launchers_message_about_a_dead_rank_is_found_in_any_output() -> None:
     message = "YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Killed (signal 9)"
     end = ENDED._replace(stdout=f"{message}\nsee the FAQ\n", stderr="setsid: child 7: Success\n")
