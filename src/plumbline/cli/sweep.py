@@ -206,7 +206,8 @@ def sweep(arguments: argparse.Namespace) -> int:
     finally:
         locks.dissolve()
     _show(plan, ending, arguments)
-    return State.UNKNOWN if any(done.reason for done in ending.ledger.done) else State.OK
+    done = ending.ledger.done
+    return State.OK if done and not any(point.reason for point in done) else State.UNKNOWN
 
 
 def _doubt(plan: Plan, scaling: Optional[str]) -> str:

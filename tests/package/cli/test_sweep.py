@@ -176,6 +176,12 @@ def test_a_dry_run_prints_points_bytes_and_seconds_and_changes_nothing(tmp_path:
     assert list((tmp_path / "a").iterdir()) == []
 
 
+def test_a_sweep_that_measured_nothing_does_not_end_well(tmp_path: Path) -> None:
+    ended = finish(tmp_path, "sweep", *directories(tmp_path), "--limit", "3s")
+    assert ended.returncode == 3
+    assert "0 of 4 points" in ended.stdout
+
+
 def test_weak_scaling_gives_each_rank_the_same_bytes(tmp_path: Path) -> None:
     """``--bytes`` belong to the point with the most ranks."""
     words = ["--scaling", "weak", "--bytes", "32MiB", "--dry-run", "--json"]
