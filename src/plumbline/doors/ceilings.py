@@ -224,9 +224,9 @@ def baseline_notes(entries: Iterable[Expectation]) -> Iterator[str]:
                     f"{format_rate(ceiling.rate)}"
                 )
                 layers.setdefault(entry.layer, []).append((times, words))
-    for layer, found in layers.items():
-        likewise = f", likewise {len(found) - 1} more" if len(found) > 1 else ""
-        yield f"{layer} {max(found)[1]}{likewise}; correct the baseline or the topology"
+    for layer, high in layers.items():
+        likewise = f", likewise {len(high) - 1} more" if len(high) > 1 else ""
+        yield f"{layer} {max(high)[1]}{likewise}; correct the baseline or the topology"
 
 
 def _each_once(groups: Iterable[Iterable[str]]) -> tuple[str, ...]:

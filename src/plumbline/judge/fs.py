@@ -162,9 +162,9 @@ def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdic
         for ruling in member_rulings
         if _is_notable(ruling) and not _shared_change(ruling, rulings)
     ]
-    tested = [(test, ruling) for test, rulings_ in ruled.tests for ruling in rulings_]
+    tested = [(test, ruling) for test, of_test in ruled.tests for ruling in of_test]
     test_faults = [(test, ruling) for test, ruling in tested if _is_news(ruling)]
-    watched = [(test, r) for test, r in tested if r.finding.reason is Reason.WATCHED]
+    watched = [(test, ruling) for test, ruling in tested if ruling.finding.reason is Reason.WATCHED]
     of_tests = [ruling for _, ruling in (*test_faults, *watched)]
     decided = deciding([*(ruling for _, ruling in notable), *of_tests, *own])
     text = _fine_text(own, ruled.members)
