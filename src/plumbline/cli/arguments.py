@@ -103,7 +103,10 @@ VERBOSE = option("-v, --verbose", "show the evidence")
 OWN_EXPECTATIONS = option("--expectations PATH", "expectations of this node")
 
 SITE = (
-    option("--plan FILE", "whole site: output of plumbline plan --json"),
+    option(
+        "--plan FILE",
+        "whole site: output of plumbline plan --json; the console's own where no node is deployed",
+    ),
     option("--history FILE", "with --plan: history of all its nodes"),
 )
 """Options that choose a whole site instead of this node."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import re
 import signal
 import threading
@@ -18,7 +19,7 @@ from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.observe.command import SystemRunner
 from plumbline.observe.query import complaint, reason_of
-from plumbline.store.files import EXPECTATIONS, STATE
+from plumbline.store.files import EXPECTATIONS, HISTORY, PLAN, STATE
 from plumbline.store.snapshot import load_expectations
 
 _HOUR = re.compile(r"([01]?[0-9]|2[0-3]):([0-5][0-9])|24:00")
@@ -154,9 +155,17 @@ def refuse_both(arguments: argparse.Namespace) -> None:
 
 
 def asks_for_site(arguments: argparse.Namespace) -> bool:
-    """Return whether a whole site is chosen; raise UsageError if an option for it is missing."""
+    """Return whether a whole site is chosen, as on a console that is no node.
+
+    Raises:
+        UsageError: an option for it is missing.
+    """
     if bool(arguments.plan) is not bool(arguments.history):
         raise UsageError("--plan and --history belong together: give both, or neither")
+    own = getattr(arguments, "expectations", EXPECTATIONS) == EXPECTATIONS
+    console = all(map(os.path.exists, (PLAN, HISTORY))) and not os.path.exists(EXPECTATIONS)
+    if own and console and not arguments.plan:
+        arguments.plan, arguments.history = PLAN, HISTORY
     return bool(arguments.plan)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import io
 import json
 import time
@@ -11,6 +12,7 @@ from typing import Any, Mapping
 
 import pytest
 
+from plumbline.cli import options
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.layers import LAYERS
@@ -134,6 +136,19 @@ def test_damaged_expectations_affect_only_their_layer(tmp_path: Path, run: Run) 
     for arguments in ((), ("--layer", "ost"), ("--component", "OST0")):
         with pytest.raises(DocumentError, match=damage):
             run("judge", *documents, *arguments)
+
+
+def test_on_a_console_that_is_no_node_the_site_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("PLAN", "HISTORY", "EXPECTATIONS"):
+        monkeypatch.setattr(options, name, str(tmp_path / name))
+        (tmp_path / name).touch()
+    node = argparse.Namespace(plan=None, history=None)
+    assert not options.asks_for_site(node)
+    (tmp_path / "EXPECTATIONS").unlink()
+    assert options.asks_for_site(node)
+    assert (node.plan, node.history) == (str(tmp_path / "PLAN"), str(tmp_path / "HISTORY"))
 
 
 def test_an_unexpected_component_or_layer_is_named(execute: Run) -> None:
