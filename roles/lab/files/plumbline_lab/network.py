@@ -5,6 +5,7 @@ The machine's own network is not changed, and no host has a route out of the lab
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 from plumbline_lab import naming, state
@@ -103,4 +104,17 @@ def down(run_dir: Path) -> list[str]:
     existing = [name for name in names if (NAMESPACES / name).exists()]
     for name in existing:
         run(["ip", "netns", "delete", name])
-    return [f"namespace {name} removed" for name in existing]
+    done = [f"namespace {name} removed" for name in existing]
+    return done + (_remove_mount() if names else [])
+
+
+def _remove_mount() -> list[str]:
+    """Remove the folder that `ip netns add` mounts onto itself, unless others have namespaces."""
+    if not NAMESPACES.is_dir() or any(NAMESPACES.iterdir()):
+        return []
+    # Path.is_mount() misses a folder that is mounted onto itself
+    unmounted = succeeds(["umount", str(NAMESPACES)])
+    # not empty if somebody has just added a namespace
+    with contextlib.suppress(OSError):
+        NAMESPACES.rmdir()
+    return [f"{NAMESPACES} unmounted"] if unmounted else []
