@@ -209,15 +209,22 @@ class Console:
         ).open
 
     def services(self) -> dict[str, Service]:
-        """Return the services of plumbline by description."""
+        """Return the services of plumbline's components by description."""
+        return {
+            name: service
+            for (_, name), service in self.page_services().items()
+            if name.startswith(("OST ", "RAW ", "NET ", "FS ", "SYMPTOMS "))
+        }
+
+    def page_services(self) -> dict[tuple[str, str], Service]:
+        """Return all services that the page shows, by host and description."""
         hosts = self._query("query=servicelist&details=true")["servicelist"]
         return {
-            name: Service(
+            (host, name): Service(
                 STATES[service["status"]], service["plugin_output"], service["last_check"] / 1000
             )
-            for services in hosts.values()
+            for host, services in hosts.items()
             for name, service in services.items()
-            if name.startswith(("OST ", "RAW ", "NET ", "FS ", "SYMPTOMS "))
         }
 
     def links(self) -> dict[str, int]:
