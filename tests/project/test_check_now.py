@@ -68,7 +68,7 @@ def check_now(folder: Path, checked_ms: int) -> tuple[int, list[str]]:
         "__nagios_paths": PLAN["paths"],
         "nagios_pipe": str(pipe),
         "__nagios_cgi_directory": str(folder),
-        "__nagios_retries": 1,
+        "__nagios_timeout_s": 1,
         "ansible_python_interpreter": sys.executable,
     }
     command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
