@@ -68,7 +68,7 @@ _NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class _Parser(argparse.ArgumentParser):
-    """Parser that exits with UsageError's code; argparse's own 2 would mean CRITICAL."""
+    """Parser that raises UsageError; argparse's own exit code 2 would mean CRITICAL."""
 
     def _check_value(self, action: argparse.Action, value: Any) -> None:
         """Refuse a word that is not a choice, and suggest the nearest one."""
@@ -81,8 +81,7 @@ class _Parser(argparse.ArgumentParser):
         super()._check_value(action, value)
 
     def error(self, message: str) -> NoReturn:
-        self.print_usage(sys.stderr)
-        self.exit(UsageError.exit_code, f"{self.prog}: {message}\n")
+        raise UsageError(f"{message} (see {self.prog} --help)")
 
 
 def build_parser(called: Optional[str] = None) -> argparse.ArgumentParser:
@@ -156,8 +155,10 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     if not words:
         parser.print_help()
         return UsageError.exit_code
-    arguments = parser.parse_args(words)
+    verb = directories = ""
     try:
+        arguments = parser.parse_args(words)
+        verb, directories = arguments.verb, getattr(arguments, "directory", "")
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except PlumblineError as error:
@@ -165,7 +166,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         remark("\n".join(map(printable, str(error).split("\n"))))
         return error.exit_code
     except ImportError as error:
-        remark(_library_trouble(error, arguments.verb))
+        remark(_library_trouble(error, verb))
         return ToolError.exit_code
     except BrokenPipeError:
         # the reader, such as head, has closed the pipe
@@ -179,7 +180,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         remark(f"the output cannot be written: {error.strerror}")
         return StoreError.exit_code
     except KeyboardInterrupt:
-        remark("interrupted; what was measured before is kept")
+        kept = "nothing is kept" if verb == "probe" and directories else "earlier records are kept"
+        remark(f"interrupted; {kept}")
         return INTERRUPTED
     return code
 

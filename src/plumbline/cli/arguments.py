@@ -6,9 +6,12 @@ An option is spelled as in the help: ``-o, --output FILE``, or ``--json`` for a 
 from __future__ import annotations
 
 import argparse
+from functools import partial
 from pathlib import Path
 from typing import Any, Callable, NamedTuple, Optional
 
+from plumbline.model.errors import DocumentError
+from plumbline.model.units import parse_bytes, parse_duration
 from plumbline.store.files import EXPECTATIONS, HISTORY, LOCKS, PLAN, SNAPSHOT, STATE
 
 Container = argparse._ActionsContainer
@@ -19,7 +22,8 @@ Argument = Callable[[Container], object]
 def option(spelling: str, text: str, default: Any = None, **more: Any) -> Argument:
     """Return an option with its help ``text``, to which the default is added.
 
-    If the default is a number, the value must have its type. ``more`` goes to argparse.
+    If the default is a number, the value must have its type; a SIZE or TIME is checked and stays
+    text. ``more`` goes to argparse.
     """
     *short, long = spelling.split(", ")
     name, _, metavar = long.partition(" ")
@@ -30,9 +34,36 @@ def option(spelling: str, text: str, default: Any = None, **more: Any) -> Argume
         more.update(metavar=metavar or None, default=default)
         if isinstance(default, (int, float)):
             more.setdefault("type", type(default))
+        kind = more.get("type", metavar)
+        more["type"] = _TYPES.get(kind, more.get("type"))
         if default or default == 0:
             more["help"] += " (default: %(default)s)"
     return lambda container: container.add_argument(*short, name, **more)
+
+
+def _number(kind: type, text: str) -> Any:
+    try:
+        return kind(text)
+    except ValueError as error:
+        whole = "whole " if kind is int else ""
+        raise argparse.ArgumentTypeError(f"{text!r} is not a {whole}number") from error
+
+
+def _quantity(parse: Callable[[str], float], text: str) -> str:
+    try:
+        if parse(text) < 1 and parse is parse_bytes:
+            raise argparse.ArgumentTypeError(f"{text!r} is less than one byte; give more")
+    except DocumentError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
+_TYPES: dict[Any, Callable[[str], Any]] = {
+    "SIZE": partial(_quantity, parse_bytes),
+    "TIME": partial(_quantity, parse_duration),
+    **{kind: partial(_number, kind) for kind in (int, float)},
+}
+"""Functions that read a value, by its type or its name in the help; argparse reports the error."""
 
 
 def count(text: str) -> int:

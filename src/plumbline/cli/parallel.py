@@ -161,10 +161,6 @@ def terms_of(arguments: argparse.Namespace, targets: int) -> fs.Terms:
     test = test_of(arguments)
     if arguments.transfer:
         test = test._replace(transfer=parse_bytes(arguments.transfer))
-        if test.transfer < 1:
-            raise UsageError(
-                f"--transfer {arguments.transfer} moves nothing; give the bytes of one call"
-            )
     if arguments.ranks < 1:
         raise UsageError("--ranks is the number of ranks on each target; give 1 or more")
     launch = launch_of(arguments)

@@ -158,7 +158,7 @@ slows nothing, and the answer says so.  docs/simulate.md explains the model and 
 PEOPLE.add(
     "probe.probe",
     "measure now and judge",
-    positional("layer", choices=LAYERS, help="what to measure"),
+    positional("layer", choices=LAYERS, metavar=f"{{{','.join(LAYERS)}}}", help="what to measure"),
     option("--component NAME", "only this component; repeatable", action="append"),
     option("--slot N", "pair hosts as in slot N (net)", type=int),
     option("--confirm", "measure again what was low, with healthy peers (ost, raw)"),
@@ -427,7 +427,7 @@ PEOPLE.add(
         "compare with the two weeks before this day (default: the last change or note)",
     ),
     option(
-        "--at TIME",
+        "--at MOMENT",
         "add the hour around this moment, such as '2026-11-20 03:12', from --prometheus",
     ),
     option("--prometheus URL", "address of the site's Prometheus"),

@@ -33,12 +33,14 @@ LINE_ENCODINGS = {"none": 1.0, "8b/10b": 0.8, "64b/66b": 64 / 66, "128b/130b": 1
 """Data bits per line bit, by encoding."""
 
 
-def _split(text: str, what: str) -> tuple[float, str]:
+def _split(text: str, what: str, example: str) -> tuple[float, str]:
     body = text.strip() if len(text) <= _LONGEST else ""
     match = re.match(_NUMBER, body)
     unit = body[match.end() :].lstrip() if match else ""
     if not match or not isfinite(float(match[0])) or len(unit.split()) > 1:
-        raise DocumentError(f"{what} {_quoted(text)} is not a number with a unit")
+        raise DocumentError(
+            f"{what} {_quoted(text)} is not a number with a unit; write for example {example}"
+        )
     return float(match[0]), unit
 
 
@@ -54,7 +56,7 @@ def _plausible(value: float, text: str, what: str) -> float:
 
 
 def _scaled(text: str, what: str, suffixes: dict[str, float], example: str) -> float:
-    number, unit = _split(text, what)
+    number, unit = _split(text, what, example)
     for suffix, factor in suffixes.items():
         prefix = unit[: len(unit) - len(suffix)]
         if unit.endswith(suffix) and prefix in {**_PREFIX, **_BINARY}:
@@ -64,7 +66,7 @@ def _scaled(text: str, what: str, suffixes: dict[str, float], example: str) -> f
 
 def parse_bytes(text: str) -> int:
     """Return bytes for ``512 MiB``, ``1 GB`` or ``4096 B``; raise DocumentError otherwise."""
-    return round(_scaled(text, "size", {"B": 1.0}, "512 MiB"))
+    return round(_scaled(text, "size", {"B": 1.0}, "512MiB"))
 
 
 def parse_amount(text: str, unit: str) -> float:
@@ -105,10 +107,10 @@ def parse_duration(text: str) -> float:
     Raises:
         DocumentError: anything else, such as the ambiguous ``5 M``.
     """
-    number, unit = _split(text, "duration")
+    example = "10m (s, m or min, h, d, w)"
+    number, unit = _split(text, "duration", example)
     if unit not in _DURATION:
-        units = "s, m or min, h, d, w"
-        raise DocumentError(f"duration {text!r} has no known unit; write for example 10m ({units})")
+        raise DocumentError(f"duration {text!r} has no known unit; write for example {example}")
     seconds = number * _DURATION[unit]
     if seconds > _LONGEST_S:
         raise DocumentError(f"duration {_quoted(text)} is more than three centuries; correct it")

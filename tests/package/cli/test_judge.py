@@ -13,7 +13,7 @@ from typing import Any, Mapping
 import pytest
 
 from plumbline.cli import options
-from plumbline.model.errors import DocumentError
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.layers import LAYERS
 from plumbline.model.series import Series
@@ -272,7 +272,7 @@ def test_an_empty_replay_and_a_bad_window_are_refused(tmp_path: Path, run: Run) 
         DocumentError, match=r"has no row with a figure and the name of a component"
     ):
         call("judge", "--replay", str(path))
-    with pytest.raises(DocumentError, match="no known unit"):
+    with pytest.raises(UsageError, match=r"--together: duration .* no known unit"):
         call("judge", "--replay", str(path), "--together", "10 M")
 
 

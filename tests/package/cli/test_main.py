@@ -33,16 +33,35 @@ def test_the_command_without_a_verb_prints_its_help(capsys: pytest.CaptureFixtur
 
 
 def test_a_misspelt_verb_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="64"):
-        main(["prob"])
+    assert main(["prob"]) == 64
     assert "did you mean probe?" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("words", [["fly"], ["probe"], ["probe", "fly"], ["probe", "ost", "x"]])
 def test_a_usage_error_exits_with_64(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit, match="64"):
-        main(words)
-    assert "usage: plumbline" in capsys.readouterr().err
+    assert main(words) == 64
+    message = capsys.readouterr().err
+    assert message.startswith("plumbline: ")
+    assert message.endswith("--help)\n")
+    assert message.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "kept"),
+    [(["ost"], "earlier records are kept"), (["ost", "--directory", "a=/"], "nothing is kept")],
+)
+def test_an_interruption_reports_what_is_kept(
+    words: list[str],
+    kept: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def interrupted(_arguments: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("plumbline.cli.probe.probe", interrupted)
+    assert main(["probe", *words]) == 130
+    assert capsys.readouterr().err == f"plumbline: interrupted; {kept}\n"
 
 
 @pytest.mark.parametrize("verb", [*VERBS, *MACHINE_VERBS])

@@ -65,7 +65,7 @@ def test_a_node_without_a_history_prints_no_records(tmp_path: Path, run: Run) ->
 def test_an_invalid_age_is_an_error_message(state: str, run: Run) -> None:
     assert (
         "duration 'yesterday' is not a number with a unit"
-        in run("history", "--state", state, "--since", "yesterday", code=65).err
+        in run("history", "--state", state, "--since", "yesterday", code=64).err
     )
 
 
