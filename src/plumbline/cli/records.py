@@ -15,7 +15,14 @@ from plumbline.doors.table import render
 from plumbline.judge.phrases import date_of
 from plumbline.measure.targets.whereabouts import whereabouts
 from plumbline.model.command import lines
-from plumbline.model.errors import PlumblineError, SkipTarget, StoreError, ToolError, UsageError
+from plumbline.model.errors import (
+    DocumentError,
+    PlumblineError,
+    SkipTarget,
+    StoreError,
+    ToolError,
+    UsageError,
+)
 from plumbline.model.layers.ost import OST
 from plumbline.model.record import Operation, Record, step_name
 from plumbline.model.trend import Note
@@ -53,6 +60,11 @@ def history(arguments: argparse.Namespace) -> int:
                 remark(f"daily figures, no records: {len(days)}")
         else:
             rows = [*sorted(starmap(_day_row, days)), *map(_row, history.records(selection))]
+            if arguments.component and not rows:
+                raise DocumentError(
+                    f"nothing is recorded of {arguments.component} in this selection; correct the "
+                    "name or the options: plumbline history shows all records"
+                )
             headers = ("started", "layer", "component", "operation", "with", "rate", "coverage")
             print(render((*headers, "outcome"), rows))
     return 0
@@ -118,7 +130,7 @@ def note(arguments: argparse.Namespace) -> int:
             return 0
     elif arguments.at:
         raise UsageError('--at needs the text of the note, for example "Lustre 2.15.8"')
-    notes = read_notes(path) if path.exists() else ()
+    notes = read_notes(path)
     rows = [
         (datetime.fromtimestamp(note.at, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ"), note.text)
         for note in notes

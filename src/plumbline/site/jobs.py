@@ -31,7 +31,7 @@ from plumbline.observe.jobs import (
     sum_traffic,
     without_traffic,
 )
-from plumbline.site.nodes import require
+from plumbline.store.database import require
 from plumbline.store.job_traffic import JobTraffic
 from plumbline.store.plan import SitePlan
 

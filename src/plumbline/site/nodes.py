@@ -19,12 +19,13 @@ from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.judge.phrases import weighed
 from plumbline.judge.weighing import Weighing
-from plumbline.model.errors import DocumentError, StoreError
+from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.series import Snapshot
 from plumbline.model.service import NODE, Service
 from plumbline.model.verdict import Judged, Verdict
+from plumbline.store.database import require
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from plumbline.store.recent import Recent, groups_of
@@ -51,15 +52,6 @@ def open_history(history: Path) -> Iterator[History]:
     require(history)
     with History(history) as opened:
         yield opened
-
-
-def require(history: Path) -> None:
-    """Raise StoreError if the history does not exist, because opening would create it."""
-    if not history.exists():
-        raise StoreError(
-            f"there is no history {history}; name with --history the one that holds the records "
-            "of all nodes"
-        )
 
 
 class Choice(NamedTuple):

@@ -27,10 +27,11 @@ from plumbline.report.suspects import Suspects
 from plumbline.site.forked import forked
 from plumbline.site.jobs import jobs_on_slow_targets
 from plumbline.site.locate import condition_changes, locate_site
-from plumbline.site.nodes import SiteJudgement, judge_site, require
+from plumbline.site.nodes import SiteJudgement, judge_site
 from plumbline.site.prometheus import Curve, Prometheus, Span
 from plumbline.site.verdicts import freshness_by_host, judged_looks
 from plumbline.store.collection import read_notes
+from plumbline.store.database import require
 from plumbline.store.facts import LastReport, collected_reports, has_report
 from plumbline.store.plan import SitePlan, load_plan
 from plumbline.store.recent import MOST_RUNS, PastHistory

@@ -35,6 +35,7 @@ from plumbline.store.database import (
     deflate,
     month_of,
     read_record,
+    require,
     row,
     series_of,
     unpack_days,
@@ -195,5 +196,6 @@ def add_note(path: Path, note: Note) -> None:
 
 def read_notes(path: Path) -> tuple[Note, ...]:
     """Return all notes of a history by date; raise StoreError if it cannot be read."""
+    require(path)
     with Store(path) as store:
         return tuple(store.select(Note, "FROM notes ORDER BY at, seq"))

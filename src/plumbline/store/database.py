@@ -286,6 +286,15 @@ class Selection(NamedTuple):
 _SPAN = {"since": "started_at >= ?", "until": "started_at <= ?"}
 
 
+def require(history: Path) -> None:
+    """Raise StoreError if the history does not exist, because opening would create it."""
+    if not history.exists():
+        raise StoreError(
+            f"there is no history {history}; name with --history the one that holds the records "
+            "of all nodes"
+        )
+
+
 class Store:
     """One SQLite file; a context manager that closes it.
 

@@ -14,7 +14,15 @@ from typing import Any, Optional, Sequence
 from plumbline.model.layers.net import NET
 from plumbline.model.trend import SERVER, Course, PairTest, Run, VersionChange
 from plumbline.store.collection import Unanswered, read_clocks, read_unanswered
-from plumbline.store.database import SERIES, Selection, Store, day_columns, month_of, read_record
+from plumbline.store.database import (
+    SERIES,
+    Selection,
+    Store,
+    day_columns,
+    month_of,
+    read_record,
+    require,
+)
 from plumbline.store.version_changes import version_changes
 
 _COURSES = (
@@ -41,7 +49,8 @@ class Pictures(Store):
     """
 
     def __init__(self, path: Path, since: float) -> None:
-        """Open a history; raise StoreError if that fails."""
+        """Open a history; raise StoreError if there is none or that fails."""
+        require(path)
         super().__init__(path)
         self._since = since
 

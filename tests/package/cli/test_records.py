@@ -55,6 +55,12 @@ def test_records_are_printed_as_a_table(state: str, run: Run) -> None:
     assert last.endswith("failed fio said no")
 
 
+def test_an_unknown_component_is_an_error_message(state: str, run: Run) -> None:
+    output = run("history", "nosuch", "--state", state, code=65)
+    assert "nothing is recorded of nosuch in this selection; correct the name" in output.err
+    assert output.out == ""
+
+
 def test_a_node_without_a_history_prints_no_records(tmp_path: Path, run: Run) -> None:
     output = run("history", "--json", "--state", str(tmp_path))
     assert output.out == ""
@@ -138,12 +144,6 @@ def test_markup_in_a_note_is_plain_text(tmp_path: Path, run: Run) -> None:
     history = ("--history", str(tmp_path / "history.sqlite"))
     (note,) = run("note", "new \udcff disk\x1b[2J", "--json", *history).document
     assert note["text"] == "new \N{REPLACEMENT CHARACTER} disk\N{REPLACEMENT CHARACTER}[2J"
-
-
-def test_a_console_without_a_history_has_no_notes(tmp_path: Path, run: Run) -> None:
-    path = tmp_path / "history.sqlite"
-    assert run("note", "--json", "--history", str(path)).document == []
-    assert not path.exists()
 
 
 # --- ``plumbline export`` answers requests and refuses any other input.
