@@ -39,12 +39,13 @@ class Last(NamedTuple):
     now: float
 
 
-def never(what: str, layer: str) -> Finding:
+def never(what: str, expectation: Expectation) -> Finding:
     """Return the finding for an operation without any record."""
+    node, service = next(iter(expectation.path), "this node"), layer_of(expectation.layer).service
     return Finding(
         State.UNKNOWN,
         Reason.NEVER_MEASURED,
-        f"{what} was never recorded on this node; run systemctl start {layer_of(layer).service}",
+        f"{what} was never recorded on {node}; run systemctl start {service} there",
     )
 
 

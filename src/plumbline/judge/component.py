@@ -41,7 +41,7 @@ def decide(
     hang = hung_run(expectation, running, now)
     remark = interruption(expectation, running)
     if hang or not rulings:
-        finding = hang or never("it", expectation.layer)
+        finding = hang or never("it", expectation)
         return unmeasured(expectation, finding, remark)._replace(figures=figures)
     decided = deciding(rulings)
     fine = decided.finding.reason.fine
@@ -60,7 +60,7 @@ def rule(
     operation, scenario = step
     what = label(operation, scenario)
     if series is None:
-        return Ruling(operation, scenario, None, None, never(what, expectation.layer))
+        return Ruling(operation, scenario, None, None, never(what, expectation))
     record, limits = series.latest, expectation.limits
     absent = absence(Last(record, what, limits, now))
     if absent:

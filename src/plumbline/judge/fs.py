@@ -153,7 +153,7 @@ def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdic
     hang = next(filter(None, (hung_run(entry, running, now) for entry in driven)), None)
     remark = next(filter(None, (interruption(entry, running) for entry in driven)), "")
     if hang or not rulings:
-        finding = hang or never("it", expectation.layer)
+        finding = hang or never("it", expectation)
         return unmeasured(expectation, finding, remark)._replace(figures=figures, group=True)
     own = [_by_hand(expectation, ruling) or _excused(ruling, ruled.members) for ruling in rulings]
     notable = [

@@ -154,14 +154,14 @@ def _operations(entry: Expectation, memory: Memory, now: float) -> list[_Operati
             if (series.latest.operation, series.latest.scenario) == (operation, scenario)
         ]
     judged = [_operation(entry, what, series, now) for what, series in series_by_name.items()]
-    return judged or [_Operation(entry.component, "it", never("it", entry.layer), 0.0, 0.0)]
+    return judged or [_Operation(entry.component, "it", never("it", entry), 0.0, 0.0)]
 
 
 def _operation(
     entry: Expectation, what: str, candidates: Sequence[Series], now: float
 ) -> _Operation:
     if not candidates:
-        return _Operation(entry.component, what, never(what, entry.layer), 0.0, 0.0)
+        return _Operation(entry.component, what, never(what, entry), 0.0, 0.0)
     ordered = sorted(candidates, key=lambda series: -series.latest.finished_at)
     absences = [absence(Last(series.latest, what, entry.limits, now)) for series in ordered]
     finding = None if None in absences else absences[0]

@@ -175,7 +175,7 @@ def rulings_on_host(
 
 def _nothing(expectation: Expectation) -> Finding:
     if expectation.partners:
-        return never("it", expectation.layer)
+        return never("it", expectation)
     text = "has no partner to be measured with; add one to its group in the inventory"
     return Finding(State.UNKNOWN, Reason.NO_PARTNER, text)
 

@@ -96,8 +96,8 @@ def test_an_operation_that_was_never_measured_is_unknown() -> None:
     verdict = judged(series())
     assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.NEVER_MEASURED)
     assert verdict.sentence == (
-        "scratch-OST0003 write was never recorded on this node; "
-        "run systemctl start plumbline-ost.service"
+        "scratch-OST0003 write was never recorded on client1; "
+        "run systemctl start plumbline-ost.service there"
     )
 
 

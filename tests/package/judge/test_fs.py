@@ -175,7 +175,7 @@ def test_a_run_by_hand_on_other_terms_is_unknown() -> None:
 def test_a_file_system_that_was_never_measured_is_unknown() -> None:
     verdict = judge_whole(expected(), "scratch", snapshot(), NOW)
     assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.NEVER_MEASURED)
-    assert "never recorded on this node; run systemctl start plumbline-fs" in verdict.sentence
+    assert "never recorded on client1; run systemctl start plumbline-fs" in verdict.sentence
 
 
 def test_performance_data_are_the_rates_of_the_whole_and_the_slowest_share() -> None:

@@ -176,7 +176,7 @@ def test_a_node_without_measurements_is_unknown(tmp_path: Path) -> None:
     published = load_published(str(tmp_path / "verdicts"), ("ost", "scratch-OST0003", False), path)
     verdict = published.at(NOW)
     assert verdict.state is State.UNKNOWN
-    assert "was never recorded on this node; run systemctl start" in verdict.sentence
+    assert verdict.sentence.endswith("client1; run systemctl start plumbline-ost.service there")
     # no snapshot is written: its absence shows that the node waits for its first run
     assert sorted(os.listdir(tmp_path)) == ["expectations.json", "verdicts"]
 
