@@ -28,6 +28,7 @@ from plumbline.model.quantity import Quantity
 from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.spec import ProbeSpec, terms
 from plumbline.model.statistics import error_of_median, median_without, summarize
+from plumbline.model.trend import SERVER
 from plumbline.model.units import DAY_S, format_duration
 from plumbline.parallel.profile import POINTS, form
 from plumbline.plan.baseline import Baselines, Candidate, Key
@@ -198,7 +199,7 @@ def _sound(
     shared: dict[Any, Conditions] = {}
     sound: dict[Key, list[_Run]] = {}
     for record in records:
-        if record.id in seen:
+        if record.id in seen or record.layer == SERVER:
             continue
         seen.add(record.id)
         reason = unsound(record, expected)

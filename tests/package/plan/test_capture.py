@@ -97,6 +97,10 @@ def test_a_weak_candidate_names_the_reason() -> None:
     assert capture(runs("a", [200] * 5), SITE).candidates[key("a")].weak == ""
 
 
+def test_the_counters_of_a_server_are_not_left_out() -> None:
+    assert not capture([run(1, component="oss1", layer="server")], SITE).left_out
+
+
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
