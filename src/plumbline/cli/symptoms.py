@@ -37,9 +37,9 @@ _KERNEL_LOG_BYTES = 64 << 20
 def symptoms(arguments: argparse.Namespace) -> int:
     """Look, print symptoms and unavailable collectors; return 0, or 1 if one incriminates."""
     path = Path(arguments.state) / facts.SYMPTOMS_FILE
+    expectations = load_expectations(arguments.expectations)
     counters = Counters(_past(str(path)))
     system = LocalSystem(SystemRunner(most_bytes=_KERNEL_LOG_BYTES))
-    expectations = load_expectations(arguments.expectations)
     parts = Parts(expectations, system)
     now = time.time()
     report = gather(Node(system, parts, counters, now), _site_collectors(arguments.commands))

@@ -73,7 +73,10 @@ def _files(places: Sequence[str]) -> Iterator[tuple[Path, os.stat_result]]:
             # without following links, which users may point anywhere
             yield from ((path, path.lstat()) for path in sorted(place.rglob(f"*{_SUFFIX}")))
         except OSError as error:
-            raise DocumentError(f"{_shown(place)} cannot be read: {error.strerror}") from error
+            raise DocumentError(
+                f"{_shown(place)} cannot be read: {error.strerror}; name logs of Darshan, or "
+                "folders of them"
+            ) from error
 
 
 def read_logs(run: CommandRunner, python: str, paths: Sequence[Path]) -> Logs:
@@ -169,7 +172,8 @@ def read_job_times(path: Path) -> ReadJobs:
                 )
             return parse_entries(rows, _job, str(path))
     except (OSError, csv.Error) as error:
-        raise DocumentError(f"{path} cannot be read: {error}") from error
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise DocumentError(f"{path} cannot be read: {reason}; name a CSV file") from error
 
 
 def _job(row: Mapping[str, str]) -> Job:

@@ -16,6 +16,7 @@ from plumbline.model.verdict import Judged, Verdict
 STANDARD_INPUT = "-"
 
 _SHOWN_EVERY = 10_000
+_WRITE_RECORDS = "write the file with `plumbline history --json`"
 
 
 def read_records(files: Sequence[str]) -> Iterator[Record]:
@@ -42,8 +43,12 @@ def _all(files: Sequence[str]) -> Iterator[Record]:
         try:
             with open(name, encoding="utf-8") as stream:
                 yield from _parse_lines(name, stream)
-        except (OSError, UnicodeDecodeError) as error:
-            raise DocumentError(f"records {name} cannot be read: {error}") from error
+        except OSError as error:
+            raise DocumentError(
+                f"records {name} cannot be read: {error.strerror}; {_WRITE_RECORDS}"
+            ) from error
+        except UnicodeDecodeError as error:
+            raise DocumentError(f"records {name} are no UTF-8 text; {_WRITE_RECORDS}") from error
 
 
 def _parse_lines(name: str, lines: Iterable[str]) -> Iterator[Record]:
@@ -54,8 +59,7 @@ def _parse_lines(name: str, lines: Iterable[str]) -> Iterator[Record]:
             yield Record.from_json(read_json(line))
         except (ValueError, DocumentError) as error:
             raise DocumentError(
-                f"{name} line {number} is no record: {error}; "
-                "write the file with `plumbline history --json`"
+                f"{name} line {number} is no record: {error}; {_WRITE_RECORDS}"
             ) from error
 
 

@@ -78,7 +78,7 @@ def read_inventory(path: str) -> Inventory:
     topology = folder / FOLDER / "topology.yml"
     if not topology.exists():
         raise DocumentError(
-            f"inventory {folder} has no {FOLDER / 'topology.yml'}; "
+            f"inventory {path} has no {FOLDER / 'topology.yml'}; "
             "describe the site's parts there as in docs/topology.md"
         )
     return Inventory(

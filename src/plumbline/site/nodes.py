@@ -172,7 +172,8 @@ class Judgement(ABC):
     def nothing_of(self, choice: Choice) -> DocumentError:
         """Return the error for a choice that no node measures."""
         return DocumentError(
-            f"{self.source} has no {choice}; add it to the topology, plan and deploy it again"
+            f"{self.source} has no {choice}; correct the name, or add it to the topology, plan and "
+            "deploy it again"
         )
 
 

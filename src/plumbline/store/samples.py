@@ -88,7 +88,8 @@ def _opened(path: Path) -> Iterator[TextIO]:
         with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
             yield file
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        raise DocumentError(f"{path} cannot be read: {error}") from error
+        reason = (isinstance(error, OSError) and error.strerror) or str(error)
+        raise DocumentError(f"{path} cannot be read: {reason}; name a CSV file") from error
 
 
 def _form(path: Path, columns: Sequence[str]) -> Callable[[Row], Optional[Sampled]]:

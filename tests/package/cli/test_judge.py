@@ -153,7 +153,7 @@ def test_on_a_console_that_is_no_node_the_site_is_judged(
 
 def test_an_unexpected_component_or_layer_is_named(execute: Run) -> None:
     with pytest.raises(
-        DocumentError, match=f"client1 has no OST9 in layer {', '.join(LAYERS)}; add it"
+        DocumentError, match=f"client1 has no OST9 in layer {', '.join(LAYERS)}; correct the name"
     ):
         execute([], "--component", "OST9")
     with pytest.raises(DocumentError, match="client1 has no component in layer raw"):

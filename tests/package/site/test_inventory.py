@@ -231,3 +231,10 @@ def test_a_document_that_cannot_be_replaced_is_unchanged(path: Path) -> None:
         write_document(path, NOTES, HEADER)
     assert os.listdir(path.parent) == ["notes.yml"]
     assert (path / "kept").is_dir()
+
+
+def test_an_inventory_named_by_another_file_is_refused_under_that_name(tmp_path: Path) -> None:
+    path = tmp_path / "README.md"
+    path.write_text("", encoding="utf-8")
+    with pytest.raises(DocumentError, match=r"README\.md has no group_vars/all/topology\.yml"):
+        read_inventory(str(path))

@@ -231,7 +231,7 @@ def message(expectations: str, snapshot_path: str, choice: Choice, now: float) -
             "rate is -3, which is no rate",
         ),
         ("snapshot", lambda old: damaged(old, running=[["ost"]]), "the snapshot is damaged"),
-        ("expectations", None, "expectations.json: no such file; deploy the role agent again"),
+        ("expectations", None, "expectations.json: no such file; deploy the role agent"),
         ("expectations", lambda old: "{", "expectations.json is damaged (Expecting property"),
         ("expectations", lambda old: damaged(old, schema=2), "expectations has schema 2"),
         (
