@@ -180,8 +180,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         remark(f"the output cannot be written: {error.strerror}")
         return StoreError.exit_code
     except KeyboardInterrupt:
-        kept = "nothing is kept" if verb == "probe" and directories else "earlier records are kept"
-        remark(f"interrupted; {kept}")
+        kept = "nothing" if verb == "probe" and directories else "what was measured before"
+        remark(f"interrupted; {kept} is kept")
         return INTERRUPTED
     return code
 

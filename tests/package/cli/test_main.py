@@ -48,7 +48,10 @@ def test_a_usage_error_exits_with_64(words: list[str], capsys: pytest.CaptureFix
 
 @pytest.mark.parametrize(
     ("words", "kept"),
-    [(["ost"], "earlier records are kept"), (["ost", "--directory", "a=/"], "nothing is kept")],
+    [
+        (["ost"], "what was measured before is kept"),
+        (["ost", "--directory", "a=/"], "nothing is kept"),
+    ],
 )
 def test_an_interruption_reports_what_is_kept(
     words: list[str],

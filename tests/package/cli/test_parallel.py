@@ -93,7 +93,7 @@ def test_an_interrupted_probe_ends_its_ranks_and_removes_its_files(tmp_path: Pat
     process.terminate()
     _, err = process.communicate(timeout=120)
     assert process.returncode == 130
-    assert err.endswith("plumbline: interrupted; what was measured before is kept\n")
+    assert err.endswith("plumbline: interrupted; nothing is kept\n")
     eventually(lambda: not processes(ranks))
     # mpirun keeps its own files in the temporary folder
     assert list(tmp_path.glob("tmp/plumbline*")) == []
