@@ -118,7 +118,7 @@ def test_a_host_without_a_look_is_unknown_if_it_has_a_service(
     assert looks(tmp_path) == SiteLooks((), ("oss1", "oss2", "oss3", "client1"))
     (missing,) = looks(tmp_path, services=True).looks
     assert (missing.host, missing.verdict.state) == ("oss1", State.UNKNOWN)
-    assert "plumbline collect brings it again" in missing.verdict.sentence
+    assert "plumbline collect brings it" in missing.verdict.sentence
 
 
 @pytest.mark.parametrize("age_s", [3601.0, -3600.0])
