@@ -31,7 +31,7 @@ from plumbline.observe.command import SystemRunner
 from plumbline.site.answers import answer
 from plumbline.store.collection import add_note, read_notes
 from plumbline.store.database import Day, Selection
-from plumbline.store.files import DATABASE
+from plumbline.store.files import DATABASE, HISTORY, STATE
 from plumbline.store.history import History, SeriesKey
 from plumbline.store.snapshot import load_expectations
 
@@ -39,9 +39,12 @@ from plumbline.store.snapshot import load_expectations
 def history(arguments: argparse.Namespace) -> int:
     """Print the selected records, oldest first, and return 0.
 
-    With ``--json`` a node that has not measured yet prints no records, which is no error.
+    On a console that is no node they are those of the whole site.  With ``--json`` a node that has
+    not measured yet prints no records, which is no error.
     """
     path = Path(arguments.state) / DATABASE
+    if not path.exists() and arguments.state == STATE and Path(HISTORY).exists():
+        path = Path(HISTORY)
     if not path.exists():
         sentence = f"history {path}: nothing was measured here yet; run plumbline probe"
         if not (arguments.json and path.parent.is_dir()):
