@@ -113,7 +113,7 @@ def test_a_node_waits_for_its_first_look_for_limited_time(tmp_path: Path) -> Non
     os.unlink(tmp_path / "symptoms.json")
     missing = execute("check_symptoms", *arguments)
     assert missing.returncode == 3
-    assert "no such file; look again with: plumbline symptoms --save" in missing.stdout
+    assert "no such file; look with: plumbline symptoms --save" in missing.stdout
     commands = tmp_path / "commands.json"
     commands.write_text("{}", encoding="utf-8")
     process = execute("check_symptoms", *arguments)
