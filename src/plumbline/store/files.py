@@ -120,6 +120,7 @@ def _permitted(path: str) -> bool:
 def refuse(error: OSError, path: str, what: str, remedy: str) -> NoReturn:
     """Raise DocumentError with the system's reason for refusing a document."""
     if error.errno == errno.ENOENT:
+        # what was never there is not written again
         text = f"{what} {path}: no such file; {remedy.replace(' again', '')}"
     elif error.errno == errno.EACCES:
         cause = f"not readable by user id {os.geteuid()}"
