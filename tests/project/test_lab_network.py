@@ -15,13 +15,16 @@ APART = ("unshare", "--user", "--map-root-user", "--mount", "--net")
 DOWN = """
 set -eu
 mount -t tmpfs tmpfs /run
+# a lab on this machine has a mount of its own, which is hidden here
+mounts() { grep -c " /run/netns " /proc/self/mounts || true; }
+before=$(mounts)
 for name in "$@"; do ip netns add "$name"; done
 mkdir -p /run/lab/namespaces
 touch /run/lab/namespaces/ours
 "$PYTHON" -B -c 'from pathlib import Path; from plumbline_lab import network
 print(network.down(Path("/run/lab")))'
 ls /run/netns 2>/dev/null || echo gone
-grep -c " /run/netns " /proc/self/mounts || true
+echo $(($(mounts) - before))
 """
 
 
