@@ -309,8 +309,8 @@ def planned(arguments: argparse.Namespace) -> Optional[PlannedRuns]:
     used = {name for name, value in vars(arguments).items() if value not in (None, False)}
     if not used <= _PLANNED_OPTIONS:
         if arguments.next:
-            others = ", ".join(map(spelled, sorted(used - _PLANNED_OPTIONS)))
-            raise UsageError(f"--next runs a planned test on its own terms; leave out {others}")
+            options = ", ".join(map(spelled, sorted(used - _PLANNED_OPTIONS)))
+            raise UsageError(f"--next runs a planned test on its own terms; leave out {options}")
         return None
     document = deployed(arguments)
     if all(not LAYERS[entry["layer"]].by_ranks for entry in document.entries):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import time
 from datetime import datetime, timezone
 from itertools import starmap
@@ -43,7 +44,7 @@ def history(arguments: argparse.Namespace) -> int:
     not measured yet prints no records, which is no error.
     """
     path = Path(arguments.state) / DATABASE
-    if not path.exists() and arguments.state == STATE and Path(HISTORY).exists():
+    if not path.exists() and arguments.state == STATE and os.path.exists(HISTORY):
         path = Path(HISTORY)
     if not path.exists():
         sentence = f"history {path}: nothing was measured here yet; run plumbline probe"

@@ -21,7 +21,7 @@ from plumbline.model.validation import read_json
 from plumbline.observe import pydarshan
 from plumbline.observe.darshan import Log
 from plumbline.observe.jobs import Job, ReadJobs, checked_job, parse_entries, parse_moment
-from plumbline.observe.rows import Rows
+from plumbline.observe.rows import Rows, unreadable
 
 MOST_BYTES = 512 << 20
 """Limit of PyDarshan's output for a batch; a log with 2,000 files gives 1 MB."""
@@ -172,8 +172,7 @@ def read_job_times(path: Path) -> ReadJobs:
                 )
             return parse_entries(rows, _job, str(path))
     except (OSError, csv.Error) as error:
-        reason = (isinstance(error, OSError) and error.strerror) or str(error)
-        raise DocumentError(f"{path} cannot be read: {reason}; name a CSV file") from error
+        raise unreadable(path, error) from error
 
 
 def _job(row: Mapping[str, str]) -> Job:

@@ -18,6 +18,12 @@ _TRAILING = (
 )
 
 
+def unreadable(path: Path, error: Exception) -> DocumentError:
+    """Return the error for a CSV file that cannot be read."""
+    reason = (isinstance(error, OSError) and error.strerror) or str(error)
+    return DocumentError(f"{path} cannot be read: {reason}; name a CSV file")
+
+
 class Rows:
     """The rows of an open CSV file; ``columns`` are the names in its header."""
 

@@ -18,7 +18,7 @@ from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence, 
 from plumbline.model.errors import DocumentError
 from plumbline.model.series import Sampled
 from plumbline.model.validation import LEAST_RATE, real
-from plumbline.observe.rows import Rows
+from plumbline.observe.rows import Rows, unreadable
 
 _COMPONENT = ("component", "disk")
 _LATENCY = ("latency", "latency_us")
@@ -88,8 +88,7 @@ def _opened(path: Path) -> Iterator[TextIO]:
         with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
             yield file
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
-        reason = (isinstance(error, OSError) and error.strerror) or str(error)
-        raise DocumentError(f"{path} cannot be read: {reason}; name a CSV file") from error
+        raise unreadable(path, error) from error
 
 
 def _form(path: Path, columns: Sequence[str]) -> Callable[[Row], Optional[Sampled]]:
