@@ -11,11 +11,12 @@ from plumbline.judge.group import by_group, decide_group
 from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.pair import judge_pair_host, judge_pair_service
 from plumbline.judge.phrases import Ruling, odds_of_run, of_service, weighed, within_chance
-from plumbline.judge.service import by_evidence, evidence, with_runs
+from plumbline.judge.service import by_evidence, evidence, severity, with_runs
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
+from plumbline.model.limits import Limits
 from plumbline.model.verdict import Reason, State, Verdict
 
 
@@ -103,7 +104,7 @@ class Judging:
         series = self._memory.of(entry.layer, entry.component)
         host = entry, series, self._memory.running, self._now
         if self._basis is not Basis.RUNS:
-            return self._last_run(judge_pair_host(*host), evidence)
+            return self._last_run(judge_pair_host(*host), evidence, entry.limits)
         return judge_pair_service(*host, evidence)
 
     def _target(self, entry: Expectation, last_runs: Optional[Evidence]) -> Verdict:
@@ -112,9 +113,11 @@ class Judging:
         if self._evidence:
             lines = tuple(line for ruling in rulings for line in evidence(ruling, self._now))
             verdict = verdict._replace(evidence=lines)
-        return (with_runs if self._basis is Basis.RUNS else self._last_run)(verdict, last_runs)
+        if self._basis is Basis.RUNS:
+            return with_runs(verdict, last_runs)
+        return self._last_run(verdict, last_runs, entry.limits)
 
-    def _last_run(self, verdict: Verdict, evidence: Optional[Evidence]) -> Verdict:
+    def _last_run(self, verdict: Verdict, evidence: Optional[Evidence], limits: Limits) -> Verdict:
         """Return the verdict on the last run alone, followed by the evidence of the last runs.
 
         The odds of a single run are shown to a person who looks.  If they are too low to measure
@@ -127,6 +130,10 @@ class Judging:
         sentence = "; ".join((verdict.sentence, *texts))
         if services and (low or verdict.reason.fine):
             sentence += of_service(evidence, low=low)
+            if low and evidence and evidence.alarm:
+                state = severity(evidence.ratio, limits)
+                if state is not verdict.state:
+                    sentence += f"; its runs together make its service {state.name}"
         if low and evidence and within_chance(evidence):
             verdict = verdict._replace(state=State.OK, reason=Reason.WATCHED)
         return verdict._replace(sentence=sentence, evidence=(*lines, *verdict.evidence))

@@ -181,6 +181,15 @@ def test_the_verdict_on_a_good_run_mentions_the_alarm_of_the_service(history: Hi
     )
 
 
+def test_the_verdict_on_a_mild_run_names_the_worse_state_of_the_service(
+    history: History,
+) -> None:
+    node = Node(history, FIRM, LAB).all_of(7).by_name(0.34, 0.34, 0.34, 0.75)
+    playbook, service = node.verdict(last_run=True), node.verdict()
+    assert (playbook.state, service.state) == (State.WARNING, State.CRITICAL)
+    assert playbook.sentence.endswith("; its runs together make its service CRITICAL")
+
+
 def test_slow_targets_measured_by_name_are_no_reference_for_one_another(
     history: History,
 ) -> None:
