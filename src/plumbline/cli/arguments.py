@@ -22,8 +22,8 @@ Argument = Callable[[Container], object]
 def option(spelling: str, text: str, default: Any = None, **more: Any) -> Argument:
     """Return an option with its help ``text``, to which the default is added.
 
-    If the default is a number, the value must have its type; a SIZE or TIME is checked and stays
-    text. ``more`` goes to argparse.
+    A SIZE is read as bytes and a TIME as seconds; if the default is a number, the value must have
+    its type. ``more`` goes to argparse.
     """
     *short, long = spelling.split(", ")
     name, _, metavar = long.partition(" ")
@@ -49,28 +49,36 @@ def _number(kind: type, text: str) -> Any:
         raise argparse.ArgumentTypeError(f"{text!r} is not a {whole}number") from error
 
 
-def _quantity(parse: Callable[[str], float], text: str) -> str:
+def _quantity(parse: Callable[[str], float], text: str) -> float:
     try:
-        if parse(text) < 1 and parse is parse_bytes:
-            raise argparse.ArgumentTypeError(f"{text!r} is less than one byte; give more")
+        return parse(text)
     except DocumentError as error:
         raise argparse.ArgumentTypeError(str(error)) from error
-    return text
 
 
-_TYPES: dict[Any, Callable[[str], Any]] = {
+def within(kind: object, least: str, most: str = "") -> Callable[[str], Any]:
+    """Return the type of an option with bounds, which are included and written like its values."""
+    read = _READERS[kind]
+
+    def bounded(text: str) -> Any:
+        value = read(text)
+        if not read(least) <= value <= read(most or text):
+            bounds = f"{least} to {most}" if most else f"{least} or more"
+            raise argparse.ArgumentTypeError(f"{text!r} is out of range; give {bounds}")
+        return value
+
+    return bounded
+
+
+_READERS: dict[object, Callable[[str], Any]] = {
     "SIZE": partial(_quantity, parse_bytes),
     "TIME": partial(_quantity, parse_duration),
     **{kind: partial(_number, kind) for kind in (int, float)},
 }
+_TYPES = {**_READERS, "SIZE": within("SIZE", "1B")}
 """Functions that read a value, by its type or its name in the help; argparse reports the error."""
 
-
-def count(text: str) -> int:
-    """Return a number above zero; argparse reports the error."""
-    if not text.isdecimal() or int(text) < 1:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a number above zero")
-    return int(text)
+COUNT = within(int, "1")
 
 
 def positional(name: str, **more: Any) -> Argument:

@@ -10,7 +10,7 @@ from typing import Iterator, Mapping
 
 from plumbline.cli.output import show
 from plumbline.doors import baselines as texts
-from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.errors import DocumentError
 from plumbline.model.verdict import State
 from plumbline.plan import baseline as baselines
 from plumbline.plan import capture as captures
@@ -30,8 +30,6 @@ _COMMENT = "Written by `plumbline baseline {}`; read it with `plumbline baseline
 
 def capture(arguments: argparse.Namespace) -> int:
     """Write the candidates file, print its contents, and return 0."""
-    if arguments.last < 1:
-        raise UsageError(f"--last {arguments.last} leaves no run; give 1 or more")
     inventory = read_inventory(arguments.inventory)
     accepted = read_baselines(inventory.baselines)
     records = read_records(arguments.records)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline.cli import arguments as shared
-from plumbline.cli.arguments import Verbs, either, option, positional
+from plumbline.cli.arguments import Verbs, either, option, positional, within
 from plumbline.store.verdicts import PATHS
 
 MACHINES = Verbs()
@@ -47,7 +47,12 @@ MACHINES.add(
         "--spool DIR",
         "folder of the batch until Nagios has read it (default: the pipe's)",
     ),
-    option("--wait SECONDS", "time limit for Nagios to read its pipe", 10.0),
+    option(
+        "--wait SECONDS",
+        "time limit for Nagios to read its pipe",
+        10.0,
+        type=within(float, "0.1", "86400"),
+    ),
     *(shared.SITE_PLAN, shared.JSON),
     description="""\
 Judge a site by its plan and the history of its nodes, or take documents of plumbline judge
@@ -69,7 +74,12 @@ MACHINES.add(
     "find suspects and write the verdicts of check_path",
     *(shared.CONSOLE_PLAN, shared.CONSOLE_HISTORY),
     option("--to FILE", "file for check_path", PATHS),
-    option("--stale TIME", "how long the document is valid, such as 90m", "1 h"),
+    option(
+        "--stale TIME",
+        "how long the document is valid, such as 90m",
+        "1 h",
+        type=within("TIME", "1s"),
+    ),
     option("--notified-after TIME", "delay of an alarm's notification", "30 min"),
     option("--json", "print the document as well"),
     description="Find suspects as plumbline locate does, and write them for check_path.",
@@ -90,7 +100,11 @@ MACHINES.add(
     "counters.counters",
     "export Lustre's counters of this host to Prometheus",
     shared.OUTPUT,
-    option("--every TIME", "period of --output, or of the table without it (default: once)"),
+    option(
+        "--every TIME",
+        "period of --output, or of the table without it (default: once)",
+        type=within("TIME", "1s", "60min"),
+    ),
     option("--lnet-health", "read LNet's health by lnetctl too; needs CAP_NET_ADMIN"),
     description="""\
 Write Lustre's counters of this server, client or router as metrics for the textfile collector of

@@ -27,7 +27,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.layers.fs import FS
 from plumbline.model.layers.ost import OST
 from plumbline.model.limits import Limits
-from plumbline.model.units import format_bytes, parse_bytes, parse_duration
+from plumbline.model.units import format_bytes
 from plumbline.model.verdict import Verdict
 from plumbline.observe.command import SystemClock, SystemRunner
 from plumbline.parallel.job import Fixed
@@ -50,8 +50,8 @@ from plumbline.store.snapshot import load_snapshot
 _DEFAULTS = {
     "test": "ost",
     "ranks": 1,
-    "seconds": "60s",
-    "budget": "64GiB",
+    "seconds": 60.0,
+    "budget": 64 << 30,
     "launcher": "mpirun",
     "stripes": "1",
 }
@@ -71,7 +71,7 @@ def run_options(arguments: argparse.Namespace, *, keep_files: bool = False) -> r
         Locks(Path(arguments.locks), SystemClock()),
         state / SNAPSHOT_FILE,
         partial(progress, arguments.quiet),
-        parse_duration(arguments.limit) if arguments.limit else None,
+        arguments.limit,
         keep_files,
         verdicts=published_by(arguments.expectations or EXPECTATIONS, state) if own else None,
     )
@@ -81,9 +81,13 @@ def refuse_parallel(arguments: argparse.Namespace) -> None:
     """Raise UsageError if an option belongs to ``fs`` only; set the defaults of ``fs``."""
     for name in (*_DEFAULTS, *_OPTIONS_WITHOUT_DEFAULT):
         value = getattr(arguments, name)
-        if not LAYERS[arguments.layer].by_ranks and value not in (None, False):
+        if not LAYERS[arguments.layer].by_ranks and _is_given(value):
             raise UsageError(f"{spelled(name)} belongs to plumbline probe fs; leave it out")
     fill_in(arguments)
+
+
+def _is_given(value: object) -> bool:
+    return value is not None and value is not False
 
 
 def fill_in(arguments: argparse.Namespace) -> None:
@@ -160,9 +164,7 @@ def terms_of(arguments: argparse.Namespace, targets: int) -> fs.Terms:
     """Return the terms of ``plumbline probe fs`` on ``targets`` targets; raise UsageError."""
     test = test_of(arguments)
     if arguments.transfer:
-        test = test._replace(transfer=parse_bytes(arguments.transfer))
-    if arguments.ranks < 1:
-        raise UsageError("--ranks is the number of ranks on each target; give 1 or more")
+        test = test._replace(transfer=arguments.transfer)
     launch = launch_of(arguments)
     ranks = arguments.ranks * targets
     stripes = _stripes(arguments.stripes, targets)
@@ -170,7 +172,7 @@ def terms_of(arguments: argparse.Namespace, targets: int) -> fs.Terms:
         test,
         ranks,
         _rank_bytes(arguments, launch.hosts, ranks),
-        parse_duration(arguments.seconds),
+        arguments.seconds,
         Fixed.TIME if arguments.fixed_time else Fixed.DATA,
         arguments.direct,
         launch,
@@ -245,10 +247,9 @@ def _clients(arguments: argparse.Namespace) -> tuple[Client, ...]:
 
 def _rank_bytes(arguments: argparse.Namespace, clients: int, ranks: int) -> int:
     """Return the bytes of one rank: given, or 1.5 times a client's memory, within the budget."""
-    if arguments.bytes:
-        return parse_bytes(arguments.bytes)
     most = max(spread(ranks, clients))
-    return min(share_of_memory(runs.memory_bytes(), most), parse_bytes(arguments.budget) // ranks)
+    share = min(share_of_memory(runs.memory_bytes(), most), arguments.budget // ranks)
+    return int(arguments.bytes or share)
 
 
 def work_of(arguments: argparse.Namespace, launch: Launch) -> str:
@@ -306,7 +307,7 @@ def planned(arguments: argparse.Namespace) -> Optional[PlannedRuns]:
         DocumentError: the expectations of this node are missing or damaged.
         UsageError: there is no such file system, or one profile would get several file systems.
     """
-    used = {name for name, value in vars(arguments).items() if value not in (None, False)}
+    used = {name for name, value in vars(arguments).items() if _is_given(value)}
     if not used <= _PLANNED_OPTIONS:
         if arguments.next:
             options = ", ".join(map(spelled, sorted(used - _PLANNED_OPTIONS)))
@@ -463,16 +464,16 @@ def probe_fs(arguments: argparse.Namespace) -> int:
     members = fs.in_stripes(members, terms)
     entries = fs.entries_of(members, terms)
     unit = FsUnit(entries[-1], entries[:-1], course)
-    planned, budget = unit.planned_bytes, parse_bytes(arguments.budget)
+    planned, budget = unit.planned_bytes, arguments.budget
     if planned > budget:
         raise UsageError(
             f"the run would write {format_bytes(planned)}, its budget is {format_bytes(budget)}; "
             "lower --bytes or --ranks, or raise --budget"
         )
-    if arguments.keep and planned > (most := parse_bytes(arguments.keep)):
+    if arguments.keep and planned > arguments.keep:
         raise UsageError(
-            f"the run would keep {format_bytes(planned)}, --keep allows {format_bytes(most)}; "
-            "lower --bytes or --ranks, or raise --keep"
+            f"the run would keep {format_bytes(planned)}, --keep allows "
+            f"{format_bytes(arguments.keep)}; lower --bytes or --ranks, or raise --keep"
         )
     if arguments.dry_run:
         return print_commands([unit])

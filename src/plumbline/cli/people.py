@@ -7,14 +7,15 @@ from pathlib import Path
 
 from plumbline.cli import arguments as shared
 from plumbline.cli.arguments import (
+    COUNT,
     Argument,
     Container,
     Verbs,
-    count,
     either,
     group,
     option,
     positional,
+    within,
 )
 from plumbline.model.layers import LAYERS
 from plumbline.store.files import HISTORY, PLAN
@@ -96,8 +97,8 @@ Show which node measures what, and what is expected of it. Nothing is measured."
 PEOPLE.add(
     "simulate.simulate",
     "false alarms a month and days to detection, before the pager is switched on",
-    option("--days N", "simulated days", 60, type=count),
-    option("--fleets N", "number of equal sites", 1, type=count),
+    option("--days N", "simulated days", 60, type=COUNT),
+    option("--fleets N", "number of equal sites", 1, type=COUNT),
     option(
         "--fault WHAT=LOSS[/week][:OPERATION][@DAY[-LAST]][~DAYS/OF]",
         "a part or target that is slower, from day 1 on or a later one: oss03-hba=40%%@12; more "
@@ -109,7 +110,7 @@ PEOPLE.add(
         "--random-faults N",
         "number of random faults per fleet, in the first half of the days",
         0,
-        type=count,
+        type=COUNT,
     ),
     option("--loss LOSSES", "losses of random faults, such as 40%% or 15,20,30%%", "20-90%"),
     option(
@@ -128,7 +129,7 @@ PEOPLE.add(
     option(
         "--campaign N",
         "instead: N times random faults, and which parts are then suspected",
-        type=int,
+        type=COUNT,
     ),
     option(
         "--at-once",
@@ -181,7 +182,7 @@ PEOPLE.add(
     group(
         "all targets at once (fs)",
         *shared.RANKS,
-        option("--ranks N", "processes on each target (default: 1)", type=int),
+        option("--ranks N", "processes on each target (default: 1)", type=COUNT),
         option("--transfer SIZE", "size of one call (default: the test's)"),
         option("--gather NxSIZE", "aggregate small I/O in N buffers of SIZE (default: the test's)"),
         option("--stripes N", "targets per file, or all (Lustre; default: 1)"),
@@ -215,7 +216,7 @@ PEOPLE.add(
             "1 to 16 writers: strong ones share the bytes of a point, weak ones have the same each",
             choices=("weak", "strong"),
         ),
-        option("--repeats N", "runs of each point, for median and range", 1, type=count),
+        option("--repeats N", "runs of each point, for median and range", 1, type=COUNT),
         option("--alone", "one target or stripe set, others idle"),
     ),
     group(
@@ -298,7 +299,7 @@ _baseline(
     "make candidates of records",
     " --records history.jsonl",
     option("--records FILE", _OF_RECORDS, [], nargs="+", required=True),
-    option("--last N", "number of newest runs", 12),
+    option("--last N", "number of newest runs", 12, type=COUNT),
     option("--output FILE", "candidates file (default: in the inventory)", type=Path),
 )
 
@@ -409,8 +410,13 @@ PEOPLE.add(
         "command that runs plumbline export on {node}",
         "ssh -F /etc/plumbline-console/ssh_config -T {node} plumbline export",
     ),
-    option("--limit TIME", "time limit per node, such as 90s", "2 min"),
-    option("--at-once N", "nodes at a time", 16),
+    option(
+        "--limit TIME",
+        "time limit per node, such as 90s",
+        "2 min",
+        type=within("TIME", "0.1s", "1d"),
+    ),
+    option("--at-once N", "nodes at a time", 16, type=within(int, "1", "256")),
     *(shared.CONSOLE_PLAN, shared.CONSOLE_HISTORY, shared.QUIET, shared.JSON),
     description="""\
 Bring the new records of all nodes of a plan to the history of this host. It can be interrupted at
@@ -421,7 +427,7 @@ PEOPLE.add(
     "report.report",
     "draw a whole site as pages that open from disk",
     option("-o, --output DIR", "folder to write", "plumbline-report"),
-    option("--days N", "period", 365),
+    option("--days N", "period", 365, type=within(int, "1", "4000")),
     option(
         "--against DATE",
         "compare with the two weeks before this day (default: the last change or note)",

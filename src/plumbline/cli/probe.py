@@ -34,12 +34,14 @@ from plumbline.model.errors import INTERRUPTED, PrivilegeError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST
-from plumbline.model.units import format_bytes, format_rate, parse_bytes
+from plumbline.model.units import format_bytes, format_rate
 from plumbline.model.verdict import State, worst
 from plumbline.observe.command import SystemClock, locate
 from plumbline.site import measure as runs
 from plumbline.store.files import DATABASE
 from plumbline.store.history import History
+
+_FILE_BYTES = 256 << 20
 
 
 def probe(arguments: argparse.Namespace) -> int:
@@ -133,7 +135,8 @@ def _pairs(entries: Sequence[Expectation], number: Optional[int]) -> list[Unit]:
 
 def _compare(arguments: argparse.Namespace) -> int:
     """Measure directories given as NAME=PATH, print how they compare, and return the exit code."""
-    directories, size = named_directories(arguments.directory), _file_bytes(arguments)
+    directories = named_directories(arguments.directory)
+    size = arguments.bytes or _FILE_BYTES
     expectations = runs.expected(directories, size)
     entries = list(expectations.find(OST.name))
     units = [TargetUnit(entry) for entry in entries]
@@ -147,10 +150,6 @@ def _compare(arguments: argparse.Namespace) -> int:
     locks, steps = runs.own_locks(directories), partial(progress, arguments.quiet)
     result = runs.measure_once(expectations, units, locks, steps)
     return show_result(arguments, result, comparison)
-
-
-def _file_bytes(arguments: argparse.Namespace) -> int:
-    return parse_bytes(arguments.bytes or "256MiB")
 
 
 def _compare_caches(arguments: argparse.Namespace) -> int:
@@ -178,7 +177,7 @@ def _directory(arguments: argparse.Namespace) -> tuple[Expectations, Locks]:
     directories = named_directories(arguments.directory, least=1)
     if len(directories) > 1:
         raise UsageError("--caches tells those of one target apart: give one --directory")
-    expectations = runs.expected(directories, _file_bytes(arguments))
+    expectations = runs.expected(directories, arguments.bytes or _FILE_BYTES)
     return expectations, runs.own_locks(directories)
 
 

@@ -27,7 +27,6 @@ from plumbline.model.errors import (
 from plumbline.model.layers.ost import OST
 from plumbline.model.record import Operation, Record, step_name
 from plumbline.model.trend import Note
-from plumbline.model.units import parse_duration
 from plumbline.observe.command import SystemRunner
 from plumbline.site.answers import answer
 from plumbline.store.collection import add_note, read_notes
@@ -52,7 +51,7 @@ def history(arguments: argparse.Namespace) -> int:
             raise StoreError(sentence)
         remark(sentence)
         return 0
-    since = None if arguments.since is None else time.time() - parse_duration(arguments.since)
+    since = None if arguments.since is None else time.time() - arguments.since
     selection = Selection(layer=arguments.layer, component=arguments.component, since=since)
     with History(path) as history:
         all_days = history.days(arguments.layer, arguments.component)
@@ -145,9 +144,8 @@ def note(arguments: argparse.Namespace) -> int:
 
 def export(arguments: argparse.Namespace) -> int:
     """Answer requests until their end, and return 0; send an error as an answer."""
-    state, wait_s = Path(arguments.state), parse_duration(arguments.wait)
     try:
-        answer(state, wait_s)
+        answer(Path(arguments.state), arguments.wait)
     except PlumblineError as error:
         print_json({"error": str(error)})
         return error.exit_code

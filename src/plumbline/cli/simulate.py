@@ -90,8 +90,6 @@ def _attempts(setting: Setting, terms: Terms, number: int) -> Iterator[Attempt]:
 
 
 def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
-    if arguments.campaign < 1:
-        raise UsageError("--campaign takes a number above zero")
     days, tally = days_for(setting.fleet), Tally()
     terms = Terms(arguments.at_once, setting.losses, setting.noise, days)
     with without_collector(), progress(quiet=False) as step:

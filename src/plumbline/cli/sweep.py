@@ -21,8 +21,6 @@ from plumbline.model.units import (
     format_bytes,
     format_duration,
     format_rate,
-    parse_bytes,
-    parse_duration,
 )
 from plumbline.model.verdict import State
 from plumbline.parallel import axes
@@ -54,14 +52,13 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     launch = parallel.launch_of(arguments)
     grid = _grid(arguments, test.transfer, len(members.entries))
     points = axes.points_of(grid)
-    budget = sweeps.Budget(parse_bytes(arguments.budget), parse_duration(arguments.limit))
+    budget = sweeps.Budget(arguments.budget, arguments.limit)
     fixed = Fixed.TIME if arguments.fixed_time else Fixed.DATA
-    seconds = parse_duration(arguments.seconds)
     size = _point_bytes(arguments, launch.hosts, budget.bytes, len(points))
     plan = Plan(
         members,
         grid,
-        runs.Terms(test, 0, 0, seconds, fixed, arguments.direct, launch, OPERATIONS),
+        runs.Terms(test, 0, 0, arguments.seconds, fixed, arguments.direct, launch, OPERATIONS),
         size,
         arguments.bytes is not None,
         budget,
@@ -142,9 +139,7 @@ def _axis_values(axis: axes.Axis, text: str, targets: int) -> tuple[axes.Value, 
 
 def _point_bytes(arguments: argparse.Namespace, clients: int, budget: int, points: int) -> int:
     """Return the bytes of a point: given, or 1.5 times the clients' memory, within the budget."""
-    if arguments.bytes:
-        return parse_bytes(arguments.bytes)
-    return min(clients * share_of_memory(memory_bytes(), 1), budget // points)
+    return arguments.bytes or min(clients * share_of_memory(memory_bytes(), 1), budget // points)
 
 
 def _state(arguments: argparse.Namespace) -> Path:

@@ -15,7 +15,7 @@ from plumbline.cli.output import remark, show
 from plumbline.doors.table import render
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, PrivilegeError, StoreError, UsageError
-from plumbline.model.units import DAY_S, parse_duration
+from plumbline.model.units import DAY_S
 from plumbline.observe.changes import FILE as LEDGER
 from plumbline.observe.changes import ChangeGroup, Ledger, differences, grouped, latest, where
 from plumbline.observe.command import SystemRunner, by_hand
@@ -128,7 +128,7 @@ def changes(arguments: argparse.Namespace) -> int:
     site = asks_for_site(arguments)
     if arguments.differences and not site:
         raise UsageError("--differences compares nodes: give --plan and --history")
-    since = time.time() - parse_duration(arguments.since)
+    since = time.time() - arguments.since
     if site:
         ledgers = _collected(load_plan(arguments.plan), Path(arguments.history))
     else:

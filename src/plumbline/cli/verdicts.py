@@ -27,7 +27,6 @@ from plumbline.judge.judging import Basis
 from plumbline.judge.replay import DayVerdict
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectations
-from plumbline.model.units import parse_duration
 from plumbline.model.verdict import State, Verdict, worst
 from plumbline.observe.command import SystemRunner
 from plumbline.observe.gather import LocalSystem
@@ -114,8 +113,7 @@ def _replay(arguments: argparse.Namespace, *, site: bool) -> int:
     chosen = (arguments.layer, arguments.component, arguments.explain, arguments.last_run)
     if site or any(chosen):
         raise UsageError("--replay judges all of a file: give it --together and --json alone")
-    window_s = parse_duration(arguments.together) if arguments.together else 0.0
-    replayed = replay_file(Path(arguments.replay), window_s)
+    replayed = replay_file(Path(arguments.replay), arguments.together or 0.0)
     if arguments.json:
         for sample in replayed.judged:
             print_json(sample.to_json(replayed.unit))
