@@ -17,6 +17,7 @@ import time
 from itertools import accumulate
 from pathlib import Path
 
+from plumbline.model.codec import write
 from plumbline.model.exchange import Head
 from tests.package.records import record
 
@@ -36,7 +37,7 @@ echo -1 >> {folder}/connections
 
 def site(folder: Path, nodes: int, login_s: float) -> Path:
     """Write the answers of the nodes and the fake ssh; return the plan."""
-    head = Head("0.1.0", time.time(), again=False).to_json()
+    head = write(Head("0.1.0", time.time(), again=False))
     (folder / "head").write_text(json.dumps(head) + "\n", encoding="utf-8")
     (folder / "nothing").write_text('{"end": 0, "more": false}\n', encoding="utf-8")
     (folder / "connections").touch()

@@ -99,7 +99,7 @@ class Ours:
         method = Method("bench", transfer, self._api)
         with tempfile.TemporaryDirectory() as work:
             job = Job(work, method, OPERATIONS, places, size, LIMIT_S)
-            write_whole(Path(work) / JOB, encoded(job.to_json()))
+            write_whole(Path(work) / JOB, encoded(job))
             done = SystemRunner()(
                 command(Launch(), self._launcher, ranks, f"{work}/{JOB}"), 2 * LIMIT_S
             )

@@ -26,7 +26,7 @@ from plumbline.judge.fs import judge_whole
 from plumbline.judge.pair import judge_pair_service
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.measure.lock import read_holder
-from plumbline.model.codec import write
+from plumbline.model.codec import read_document, write
 from plumbline.model.conditions import of_record
 from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import Begun, Cursor, Head, Request, Suspected
@@ -67,9 +67,9 @@ from plumbline.simulate.fleet import parse_fault, parse_losses
 from plumbline.site.answers import _parse, document_of
 from plumbline.site.documents import read_records, read_verdicts
 from plumbline.site.gather import _place, _record_of, _unreadable
-from plumbline.site.inventory import deployed_hosts, plan_of, read_document, read_inventory
+from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory
+from plumbline.site.inventory import read_document as read_yaml_document
 from plumbline.site.investigate import read_earlier, read_request, sent_symptoms
-from plumbline.site.parallel import read_ledger
 from plumbline.site.verdicts import Verdicts
 from plumbline.store.facts import (
     collected_report,
@@ -79,7 +79,7 @@ from plumbline.store.facts import (
     load_suspicions,
     load_symptoms,
 )
-from plumbline.store.files import parse, seal
+from plumbline.store.files import load_document, parse, seal
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from plumbline.store.samples import read_samples
@@ -259,12 +259,12 @@ POLICY = _dumped(
 
 
 def _candidates(data: bytes, folder: Path) -> object:
-    return read_candidates(read_document(Path(put(folder, "c.yml", data)), CANDIDATES))
+    return read_candidates(read_yaml_document(Path(put(folder, "c.yml", data)), CANDIDATES))
 
 
 def _accepted(data: bytes, folder: Path) -> object:
     path = Path(put(folder, "b.yml", data))
-    return read_baselines(read_document(path, "plumbline_baselines"))
+    return read_baselines(read_yaml_document(path, "plumbline_baselines"))
 
 
 def _hosts(data: bytes, folder: Path) -> object:
@@ -525,7 +525,7 @@ REQUEST = {
     "begun": {"client1": NOW},
     "silent": ["oss3"],
     "outside": ["oss1"],
-    "symptoms": {"oss1": REPORT.to_json()},
+    "symptoms": {"oss1": write(REPORT)},
     "forks": 5,
 }
 
@@ -549,7 +549,7 @@ def _records(data: bytes, folder: Path) -> None:
 def _answer(data: bytes, _: Path) -> object:
     """Read an answer of a node line by line, like the console."""
     head, *lines = data.split(b"\n")
-    parsed: list[object] = [Head.from_json(_parse(text(head)))]
+    parsed: list[object] = [read_document(Head, _parse(text(head)))]
     before = Cursor()
     for line in lines:
         try:
@@ -630,17 +630,19 @@ def _programs() -> Iterator[Reader]:
     yield Reader("records", (lines,), _records)
     head = Head("0.1.0", NOW, False, (Begun("ost", "a", 1.0),), {"schema": 1})
     rows = [[7, RECORD.to_json()], {"end": 1, "more": False}]
-    answer = b"\n".join(map(_dumped, (head.to_json(), *rows)))
+    answer = b"\n".join(map(_dumped, (write(head), *rows)))
     yield Reader("answer of a node", (answer,), _answer)
     suspected = (Suspected("ost", "scratch-OST0003", NOW),)
-    request = _dumped(Request(Cursor(7, "abc"), 20, suspected=suspected).to_json())
+    request = _dumped(write(Request(Cursor(7, "abc"), 20, suspected=suspected)))
     yield Reader(
         "suspicions",
         (_dumped({"schema": 1, "written_at": NOW, "suspected": suspected}),),
         lambda data, folder: load_suspicions(put(folder, "s.json", data), NOW),
     )
     yield Reader(
-        "request of a console", (request,), lambda data, _: Request.from_json(_parse(text(data)))
+        "request of a console",
+        (request,),
+        lambda data, _: read_document(Request, _parse(text(data))),
     )
     yield Reader(
         "record",
@@ -654,9 +656,9 @@ def _programs() -> Iterator[Reader]:
         lambda data, _: others_of(RECORD._replace(details={OTHERS: _parse(text(data))})),
     )
     yield Reader("counted by a server", (_dumped(COUNTED.to_json()),), _counted_by)
-    symptoms = _dumped({**REPORT.to_json(), "past": write(PAST)})
+    symptoms = _dumped({**write(REPORT), "past": write(PAST)})
     yield Reader("symptoms", (symptoms,), _symptoms)
-    yield Reader("conditions", (_dumped(CONDITIONS.to_json()),), _conditions)
+    yield Reader("conditions", (_dumped(write(CONDITIONS)),), _conditions)
     command = {"name": "megaraid", "kind": "arrays", "argv": ["/usr/bin/cat"], "timeout_s": 5}
     commands = _dumped({"schema": 1, "commands": [command]})
     yield Reader("commands of the site", (commands,), _site_commands)
@@ -667,11 +669,11 @@ def _programs() -> Iterator[Reader]:
     judged = {"schema": 2, "node": "c1", "judged_at": NOW, "verdicts": [verdict.to_json()]}
     yield Reader("verdicts", (_dumped(judged) * 2,), _verdicts)
     ledger = Ledger({"test": "ost"}, 9).ended(done(point(1), 100, 200))
-    yield Reader("sweep", (_dumped(ledger.to_json()),), _sweep)
+    yield Reader("sweep", (_dumped(write(ledger)),), _sweep)
     yield Reader(
         "job",
         (encoded_job(JOB),),
-        lambda data, _: RanksJob.from_json(_parse(text(data))),
+        lambda data, _: read_document(RanksJob, _parse(text(data))),
     )
     yield Reader("results of ranks", (encoded_job(RESULT),), _ranks)
     yield Reader("call profile", (pack({"test": "ost"}, blocks()),), lambda data, _: unpack(data))
@@ -692,7 +694,7 @@ def _verdicts(data: bytes, folder: Path) -> object:
 
 
 def _sweep(data: bytes, folder: Path) -> object:
-    return read_ledger(Path(put(folder, "sweep.json", data)))
+    return load_document(Ledger, put(folder, "sweep.json", data))
 
 
 # --- arguments typed by people

@@ -13,7 +13,7 @@ from plumbline.measure.sample import diskstats
 from plumbline.measure.targets import target_for
 from plumbline.measure.targets.lustre import eviction
 from plumbline.measure.targets.whereabouts import whereabouts
-from plumbline.model.codec import write
+from plumbline.model.codec import read_document, write
 from plumbline.model.command import Completed
 from plumbline.observe.changes import Ledger, first_ledger
 from plumbline.observe.conditions import DEFAULT as PARAMETERS
@@ -332,7 +332,7 @@ def _bill(
     if path:
         put(folder, path.lstrip("/"), given)
     after = take("oss1", node, PARAMETERS, NOW + 600)
-    return Ledger.from_json(json.loads(json.dumps(first_ledger(before).after(after).to_json())))
+    return read_document(Ledger, json.loads(json.dumps(write(first_ledger(before).after(after)))))
 
 
 def _conditions() -> Iterator[Reader]:

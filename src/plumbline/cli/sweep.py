@@ -32,7 +32,7 @@ from plumbline.parallel.terms import named_test, share_of_memory
 from plumbline.site import parallel as runs
 from plumbline.site.measure import caveat, interruptible, memory_bytes
 from plumbline.site.parallel import OPERATIONS, Plan
-from plumbline.store.files import DATABASE, STATE
+from plumbline.store.files import DATABASE, STATE, load_document
 from plumbline.store.history import History
 
 _MOST_POINTS = 1000
@@ -157,9 +157,8 @@ _ALWAYS = ("writers", "transfer")
 
 def _advice(plan: Plan) -> tuple[str, ...]:
     """Return advice on writing to these targets from their last sweep; raise UsageError."""
-    ledgers = [
-        runs.read_ledger(path) for path in plan.state.glob(f"sweep-{plan.members.name}-*.json")
-    ]
+    files = plan.state.glob(f"sweep-{plan.members.name}-*.json")
+    ledgers = [load_document(Ledger, str(path)) for path in files]
     targets = plan.document()["targets"]
     past = [ledger for ledger in ledgers if ledger.done and ledger.terms.get("targets") == targets]
     newest = max(past, key=lambda ledger: ledger.done[-1].started_at, default=None)
@@ -225,7 +224,7 @@ def _show(plan: Plan, ending: sweeps.Ending, arguments: argparse.Namespace) -> N
     document = {
         "sweep": plan.name,
         "file": str(plan.path),
-        **ledger.to_json(),
+        **write(ledger),
         "left": remaining,
         "reason": ending.reason,
         "points": [write(summary) for summary in summaries],

@@ -43,7 +43,7 @@ def symptoms(arguments: argparse.Namespace) -> int:
     parts = Parts(expectations, system)
     now = time.time()
     report = gather(Node(system, parts, counters, now), _site_collectors(arguments.commands))
-    show(arguments, report.to_json(), _report_lines(report))
+    show(arguments, write(report), _report_lines(report))
     denied = {look.collector for look in report.looks if look.unavailable} if by_hand() else set()
     if denied and os.geteuid() != 0:
         remark(f"the unit has more privileges; as root: {_UNIT}")

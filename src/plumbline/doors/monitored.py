@@ -18,10 +18,9 @@ from typing import (
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from pydantic import Field
 
-from plumbline.model.codec import lenient, read_document
+from plumbline.model.codec import form, lenient, read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.service import PathService, Service
-from plumbline.plan.expectations import SCHEMA
 from plumbline.topology.strict import Strict, parse
 
 State = Literal["w", "u", "c", "r"]
@@ -109,6 +108,7 @@ class Host(NamedTuple):
 
 
 @lenient
+@form(1, "plan", _REMEDY)
 class Monitored(NamedTuple):
     """Monitored hosts and services; ``paths`` is empty if no console collects.
 
@@ -170,7 +170,7 @@ def monitored(plan: Mapping[str, Any], options: ObjectOptions) -> Monitored:
     Raises:
         DocumentError: the plan is damaged, or a service belongs to a host without an address.
     """
-    objects = read_document(Monitored, plan, SCHEMA, "plan", _REMEDY)
+    objects = read_document(Monitored, plan)
     places = {place for service in objects.services for place in service.behind}
     places.update(place for path in objects.paths for place in path.members)
     if invalid := places.difference(range(len(objects.services))):

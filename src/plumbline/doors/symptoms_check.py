@@ -11,9 +11,8 @@ from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.service import SYMPTOMS as LAYER
 from plumbline.model.units import format_duration
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.observe.symptom import KINDS, title
+from plumbline.observe.symptom import KINDS, REMEDY, title
 from plumbline.store.verdicts import COMMANDS, SYMPTOMS, load_report
-from plumbline.store.verdicts import LOOK_REMEDY as REMEDY
 
 if TYPE_CHECKING:
     from typing import NoReturn, Optional, Sequence

@@ -1,6 +1,7 @@
 """Read named tuples from JSON and write them to it, by their annotations.
 
 ``read(Service, raw)`` builds a value and ``write(service)`` returns a value for :func:`json.dumps`.
+A class with a ``form`` is a document, with a schema number in its JSON.
 Annotations may use Any, Optional, Mapping, tuple[X, ...], tuple[X, Y], named tuples, enumerations
 (by value; integer ones by name), classes with ``parse`` (as text), classes with their own
 ``from_json`` and ``to_json``, and ``Annotated[X, check]``.  Keys of a Mapping may be text, whole
@@ -84,13 +85,37 @@ def read_all(kind: type[T], raw: Any) -> tuple[T, ...]:
     return values
 
 
-def read_document(kind: type[T], raw: Any, schema: int, what: str, remedy: str) -> T:
-    """Return the value of a document that also has the key ``schema``.
+class Form(NamedTuple):
+    """Form of a document: its schema number, and its name and remedy for messages."""
+
+    schema: int
+    noun: str
+    remedy: str
+
+
+FORMS: dict[Any, Form] = {}
+"""Forms of the classes that are documents."""
+
+
+def form(schema: int, noun: str, remedy: str) -> Callable[[type[T]], type[T]]:
+    """Give a class the form of a document, which also has the key ``schema``."""
+
+    def mark(kind: type[T]) -> type[T]:
+        FORMS[kind] = Form(schema, noun, remedy)
+        return kind
+
+    return mark
+
+
+def read_document(kind: type[T], raw: Any, what: str = "") -> T:
+    """Return the value of a document.
 
     Raises:
-        DocumentError: the document has another schema or is damaged; the message has ``what`` and
-            the remedy.
+        DocumentError: it has another schema or is damaged; the message has ``what``, by default the
+            name of its kind, and the remedy.
     """
+    schema, noun, remedy = FORMS[kind]
+    what = what or f"the {noun}"
     try:
         same_schema(raw, schema, what, remedy)
         return read(kind, {key: part for key, part in raw.items() if key != "schema"})
@@ -131,7 +156,9 @@ def _writer(kind: Any) -> Reader:
 
 def write_fields(value: Any) -> dict[str, Any]:
     """Return the document form of a named tuple, even if it has its own ``to_json``."""
-    return {key: write(part) for key, part in zip(value._fields, value)}
+    form = FORMS.get(type(value))
+    schema = {"schema": form.schema} if form else {}
+    return {**schema, **{key: write(part) for key, part in zip(value._fields, value)}}
 
 
 def refuse_impossible(value: Any) -> None:
@@ -269,6 +296,8 @@ def _generic_reader(origin: Any, parts: Any, key: str) -> Reader:
 def _object_reader(hint: Any, key: str) -> Reader:
     if hasattr(hint, "parse"):
         return _parsed(hint.parse, key)
+    if hint in FORMS:
+        return lambda raw: raw if type(raw) is hint else read_document(hint, raw)
     if hasattr(hint, "from_json"):
         return lambda raw: raw if type(raw) is hint else hint.from_json(raw)
     if hasattr(hint, "_fields"):

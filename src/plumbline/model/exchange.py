@@ -20,10 +20,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Mapping, NamedTuple, Optional
 
-from plumbline.model.codec import AtMost, lenient, positional, read_document, write_fields
-from plumbline.model.errors import DocumentError
+from plumbline.model.codec import AtMost, form, lenient, positional
 from plumbline.model.names import NAME
-from plumbline.model.validation import names, times
+from plumbline.model.validation import Within, names, times
 
 MOST = 16
 """Most suspicions of one node at once; more would not point to single components."""
@@ -45,7 +44,6 @@ class Suspected(NamedTuple):
 Suspects = Annotated[tuple[Suspected, ...], AtMost(MOST)]
 
 
-SCHEMA = 1
 MOST_RECORDS = 500
 """Most records in one answer, which stays below a few megabytes."""
 
@@ -61,6 +59,7 @@ class Cursor(NamedTuple):
 
 
 @lenient
+@form(1, "request", _UPDATE)
 class Request(NamedTuple):
     """Request for at most ``limit`` records after a cursor, without those before ``since``.
 
@@ -70,21 +69,10 @@ class Request(NamedTuple):
     """
 
     after: Cursor
-    limit: int = MOST_RECORDS
+    limit: Annotated[int, Within(1, MOST_RECORDS)] = MOST_RECORDS
     since: Optional[Annotated[float, times]] = None
     conditions_at: Optional[Annotated[float, times]] = None
     suspected: Optional[Suspects] = None
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form, schema number first."""
-        document = {"schema": SCHEMA, **write_fields(self)}
-        return {key: value for key, value in document.items() if value is not None}
-
-    @classmethod
-    def from_json(cls, raw: Any) -> Request:
-        """Build from the document form; raise DocumentError if it is not understood."""
-        request = read_document(cls, raw, SCHEMA, "the request", _UPDATE)
-        return request._replace(limit=max(1, min(request.limit, MOST_RECORDS)))
 
 
 def _names(**values: str) -> None:
@@ -102,6 +90,7 @@ class Begun(NamedTuple):
 
 
 @lenient
+@form(1, "answer", _UPDATE)
 class Head(NamedTuple):
     """First line of an answer.
 
@@ -119,14 +108,3 @@ class Head(NamedTuple):
     symptoms: Optional[Mapping[str, Any]] = None
     conditions: Optional[Mapping[str, Any]] = None
     untaken: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form, schema number first."""
-        return {"schema": SCHEMA, **write_fields(self)}
-
-    @classmethod
-    def from_json(cls, raw: Any) -> Head:
-        """Build from the document form; raise DocumentError if it is not understood."""
-        if isinstance(raw, dict) and "error" in raw:
-            raise DocumentError(f"it says: {raw['error']!s:.500}")
-        return read_document(cls, raw, SCHEMA, "its answer", _UPDATE)

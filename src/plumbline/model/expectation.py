@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import log
 
-from plumbline.model.codec import lenient, read, read_document, write, write_fields
+from plumbline.model.codec import form, lenient, read, write, write_fields
 from plumbline.model.errors import DocumentError
 from plumbline.model.limits import Ceiling, Limits, Reference
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
@@ -204,6 +204,7 @@ def _identified(**values: Mapping[str, Any]) -> None:
 
 
 @lenient
+@form(SCHEMA, "document of expectations", "deploy the role agent again")
 class Expectations(NamedTuple):
     """Expectations document of one node: its name, the site's name and all measurements."""
 
@@ -289,9 +290,3 @@ class Expectations(NamedTuple):
             **({"drops_caches": True} if self.drops_caches else {}),
             "entries": self.entries,
         }
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Expectations:
-        """Build from the document form; raise DocumentError if that fails."""
-        noun = "the document of expectations"
-        return read_document(cls, raw, SCHEMA, noun, "deploy the role agent again")

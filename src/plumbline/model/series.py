@@ -5,7 +5,7 @@ The store writes snapshots, the judge reads them.
 
 from __future__ import annotations
 
-from plumbline.model.codec import lenient, positional, read_all, read_document
+from plumbline.model.codec import form, lenient, positional, read_all
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
@@ -39,6 +39,7 @@ SAMPLES = 30
 """Number of samples kept for each series."""
 
 _REWRITE = "run the probe again to rewrite it"
+_PROBE = "run a probe to write it, for example: systemctl start plumbline-ost.service"
 
 _NOTHING: Mapping[str, Any] = {"evidence": None, "operations": ()}
 
@@ -93,6 +94,7 @@ class Series(NamedTuple):
 
 
 @lenient
+@form(SCHEMA, "snapshot", _PROBE)
 class Snapshot(NamedTuple):
     """Data for the checks of one node; ``series`` stays in document form until needed."""
 
@@ -142,11 +144,6 @@ class Snapshot(NamedTuple):
     def to_json(self) -> dict[str, Any]:
         """Return the document form, schema number first."""
         return {"schema": SCHEMA, **self._asdict()}
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Snapshot:
-        """Build from the document form; raise DocumentError if that fails."""
-        return read_document(cls, raw, SCHEMA, "the snapshot", _REWRITE)
 
 
 class Sampled(NamedTuple):

@@ -12,7 +12,7 @@ from collections import Counter
 from itertools import chain
 from typing import Annotated, Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
-from plumbline.model.codec import AtMost, positional, read_document, write_fields
+from plumbline.model.codec import AtMost, form, positional
 from plumbline.model.units import DAY_S, format_size
 from plumbline.model.validation import times, unicode_text
 from plumbline.observe.conditions import (
@@ -29,12 +29,10 @@ from plumbline.observe.conditions import (
 )
 from plumbline.topology.names import fold
 
-SCHEMA = 1
 FILE = "conditions.json"
 MOST_BYTES = 8 << 20
 """Size of the longest ledger."""
 
-_REMEDY = "take it again with plumbline symptoms --save"
 _CHANGES_KEPT = 2000
 _CHANGES_KEPT_S = 400 * DAY_S
 """Equals the age limit of records in a history."""
@@ -78,6 +76,7 @@ class Missing(NamedTuple):
     seen: Annotated[float, times]
 
 
+@form(1, "ledger of conditions", "take it again with: plumbline symptoms --save")
 class Ledger(NamedTuple):
     """The last bill of a node, all changes, and the conditions missing from that bill.
 
@@ -140,7 +139,7 @@ class Ledger(NamedTuple):
         are changes.
         """
         before = older.after(self._first()) if self.since > older.taken_at else older
-        merged = tuple(sorted({*before.changes, *self.changes}))
+        merged = {*before.changes, *self.changes}
         return self._replace(since=older.since, changes=recent_changes(merged, self.taken_at))
 
     def _first(self) -> Bill:
@@ -151,16 +150,6 @@ class Ledger(NamedTuple):
             for condition in self.conditions
         )
         return Bill(self.node, self.since, tuple(first))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form, schema number first."""
-        return {"schema": SCHEMA, **write_fields(self)}
-
-    @classmethod
-    def from_json(cls, raw: Any) -> Ledger:
-        """Build from the document form; raise DocumentError if the schema differs."""
-        ledger = read_document(cls, raw, SCHEMA, "the ledger of conditions", _REMEDY)
-        return ledger._replace(changes=tuple(sorted(ledger.changes)))
 
 
 def first_ledger(bill: Bill) -> Ledger:
@@ -180,9 +169,9 @@ def is_newer(raw: Mapping[str, Any], known_at: float) -> bool:
         return True
 
 
-def recent_changes(changes: tuple[Change, ...], now: float) -> tuple[Change, ...]:
-    """Return the changes to keep: the latest ones within the age limit."""
-    within_limit = [change for change in changes if change.at > now - _CHANGES_KEPT_S]
+def recent_changes(changes: Iterable[Change], now: float) -> tuple[Change, ...]:
+    """Return the changes to keep, sorted: the latest ones within the age limit."""
+    within_limit = sorted(change for change in changes if change.at > now - _CHANGES_KEPT_S)
     return tuple(within_limit[-_CHANGES_KEPT:])
 
 

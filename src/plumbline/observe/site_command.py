@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Mapping, NamedTuple, Optional
 
-from plumbline.model.codec import AtMost, read, read_document
+from plumbline.model.codec import AtMost, form, read, read_document
 from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.names import NAME, PATH
@@ -19,7 +19,6 @@ from plumbline.model.verdict import State
 from plumbline.observe.node import Node, ask
 from plumbline.observe.symptom import KIND_OF, KINDS, VALID_S, Direction, Look, Symptom
 
-SCHEMA = 1
 MOST_BYTES = 1 << 20
 """Limit of a command's output: a symptom has about 200 bytes."""
 
@@ -61,7 +60,7 @@ def look(node: Node, command: SiteCommand) -> Look:
         # its message may be of any length
         raise ToolError(_clean(str(error))) from error
     try:
-        report = read_document(_CommandReport, read_json(text), SCHEMA, "the report", "correct it")
+        report = read_document(_CommandReport, read_json(text))
         return report.look(node, command.name)
     except (ValueError, DocumentError) as error:
         raise ToolError(
@@ -90,6 +89,7 @@ class _CommandSymptom(NamedTuple):
     since: Optional[Annotated[float, times]] = None
 
 
+@form(1, "report", "correct it")
 class _CommandReport(NamedTuple):
     """The report of a command; ``looked_at`` in seconds since the epoch, None for now."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from enum import Enum
 
-from plumbline.model.codec import lenient, read_document, write_fields
+from plumbline.model.codec import form, lenient, read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import format_duration
@@ -15,9 +15,7 @@ if TYPE_CHECKING:
     from typing import Annotated, Any, Iterable, Mapping, Optional
 
 
-SCHEMA = 1
-
-_LOOK = "look again with plumbline symptoms --json"
+REMEDY = "look again with: plumbline symptoms --save"
 
 
 class Direction(str, Enum):
@@ -83,6 +81,7 @@ class Look(NamedTuple):
 
 
 @lenient
+@form(1, "report of symptoms", REMEDY)
 class Report(NamedTuple):
     """Results of all collectors of one node at ``looked_at``, in seconds since the epoch."""
 
@@ -94,15 +93,6 @@ class Report(NamedTuple):
     def symptoms(self) -> tuple[Symptom, ...]:
         """Return all symptoms, in the order of the collectors."""
         return tuple(symptom for look in self.looks for symptom in look.symptoms)
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form, schema number first."""
-        return {"schema": SCHEMA, **write_fields(self)}
-
-    @classmethod
-    def from_json(cls, raw: Any) -> Report:
-        """Build from the document form; raise DocumentError if the schema differs."""
-        return read_document(cls, raw, SCHEMA, "the report of symptoms", _LOOK)
 
 
 ARRAYS = "arrays"
@@ -248,7 +238,7 @@ def _current(document: Any, now: Optional[float]) -> tuple[Symptom, ...]:
         raise DocumentError("it is no node of the plan")
     if isinstance(document, dict) and TROUBLE in document:
         raise DocumentError(storable(f"{document[TROUBLE]!s:.300}"))
-    report = Report.from_json(document)
+    report = read_document(Report, document)
     age_s = now - report.looked_at
     if age_s > VALID_S:
         raise DocumentError(f"its last look is {format_duration(age_s)} old")

@@ -13,7 +13,7 @@ from pathlib import Path
 from threading import get_ident
 from typing import Annotated, Any, NamedTuple, Optional
 
-from plumbline.model.codec import read_document, write, write_fields
+from plumbline.model.codec import form, write
 from plumbline.model.record import Operation
 from plumbline.model.validation import amounts, counts
 from plumbline.parallel.profile import Durations
@@ -21,7 +21,6 @@ from plumbline.parallel.terms import Method, Place
 
 Positive = Annotated[float, amounts]
 
-SCHEMA = 1
 JOB = "job.json"
 
 _SAME = "install the same plumbline on all clients"
@@ -34,6 +33,7 @@ class Fixed(str, Enum):
     TIME = "time"
 
 
+@form(1, "job", _SAME)
 class Job(NamedTuple):
     """One run of all ranks.
 
@@ -57,15 +57,6 @@ class Job(NamedTuple):
     def transfers(self) -> int:
         """Number of transfers of one rank and operation."""
         return self.bytes // self.test.transfer
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form, schema number first."""
-        return {"schema": SCHEMA, **write_fields(self)}
-
-    @classmethod
-    def from_json(cls, raw: Any) -> Job:
-        """Build from the document form; raise DocumentError if it is not of this version."""
-        return read_document(cls, raw, SCHEMA, "the job", _SAME)
 
 
 class State(str, Enum):

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Callable, NoReturn, Optional
 
+from plumbline.model.codec import read_document
 from plumbline.model.errors import PlumblineError, ToolError
 from plumbline.model.validation import read_json
 from plumbline.parallel.job import Job
@@ -42,7 +43,7 @@ def main(argv: list[str]) -> int:
 
     world = World()
     text = Path(argv[1]).read_text(encoding="utf-8") if world.rank == 0 else ""
-    job = Job.from_json(read_json(world.from_first(text)))
+    job = read_document(Job, read_json(world.from_first(text)))
     processes = len(job.places) * job.test.processes
     if world.size != processes:
         raise ToolError(

@@ -21,7 +21,7 @@ from typing import (
     Sequence,
 )
 
-from plumbline.model.codec import read_document, write_fields
+from plumbline.model.codec import form, write_fields
 from plumbline.model.errors import BusyError, PrivilegeError
 from plumbline.model.record import Operation
 from plumbline.model.units import (
@@ -117,9 +117,6 @@ def _of_axes(**points: Mapping[str, Any]) -> None:
                 raise TypeError(f"{name} has {axis!r:.60} of {value!r:.60}, which is no axis")
 
 
-SCHEMA = 1
-
-
 class MeasuredPoint(NamedTuple):
     """One measured point; ``rates`` are bytes per second of all targets together.
 
@@ -139,6 +136,7 @@ class MeasuredPoint(NamedTuple):
     reason: str = ""
 
 
+@form(1, "record of the sweep", "begin it with --again")
 class Ledger(NamedTuple):
     """A sweep and its measured points; ``terms`` identifies the sweep.
 
@@ -170,15 +168,6 @@ class Ledger(NamedTuple):
             written=self.written + done.written,
             seconds=self.seconds + done.seconds,
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form, schema number first."""
-        return {"schema": SCHEMA, **write_fields(self)}
-
-    @classmethod
-    def from_json(cls, raw: Any) -> Ledger:
-        """Build from the document form; raise DocumentError if it is not of this version."""
-        return read_document(cls, raw, SCHEMA, "the record of the sweep", "begin it with --again")
 
 
 def _key(point: Point, *without: str) -> tuple[tuple[str, Any], ...]:

@@ -11,6 +11,7 @@ from types import FrameType
 from typing import Any, Optional
 
 from plumbline import __version__
+from plumbline.model.codec import read_document, write
 from plumbline.model.errors import DocumentError, PlumblineError
 from plumbline.model.exchange import Begun, Head, Request
 from plumbline.model.units import format_duration
@@ -36,7 +37,7 @@ def answer(state: Path, wait_s: float) -> None:
         StoreError: the history cannot be read.
     """
     while line := _next_line(wait_s):
-        _answer(state, Request.from_json(_parse(line)))
+        _answer(state, read_document(Request, _parse(line)))
 
 
 def _next_line(wait_s: float) -> str:
@@ -83,13 +84,11 @@ def _answer(state: Path, request: Request) -> None:
         _conditions(state / LEDGER, request.conditions_at),
         untaken,
     )
-    write = sys.stdout.write
-    write(json.dumps(head.to_json(), allow_nan=False) + "\n")
+    print(json.dumps(write(head), allow_nan=False))
     for seq, body in extracted.rows:
         # a damaged record may have line breaks, which must not end its line
-        write(f"[{seq},{' '.join(body.splitlines())}]\n")
-    write(json.dumps({"end": len(extracted.rows), "more": extracted.more}) + "\n")
-    sys.stdout.flush()
+        print(f"[{seq},{' '.join(body.splitlines())}]")
+    print(json.dumps({"end": len(extracted.rows), "more": extracted.more}), flush=True)
 
 
 def _keep_suspicions(state: Path, request: Request) -> str:

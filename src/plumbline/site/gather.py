@@ -19,6 +19,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.model.codec import read_document, write
 from plumbline.model.errors import DocumentError, PlumblineError, StoreError, ToolError
 from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request
 from plumbline.model.record import SCHEMA, Record
@@ -121,7 +122,7 @@ class Conversation:
             Unreachable: there is no answer, or it is cut or invalid.
         """
         try:
-            self._streams[0].write(json.dumps(request.to_json()).encode() + b"\n")
+            self._streams[0].write(json.dumps(write(request)).encode() + b"\n")
             self._streams[0].flush()
         except OSError as error:
             raise self._silence() from error
@@ -131,7 +132,10 @@ class Conversation:
             raise Unreachable(storable(str(error))) from error
 
     def _answer(self, request: Request) -> Answer:
-        head = Head.from_json(self._line())
+        first = self._line()
+        if isinstance(first, dict) and "error" in first:
+            raise DocumentError(f"it says: {first['error']!s:.500}")
+        head = read_document(Head, first, "its answer")
         cursor = Cursor() if head.again else request.after
         records: list[Record] = []
         damaged: list[str] = []

@@ -12,7 +12,8 @@ from plumbline.measure.session import Session, SessionContext
 from plumbline.measure.targets import STRIPED
 from plumbline.measure.trial import Recorder
 from plumbline.measure.unit_context import Step
-from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.codec import write
+from plumbline.model.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers.fs import FS
 from plumbline.model.limits import Limits, Reference
@@ -36,7 +37,7 @@ from plumbline.parallel.terms import (
     pattern,
 )
 from plumbline.site.measure import run_id_at
-from plumbline.store.files import load
+from plumbline.store.files import load_document
 from plumbline.store.history import History
 from plumbline.store.replacing import replace, writing
 
@@ -298,22 +299,14 @@ class Plan(NamedTuple):
     def ledger(self) -> Ledger:
         """Return the ledger of finished points; raise DocumentError if its file is damaged."""
         if self.path.exists():
-            return read_ledger(self.path)
+            return load_document(Ledger, str(self.path))
         return Ledger(self.document(), self.bytes)
 
     def save(self, ledger: Ledger) -> None:
         """Save the ledger; raise StoreError if that fails."""
         with writing(self.path):
             self.path.parent.mkdir(mode=0o750, parents=True, exist_ok=True)
-            replace(self.path, json.dumps(ledger.to_json(), allow_nan=False, indent=1))
-
-
-def read_ledger(path: Path) -> Ledger:
-    """Return the ledger in a file; raise DocumentError if it is damaged."""
-    try:
-        return Ledger.from_json(load(str(path), "the sweep", "begin it with --again"))
-    except DocumentError as error:
-        raise DocumentError(f"{path.name}: {error}") from error
+            replace(self.path, json.dumps(write(ledger), allow_nan=False, indent=1))
 
 
 class SweepReporter(Protocol):

@@ -12,7 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
 
-from plumbline.model.codec import lenient, read_document, write
+from plumbline.model.codec import FORMS, form, lenient, read_document, write
 from plumbline.model.codec import read as read_value
 from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import MOST, Suspected, Suspects
@@ -24,9 +24,8 @@ from plumbline.observe.site_command import SiteCommand
 from plumbline.observe.symptom import TROUBLE, Report, SiteSymptoms, site_symptoms
 from plumbline.store.collection import read_clocks
 from plumbline.store.database import Store
-from plumbline.store.files import READERS, load
+from plumbline.store.files import READERS, load, load_document
 from plumbline.store.replacing import replace_own, writing
-from plumbline.store.verdicts import LOOK_REMEDY as REMEDY
 
 SYMPTOMS_FILE = "symptoms.json"
 COLLECTED_SYMPTOMS = "symptoms"
@@ -54,11 +53,12 @@ def load_symptoms(path: str) -> SavedLook:
     Raises:
         DocumentError: the file is missing, damaged, or another user's.
     """
-    raw = load(path, "symptoms", REMEDY)
+    noun, remedy = FORMS[Report][1:]
+    raw, what = load(path, noun, remedy), f"{noun} {path}"
     try:
-        return SavedLook(Report.from_json(raw), read_value(Past, raw["past"]))
+        return SavedLook(read_document(Report, raw, what), read_value(Past, raw["past"]))
     except (KeyError, TypeError, AttributeError) as error:
-        raise DocumentError(f"symptoms {path} are damaged ({error!r}); {REMEDY}") from error
+        raise DocumentError(f"{what} is damaged ({error!r}); {remedy}") from error
 
 
 def collected_symptoms(history: Path, nodes: Iterable[str], now: float) -> SiteSymptoms:
@@ -109,7 +109,7 @@ def collected_report(node: str, path: str, now: float) -> LastReport:
     if isinstance(document, dict) and TROUBLE in document:
         return LastReport(None, now, storable(f"{document[TROUBLE]!s:.300}"))
     try:
-        report = Report.from_json(document)
+        report = read_document(Report, document)
     except DocumentError as error:
         return LastReport(None, now, str(error))
     if report.node != node:
@@ -127,17 +127,16 @@ def _document_or_trouble(path: str) -> Any:
 
 def save_symptoms(path: Path, saved: SavedLook) -> None:
     """Atomically replace the last look; raise StoreError if that fails."""
-    document = {**saved.report.to_json(), "past": write(saved.past)}
+    document = {**write(saved.report), "past": write(saved.past)}
     text = json.dumps(document, allow_nan=False, separators=(",", ":"))
     replace_own(path, text, group=READERS)
 
-
-SITE_COMMANDS_SCHEMA = 1
 
 _SITE_COMMANDS_REMEDY = "correct symptoms_commands and deploy the role symptoms again"
 
 
 @lenient
+@form(1, "list of commands", _SITE_COMMANDS_REMEDY)
 class _SiteCommands(NamedTuple):
     commands: tuple[SiteCommand, ...]
 
@@ -150,11 +149,7 @@ def load_site_commands(path: str) -> tuple[SiteCommand, ...]:
     """
     if not os.path.lexists(path):
         return ()
-    raw = load(path, "commands", _SITE_COMMANDS_REMEDY)
-    what = f"the file of commands {path}"
-    commands = read_document(
-        _SiteCommands, raw, SITE_COMMANDS_SCHEMA, what, _SITE_COMMANDS_REMEDY
-    ).commands
+    commands = load_document(_SiteCommands, path).commands
     names = [command.name for command in commands]
     duplicate = next((name for name in names if names.count(name) > 1), None)
     if duplicate:
@@ -165,8 +160,6 @@ def load_site_commands(path: str) -> tuple[SiteCommand, ...]:
 COLLECTED_CONDITIONS = "conditions"
 """Folder next to a site's history with each node's ledger, NODE.json."""
 
-CONDITIONS_REMEDY = "take it again with: plumbline symptoms --save"
-
 
 def load_ledger(path: str) -> Ledger:
     """Return a ledger.
@@ -174,11 +167,7 @@ def load_ledger(path: str) -> Ledger:
     Raises:
         DocumentError: the file is missing, damaged, or another user's.
     """
-    raw = load(path, "ledger of conditions", CONDITIONS_REMEDY, MOST_BYTES)
-    try:
-        return Ledger.from_json(raw)
-    except DocumentError as error:
-        raise DocumentError(f"{path}: {error}") from error
+    return load_document(Ledger, path, MOST_BYTES)
 
 
 def keep_bill(state: Path, bill: Bill) -> str:
@@ -210,7 +199,7 @@ def _set_aside(path: Path) -> None:
 
 def save_ledger(path: Path, ledger: Ledger) -> None:
     """Atomically replace a ledger; raise StoreError if that fails."""
-    text = json.dumps(ledger.to_json(), allow_nan=False, separators=(",", ":"))
+    text = json.dumps(write(ledger), allow_nan=False, separators=(",", ":"))
     replace_own(path, text, group=READERS)
 
 
@@ -223,7 +212,7 @@ def keep_collected(history: Path, node: str, raw: Any) -> None:
         DocumentError: it is no ledger of this node; the earlier copy is unchanged.
         StoreError: it cannot be written; the earlier copy is unchanged.
     """
-    ledger = Ledger.from_json(raw)
+    ledger = read_document(Ledger, raw)
     if ledger.node != node:
         raise DocumentError(f"its ledger of conditions is of {ledger.node!r:.60}")
     path = _copy(history, COLLECTED_CONDITIONS, node)
@@ -242,7 +231,7 @@ def collected_at(history: Path, node: str) -> float:
     path = str(_copy(history, COLLECTED_CONDITIONS, node))
     # called for a thousand nodes: parsing the whole ledger takes ten times as long
     with suppress(DocumentError, KeyError, TypeError, ValueError):
-        return float(load(path, "ledger of conditions", CONDITIONS_REMEDY, MOST_BYTES)["taken_at"])
+        return float(load(path, "ledger", "", MOST_BYTES)["taken_at"])
     return 0.0
 
 
@@ -265,16 +254,15 @@ def _ledger_or_trouble(path: str) -> Union[Ledger, str]:
         return str(error)
 
 
-SCHEMA = 1
 FOLDER = "suspected"
 """Folder next to a site's history, NODE.json; on a node, created by the role export."""
 
 _FILE = "suspected.json"
 _HOLDS_S = 7200.0
 _MOST_BYTES = 1 << 16
-_REMEDY = "the next plumbline collect writes it again"
 
 
+@form(1, "list of suspicions", "the next plumbline collect writes it again")
 class _Suspicions(NamedTuple):
     """Content of a suspicions file; ``written_at`` is in seconds since the epoch."""
 
@@ -334,8 +322,7 @@ def node_suspicions(state: Path, layer: str, now: float) -> dict[str, float]:
 
 
 def _keep(path: Path, suspected: Sequence[Suspected], now: float) -> None:
-    document = write(_Suspicions(now, tuple(suspected)))
-    replace_own(path, json.dumps({"schema": SCHEMA, **document}))
+    replace_own(path, json.dumps(write(_Suspicions(now, tuple(suspected)))))
 
 
 def _suspicions_in(path: Path, now: float) -> tuple[Suspected, ...]:
@@ -350,7 +337,6 @@ def _suspicions_in(path: Path, now: float) -> tuple[Suspected, ...]:
 
 def load_suspicions(path: str, now: float) -> tuple[Suspected, ...]:
     """Return the suspicions in a file, empty if it is outdated; raise DocumentError."""
-    raw = load(path, "suspicions", _REMEDY, _MOST_BYTES)
-    suspicions = read_document(_Suspicions, raw, SCHEMA, f"the file of suspicions {path}", _REMEDY)
+    suspicions = load_document(_Suspicions, path, _MOST_BYTES)
     # a date far in the future comes from a wrong clock
     return suspicions.suspected if abs(now - suspicions.written_at) <= _HOLDS_S else ()

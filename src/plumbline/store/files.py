@@ -13,13 +13,16 @@ import os
 import stat
 from zlib import crc32
 
+from plumbline.model.codec import FORMS, read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.units import format_bytes, format_size
 from plumbline.model.validation import read_json
 
 if TYPE_CHECKING:
-    from typing import Any, NoReturn
+    from typing import Any, NoReturn, TypeVar
+
+    T = TypeVar("T")
 
 
 STATE = "/var/lib/plumbline"
@@ -86,6 +89,13 @@ def load(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> dict[str,
     if not text.strip():
         raise DocumentError(f"{what} {path}: the file is empty; {remedy}")
     return parse(text, path, remedy)
+
+
+def load_document(kind: type[T], path: str, most: int = MOST_BYTES) -> T:
+    """Return the document in a file; raise DocumentError as ``load`` does."""
+    form = FORMS[kind]
+    raw = load(path, form.noun, form.remedy, most)
+    return read_document(kind, raw, f"{form.noun} {path}")
 
 
 def _read_bytes(path: str, what: str, remedy: str, most: int) -> bytes:

@@ -7,17 +7,13 @@ from __future__ import annotations
 
 from typing import Iterable, Mapping, NamedTuple
 
-from plumbline.model.codec import lenient, read_document
+from plumbline.model.codec import form, lenient
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.service import PathService, Service, SitePart
-from plumbline.store.files import load
-
-SCHEMA = 1
+from plumbline.store.files import load_document
 
 _MOST_BYTES = 1 << 30
 """Limit of a plan, for a site with some hundred thousand measurements."""
-
-_REMEDY = "write it with: plumbline plan -i INVENTORY --json"
 
 
 class SitePlan(NamedTuple):
@@ -49,6 +45,7 @@ class SitePlan(NamedTuple):
 
 
 @lenient
+@form(1, "plan", "write it with: plumbline plan -i INVENTORY --json")
 class _Document(NamedTuple):
     nodes: Mapping[str, Expectations]
     services: tuple[Service, ...]
@@ -63,5 +60,4 @@ def load_plan(path: str) -> SitePlan:
     Raises:
         DocumentError: naming file and remedy.
     """
-    raw = load(path, "plan", _REMEDY, _MOST_BYTES)
-    return SitePlan(path, *read_document(_Document, raw, SCHEMA, f"plan {path}", _REMEDY))
+    return SitePlan(path, *load_document(_Document, path, _MOST_BYTES))

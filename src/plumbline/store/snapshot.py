@@ -5,22 +5,22 @@ Both are checked, see :mod:`plumbline.store.files`.
 
 from __future__ import annotations
 
+from plumbline.model.codec import read_document
 from plumbline.model.expectation import Expectations
 from plumbline.model.series import Running, Snapshot
-from plumbline.store.files import EXPECTATIONS, SNAPSHOT, load
+from plumbline.store.files import EXPECTATIONS, SNAPSHOT, load, load_document
 
 _DEPLOY = "deploy the role agent again"
-_PROBE = "run a probe to write it, for example: systemctl start plumbline-ost.service"
 
 
 def load_expectations(path: str = EXPECTATIONS, remedy: str = _DEPLOY) -> Expectations:
     """Return the expectations of this node; raise DocumentError naming file and remedy."""
-    return Expectations.from_json(load(path, "expectations", remedy))
+    return read_document(Expectations, load(path, "expectations", remedy))
 
 
 def load_snapshot(path: str = SNAPSHOT) -> Snapshot:
     """Return the snapshot of this node; raise DocumentError naming file and remedy."""
-    snapshot = Snapshot.from_json(load(path, "snapshot", _PROBE))
+    snapshot = load_document(Snapshot, path)
     return snapshot._replace(running=tuple(map(mark_interrupted, snapshot.running)))
 
 

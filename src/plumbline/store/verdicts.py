@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 
-from plumbline.model.codec import lenient, read, read_document, write
+from plumbline.model.codec import form, lenient, read, write, write_fields
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.published import Published
@@ -15,7 +15,7 @@ from plumbline.model.service import NO_ALARMS, ActiveAlarms
 from plumbline.model.validation import times
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.observe.symptom import Report
-from plumbline.store.files import load, refuse
+from plumbline.store.files import load, load_document, refuse
 
 if TYPE_CHECKING:
     from typing import Annotated, Any, Mapping
@@ -96,8 +96,6 @@ SYMPTOMS = "/var/lib/plumbline/symptoms.json"
 COMMANDS = "/etc/plumbline/symptom-commands.json"
 """The site's own commands; the role symptoms writes the file even without any."""
 
-LOOK_REMEDY = "look again with: plumbline symptoms --save"
-
 
 def load_report(path: str = SYMPTOMS) -> Report:
     """Return the report of the last look.
@@ -105,15 +103,10 @@ def load_report(path: str = SYMPTOMS) -> Report:
     Raises:
         DocumentError: the file is missing, damaged, or another user's; naming file and remedy.
     """
-    raw = load(path, "symptoms", LOOK_REMEDY)
-    try:
-        return Report.from_json(raw)
-    except DocumentError as error:
-        raise DocumentError(f"{path}: {error}") from error
+    return load_document(Report, path)
 
 
 PATHS = "/var/lib/plumbline-console/paths.json"
-SCHEMA = 2
 COLLECTION = "collection"
 """Name of the pseudo-service whose state is that of the suspect search itself."""
 
@@ -131,13 +124,8 @@ def document(
     standing: ActiveAlarms = NO_ALARMS,
 ) -> dict[str, Any]:
     """Return the document form; times in seconds, ``now`` since the epoch."""
-    return {
-        "schema": SCHEMA,
-        "written_at": now,
-        "stale_after_s": stale_after_s,
-        "standing": write(standing),
-        "services": {name: _lean(verdict) for name, verdict in verdicts.items()},
-    }
+    services = {name: _lean(verdict) for name, verdict in verdicts.items()}
+    return write_fields(_Paths(now, stale_after_s, services, write(standing)))
 
 
 def _lean(verdict: Verdict) -> dict[str, Any]:
@@ -148,6 +136,7 @@ def _lean(verdict: Verdict) -> dict[str, Any]:
 
 
 @lenient
+@form(2, "list of suspects", _REMEDY)
 class _Paths(NamedTuple):
     """The document, with verdicts and standing alarms not yet parsed."""
 
@@ -163,10 +152,6 @@ class _Paths(NamedTuple):
         return not -_AHEAD_S <= self.age_s(now) <= self.stale_after_s
 
 
-def _load(file: str) -> _Paths:
-    return read_document(_Paths, load(file, "suspects", _REMEDY), SCHEMA, file, _REMEDY)
-
-
 def load_standing(file: str) -> ActiveAlarms:
     """Return the standing alarms in a document; none without a document.
 
@@ -174,7 +159,7 @@ def load_standing(file: str) -> ActiveAlarms:
         DocumentError: it is damaged.
     """
     try:
-        return read(ActiveAlarms, _load(file).standing)
+        return read(ActiveAlarms, load_document(_Paths, file).standing)
     except DocumentError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return NO_ALARMS
@@ -189,7 +174,7 @@ def load_collection(file: str, now: float) -> Verdict:
     Raises:
         DocumentError: naming file and remedy.
     """
-    paths = _load(file)
+    paths = load_document(_Paths, file)
     age_s = paths.age_s(now)
     text = f"suspects were looked for {_when(age_s)}"
     if paths.is_old(now):
@@ -206,7 +191,7 @@ def load_path(file: str, name: str, now: float) -> Verdict:
     Raises:
         DocumentError: naming file and remedy.
     """
-    paths = _load(file)
+    paths = load_document(_Paths, file)
     if name not in paths.services:
         raise DocumentError(
             f"{file} says nothing about {name}; deploy the roles nagios and console again"

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from plumbline.cli.options import own_expectations, refuse_elsewhere
+from plumbline.model.codec import read_document
 from plumbline.model.errors import DocumentError, PrivilegeError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.store.files import STATE
@@ -89,7 +90,7 @@ def test_a_client_that_the_policy_does_not_name_drops_no_cache(node: Node) -> No
 def test_a_target_of_a_client_that_the_policy_names_is_read(node: Node) -> None:
     node.expect()
     path = node.home / "expectations.json"
-    document = Expectations.from_json(json.loads(path.read_text()))
+    document = read_document(Expectations, json.loads(path.read_text()))
     path.write_text(json.dumps(document._replace(drops_caches=True).to_json()))
     ended = node.probe("--caches", "--component", "a", *node.arguments(), "--quiet", a="200")
     assert ended.returncode == 0, ended.stderr

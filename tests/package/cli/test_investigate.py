@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
 
 import pytest
 
+from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.record import Record
 from plumbline.model.series import Sample, Series, Snapshot
@@ -98,7 +99,7 @@ def test_symptoms_are_quoted_and_order_the_suspects(tmp_path: Path, ask: Ask) ->
 
 def test_unusable_symptoms_are_reported_and_clear_no_suspect(ask: Ask) -> None:
     now = 1_795_140_780.0
-    old = Report("oss2", now - 7300, ()).to_json()
+    old = write(Report("oss2", now - 7300, ()))
     [sentence] = ask(measured(SLOW_DISK), done=done(*LAYERS))["sentences"]
     # a playbook passes the text of the file
     symptoms = {"oss1": "{cut", "oss2": json.dumps(old), "oss3": {"schema": 7}}

@@ -11,6 +11,7 @@ import pytest
 
 from plumbline.locate.observation import Site
 from plumbline.locate.sentences import HEADERS
+from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Record
 from plumbline.observe.conditions import Bill
@@ -97,9 +98,9 @@ def save_upgrade(tmp_path: Path) -> None:
     old, new = condition("Lustre", "2.3.0"), condition("Lustre", "2.4.0")
     for node in ("oss1", "oss2", "oss3"):
         bills = (Bill(node, first - age, (item,)) for age, item in ((7200, old), (3600, new)))
-        keep_collected(tmp_path / "history.sqlite", node, ledger(*bills).to_json())
+        keep_collected(tmp_path / "history.sqlite", node, write(ledger(*bills)))
     bills = (Bill("client1", first + age, (item,)) for age, item in ((3600, old), (7200, new)))
-    keep_collected(tmp_path / "history.sqlite", "client1", ledger(*bills).to_json())
+    keep_collected(tmp_path / "history.sqlite", "client1", write(ledger(*bills)))
 
 
 def test_a_change_before_a_shared_loss_is_in_its_sentence(tmp_path: Path, execute: Run) -> None:
@@ -217,7 +218,7 @@ def test_a_difference_from_its_peers_is_a_symptom_of_a_suspected_host(
     for name in ("client1", "client2", "client3", "client4"):
         governor = "powersave" if name == "client1" else "performance"
         changes = ledger(Bill(name, time.time(), (condition("governor", governor, "cpu"),)))
-        keep_collected(tmp_path / "history.sqlite", name, changes.to_json())
+        keep_collected(tmp_path / "history.sqlite", name, write(changes))
     out = execute(measured({"client1-nic": both(25e6)}), document=raw, code=1).out
     assert out.startswith("Suspects, ambiguous: client client1 or nic client1-nic")
     assert "Symptoms of client client1: governor powersave, 3 peers performance." in out

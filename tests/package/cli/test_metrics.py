@@ -13,6 +13,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from plumbline.doors.prometheus import STEPS, families
+from plumbline.model import codec
 from plumbline.model.errors import StoreError
 from plumbline.model.expectation import Expectations
 from plumbline.model.quantity import OPERATIONS_PER_S, SECONDS
@@ -183,7 +184,7 @@ def write_report(path: Path) -> None:
     looks.append(Look("smart", 1, unavailable="no", kind="disks"))
     path.parent.mkdir(exist_ok=True)
     report = Report("client1", time.time() - 60, tuple(looks))
-    path.write_text(json.dumps(report.to_json()))
+    path.write_text(json.dumps(codec.write(report)))
 
 
 def test_symptoms_are_counted_by_kind_and_severity(tmp_path: Path, run: Run) -> None:

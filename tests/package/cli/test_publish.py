@@ -12,6 +12,7 @@ from typing import Any, Iterable
 
 import pytest
 
+from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.record import Outcome, Record
 from plumbline.model.verdict import State
@@ -106,14 +107,14 @@ def test_symptoms_of_a_suspect_are_quoted(tmp_path: Path) -> None:
         "ethernet", "oss3-nic", "errors", State.WARNING, Direction.RAISES, "4711 CRC errors"
     )
     report = Report("oss3", time.time() - 60, (Look("ethernet", 1, (errors,)),))
-    keep_symptoms(tmp_path, json.dumps(report.to_json()))
+    keep_symptoms(tmp_path, json.dumps(write(report)))
     document = publish(tmp_path, measured(SLOW_LINK))
     _, out = check(document, "--service", "nic oss3-nic")
     assert "Symptoms of nic oss3-nic: " in out
     assert "4711 CRC errors." in out
 
 
-OLD = json.dumps(Report("oss3", 100.0, ()).to_json())
+OLD = json.dumps(write(Report("oss3", 100.0, ())))
 
 
 @pytest.mark.slow

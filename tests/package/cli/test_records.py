@@ -12,6 +12,7 @@ from typing import Any, Callable
 import pytest
 
 from plumbline.cli import main
+from plumbline.model.codec import read_document, write
 from plumbline.model.exchange import Cursor, Request
 from plumbline.model.expectation import Expectations
 from plumbline.store.history import History
@@ -87,7 +88,7 @@ def expectations_path(tmp_path: Path) -> str:
         entry["target"] = {"kind": "directory", "directory": str(tmp_path / "target")}
     path = tmp_path / "expectations.json"
     path.write_text(json.dumps(raw), encoding="utf-8")
-    assert Expectations.from_json(raw).find("ost")
+    assert read_document(Expectations, raw).find("ost")
     return str(path)
 
 
@@ -149,7 +150,7 @@ def test_markup_in_a_note_is_plain_text(tmp_path: Path, run: Run) -> None:
 # --- ``plumbline export`` answers requests and refuses any other input.
 
 
-FIRST = json.dumps(Request(Cursor(), 2).to_json()) + "\n"
+FIRST = json.dumps(write(Request(Cursor(), 2))) + "\n"
 
 
 Ask = Callable[[str], tuple[int, list[Any]]]
@@ -171,7 +172,7 @@ def test_each_request_is_answered_until_input_ends(tmp_path: Path, ask: Ask) -> 
     with History(tmp_path / "history.sqlite") as history:
         for name in "abc":
             history.save(record(id=name))
-    text = FIRST + json.dumps(Request(Cursor(2, "b"), 2).to_json()) + "\n"
+    text = FIRST + json.dumps(write(Request(Cursor(2, "b"), 2))) + "\n"
     code, lines = ask(text)
     assert code == 0
     assert [line[1]["id"] for line in lines if isinstance(line, list)] == ["a", "b", "c"]

@@ -423,7 +423,7 @@ def symptoms_plan(folder: Path) -> tuple[str, Path]:
 
 def save_symptoms(folder: Path, **changes: Any) -> None:
     look = Look("md", 1, (DEGRADED._replace(direction=Direction.LOWERS),), kind="arrays")
-    report = Report("client1", time.time() - 60, (look,)).to_json()
+    report = write(Report("client1", time.time() - 60, (look,)))
     (folder / "symptoms" / "client1.json").write_text(json.dumps({**report, **changes}))
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.cli import main
+from plumbline.model.codec import write
 from plumbline.model.units import DAY_S
 from plumbline.observe.changes import first_ledger
 from plumbline.observe.conditions import Bill
@@ -167,7 +168,7 @@ def source(tmp_path: Path) -> list[str]:
 def collect_bills(tmp_path: Path, node: str, *versions: str) -> None:
     save_bills(tmp_path / node, node, *versions)
     ledger = load_ledger(str(tmp_path / node / "conditions.json"))
-    keep_collected(tmp_path / "history.sqlite", node, ledger.to_json())
+    keep_collected(tmp_path / "history.sqlite", node, write(ledger))
 
 
 def test_a_node_shows_its_own_changes(tmp_path: Path, run: Run) -> None:
@@ -228,7 +229,7 @@ def test_a_node_not_looked_at_for_days_is_excluded(
         collect_bills(tmp_path, node, "2.4.0")
     old = Bill("oss4", time.time() - 9 * DAY_S, (condition("Lustre", "2.3.0"),))
     (tmp_path / "conditions" / "oss4.json").unlink()
-    keep_collected(tmp_path / "history.sqlite", "oss4", first_ledger(old).to_json())
+    keep_collected(tmp_path / "history.sqlite", "oss4", write(first_ledger(old)))
     out, err = run(*source, "--differences")
     assert out == "no node of 4 differs from most of its kind\n"
     assert "left out, last looked at days ago: oss4" in err
@@ -247,7 +248,7 @@ def test_with_only_old_data_no_differences_are_claimed(
     source: list[str], tmp_path: Path, run: Run
 ) -> None:
     old = Bill("oss4", time.time() - 9 * DAY_S, (condition("Lustre", "2.3.0"),))
-    keep_collected(tmp_path / "history.sqlite", "oss4", first_ledger(old).to_json())
+    keep_collected(tmp_path / "history.sqlite", "oss4", write(first_ledger(old)))
     out, err = run(*source, "--differences", code=3)
     assert out == ""
     assert "left out, last looked at days ago: oss4" in err

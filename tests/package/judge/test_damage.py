@@ -10,6 +10,7 @@ import pytest
 
 from plumbline.doors.plugin import plugin_output
 from plumbline.judge.pair import judge_pair_host
+from plumbline.model.codec import read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectations
 from plumbline.model.record import Flag, Latency, Operation
@@ -87,8 +88,8 @@ def outputs(expected: Any, raw: Any) -> Iterator[str]:
 def output(expected: Any, raw: Any, only: tuple[str, str]) -> str:
     judging = judge_pair_host if only[0] == "net" else judge
     try:
-        (entry,) = Expectations.from_json(expected).find(*only)
-        recorded = Snapshot.from_json(raw)
+        (entry,) = read_document(Expectations, expected).find(*only)
+        recorded = read_document(Snapshot, raw)
         verdict = judging(entry, recorded.of(*only), recorded.running, NOW)
         return plugin_output("OST", verdict, 3)
     except DocumentError as error:

@@ -10,6 +10,7 @@ import pytest
 from plumbline.measure.targets.interface import TargetState
 from plumbline.measure.targets.whereabouts import Difference, compare
 from plumbline.measure.trial import Conditions, Failure, Recorder, tasks_of
+from plumbline.model.codec import read_document
 from plumbline.model.errors import ToolError
 from plumbline.model.expectation import Expectations
 from plumbline.model.record import Outcome, Record
@@ -80,5 +81,5 @@ def test_expectations_list_the_targets_of_the_topology() -> None:
     entry = expectation().to_json()
     assert Expectations("client1", "lab", (entry,)).targets() == frozenset(("scratch-OST0003",))
     new = Expectations("client1", "lab", (entry,), elsewhere={"scratch-OST0004": ""})
-    again = Expectations.from_json(new.to_json())
+    again = read_document(Expectations, new.to_json())
     assert again.targets() == frozenset(("scratch-OST0003", "scratch-OST0004"))

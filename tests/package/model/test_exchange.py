@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from plumbline.model.codec import read_document, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import MOST_RECORDS, Begun, Cursor, Head, Request
 
@@ -21,13 +22,8 @@ def test_requests_and_answers_survive_writing_and_reading() -> None:
         Request(Cursor(7, "abc"), 20, 1795241041.5),
         Request(Cursor(7, "abc"), 20, conditions_at=0.0),
     ):
-        assert Request.from_json(json.loads(json.dumps(request.to_json()))) == request
-    assert Head.from_json(json.loads(json.dumps(HEAD.to_json()))) == HEAD
-
-
-@pytest.mark.parametrize(("requested", "granted"), [(0, 1), (-5, 1), (10**9, MOST_RECORDS)])
-def test_the_limit_of_a_request_is_at_most_one_answer(requested: int, granted: int) -> None:
-    assert Request.from_json({**Request(Cursor()).to_json(), "limit": requested}).limit == granted
+        assert read_document(Request, json.loads(json.dumps(write(request)))) == request
+    assert read_document(Head, json.loads(json.dumps(write(HEAD)))) == HEAD
 
 
 @pytest.mark.parametrize(
@@ -40,6 +36,8 @@ def test_the_limit_of_a_request_is_at_most_one_answer(requested: int, granted: i
         {"schema": 1, "after": ["1", ""], "limit": 1},
         {"schema": 1, "after": [1, None], "limit": 1},
         {"schema": 1, "after": [1, ""], "limit": "all"},
+        {"schema": 1, "after": [1, ""], "limit": 0},
+        {"schema": 1, "after": [1, ""], "limit": MOST_RECORDS + 1},
         {"schema": 1, "after": [1, ""], "limit": 1, "since": "yesterday"},
         {"schema": 1, "after": [1, ""], "limit": 1, "since": float("nan")},
         {"schema": 1, "after": [1, ""], "limit": 1, "conditions_at": "yesterday"},
@@ -47,23 +45,21 @@ def test_the_limit_of_a_request_is_at_most_one_answer(requested: int, granted: i
 )
 def test_a_damaged_request_is_refused_in_a_sentence(raw: Any) -> None:
     with pytest.raises(DocumentError, match="the request is damaged"):
-        Request.from_json(raw)
+        read_document(Request, raw)
 
 
 @pytest.mark.parametrize(
     ("changes", "sentence"),
     [
-        ({"schema": 2}, "its answer has schema 2, this version reads 1; deploy the roles"),
-        ({"now": float("inf")}, "its answer is damaged"),
-        ({"now": "noon"}, "its answer is damaged"),
-        ({"running": [["ost"]]}, "its answer is damaged"),
-        ({"running": [["ost", 5, 1.0]]}, "its answer is damaged"),
-        ({"symptoms": []}, "its answer is damaged"),
-        ({"version": None}, "its answer is damaged"),
-        ({"error": "history x cannot be read"}, "it says: history x cannot be read"),
-        ({"error": 5}, "."),
+        ({"schema": 2}, "the answer has schema 2, this version reads 1; deploy the roles"),
+        ({"now": float("inf")}, "the answer is damaged"),
+        ({"now": "noon"}, "the answer is damaged"),
+        ({"running": [["ost"]]}, "the answer is damaged"),
+        ({"running": [["ost", 5, 1.0]]}, "the answer is damaged"),
+        ({"symptoms": []}, "the answer is damaged"),
+        ({"version": None}, "the answer is damaged"),
     ],
 )
 def test_an_invalid_answer_is_refused_in_a_sentence(changes: dict[str, Any], sentence: str) -> None:
     with pytest.raises(DocumentError, match=sentence):
-        Head.from_json({**HEAD.to_json(), **changes})
+        read_document(Head, {**write(HEAD), **changes})

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.model.codec import read
+from plumbline.model.codec import read, read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations, Partner
 from plumbline.model.limits import DEMONSTRATED, Baseline, Ceiling, Limits, Range, Reference
@@ -36,7 +36,7 @@ def document(**changes: Any) -> dict[str, Any]:
 
 
 def test_expectations_survive_writing_and_reading() -> None:
-    entries = Expectations.from_json(document()).find("ost", "scratch-OST0003")
+    entries = read_document(Expectations, document()).find("ost", "scratch-OST0003")
     assert entries == (EXPECTATION,)
 
 
@@ -81,7 +81,7 @@ def with_profile(profile: Any) -> dict[str, Any]:
 
 
 def test_the_profile_of_a_baseline_survives_writing_and_reading() -> None:
-    (entry,) = Expectations.from_json(with_profile([1.5, 0.5])).find("ost")
+    (entry,) = read_document(Expectations, with_profile([1.5, 0.5])).find("ost")
     assert entry.references["read/single"] == Reference(
         CEILING, BASELINE._replace(profile=(1.5, 0.5))
     )
@@ -90,7 +90,7 @@ def test_the_profile_of_a_baseline_survives_writing_and_reading() -> None:
 @pytest.mark.parametrize("profile", [7, ["fast"], [0, 0], [-1, 3], [float("nan"), 1]])
 def test_an_invalid_profile_is_refused(profile: Any) -> None:
     with pytest.raises(DocumentError, match="an entry of layer ost is damaged"):
-        Expectations.from_json(with_profile(profile)).find("ost")
+        read_document(Expectations, with_profile(profile)).find("ost")
 
 
 def test_an_operation_without_references_has_an_empty_one() -> None:
@@ -99,7 +99,7 @@ def test_an_operation_without_references_has_an_empty_one() -> None:
 
 def test_a_component_that_is_not_expected_is_named_with_the_remedy() -> None:
     with pytest.raises(DocumentError, match="client1 have no scratch-OST0009 in layer ost; add it"):
-        Expectations.from_json(document()).find("ost", "scratch-OST0009")
+        read_document(Expectations, document()).find("ost", "scratch-OST0009")
 
 
 @pytest.mark.parametrize(
@@ -107,11 +107,11 @@ def test_a_component_that_is_not_expected_is_named_with_the_remedy() -> None:
 )
 def test_damaged_expectations_name_the_role_that_writes_them(damage: dict[str, Any]) -> None:
     with pytest.raises(DocumentError, match="role agent"):
-        Expectations.from_json(document(**damage)).find("ost")
+        read_document(Expectations, document(**damage)).find("ost")
 
 
 def test_the_members_of_a_group_are_found_by_its_name() -> None:
-    expectations = Expectations.from_json(document())
+    expectations = read_document(Expectations, document())
     assert expectations.members("ost", "scratch") == (EXPECTATION,)
     with pytest.raises(DocumentError, match="client1 have no group home in layer ost; add it"):
         expectations.members("ost", "home")
@@ -148,4 +148,4 @@ def test_an_invalid_goal_is_refused(goal: Any) -> None:
     raw = document()
     raw["entries"][0]["references"]["read/single"]["goal"] = goal
     with pytest.raises(DocumentError, match="goal is"):
-        Expectations.from_json(raw).find("ost", "scratch-OST0003")
+        read_document(Expectations, raw).find("ost", "scratch-OST0003")

@@ -8,6 +8,7 @@ from typing import Any, Iterator, Mapping
 import pytest
 import yaml
 
+from plumbline.model.codec import read_document, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.units import DAY_S
 from plumbline.observe.changes import (
@@ -79,7 +80,7 @@ def test_changes_are_kept_for_a_limited_time_and_in_limited_number() -> None:
 
 def test_a_ledger_is_read_back_as_it_was_written() -> None:
     node_ledger = ledger(bill(OLD, condition("OFED", "24")), bill(NEW, day=1))
-    assert Ledger.from_json(json.loads(json.dumps(node_ledger.to_json()))) == node_ledger
+    assert read_document(Ledger, json.loads(json.dumps(write(node_ledger)))) == node_ledger
 
 
 def test_a_copy_keeps_the_changes_that_the_node_lost() -> None:
@@ -108,13 +109,13 @@ def test_the_same_ledger_again_adds_nothing() -> None:
 @pytest.mark.parametrize("damage", FILE["damages"], ids=str)
 def test_a_damaged_ledger_is_refused(damage: Mapping[str, Any]) -> None:
     with pytest.raises(DocumentError, match="ledger of conditions"):
-        Ledger.from_json({**first_ledger(bill(OLD)).to_json(), **damage})
+        read_document(Ledger, {**write(first_ledger(bill(OLD))), **damage})
 
 
 def test_an_endless_ledger_is_refused() -> None:
     endless = {"conditions": [["software", "", "k", "1", "node"]] * 10_001}
     with pytest.raises(DocumentError, match="ledger of conditions"):
-        Ledger.from_json({**first_ledger(bill(OLD)).to_json(), **endless})
+        read_document(Ledger, {**write(first_ledger(bill(OLD))), **endless})
 
 
 # --- The same change on many nodes is one line, which names the nodes in few words

@@ -9,6 +9,7 @@ from typing import Any, Callable
 
 import pytest
 
+from plumbline.model.codec import read_document, write
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.verdict import State
 from plumbline.observe.command import SystemRunner
@@ -170,7 +171,7 @@ def test_a_site_command_is_a_collector_like_the_others(tmp_path: Path) -> None:
     last = report.looks[-1]
     assert (last.collector, last.kind) == ("megaraid", "arrays")
     assert last.unavailable == "/usr/bin/storcli failed"
-    assert Report.from_json(json.loads(json.dumps(report.to_json()))) == report
+    assert read_document(Report, json.loads(json.dumps(write(report)))) == report
 
 
 COMMAND = {"name": "megaraid", "kind": "arrays", "argv": ["/usr/bin/storcli", "0"]}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from plumbline.model.codec import write
 from plumbline.model.verdict import State
 from plumbline.observe.gather import COLLECTORS
 from plumbline.observe.symptom import (
@@ -30,7 +31,8 @@ RUNNING = Symptom("md", "disk1", "recovery", State.WARNING, Direction.LOWERS, "r
 
 def report(looked_at: float = NOW, sentence: str = RUNNING.sentence) -> dict[str, Any]:
     running = RUNNING._replace(sentence=sentence)
-    return Report("oss1", looked_at, (Look("md", 1, (running,)),)).to_json()
+    document: dict[str, Any] = write(Report("oss1", looked_at, (Look("md", 1, (running,)),)))
+    return document
 
 
 @pytest.mark.parametrize("looked_at", [NOW, NOW - VALID_S, NOW + 60])

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model.codec import read
+from plumbline.model.codec import read, read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
 from plumbline.parallel.job import Fixed, Job, Result, State, encoded, write_whole
@@ -36,7 +36,7 @@ RESULT = Result(
 
 
 def test_a_job_and_a_result_are_read_back_unchanged() -> None:
-    assert Job.from_json(json.loads(encoded(JOB))) == JOB
+    assert read_document(Job, json.loads(encoded(JOB))) == JOB
     assert read(Result, json.loads(encoded(RESULT))) == RESULT
     short = RESULT._replace(durations=None, state=State.FAILED, reason="full")
     assert read(Result, json.loads(encoded(short))) == short
@@ -59,7 +59,7 @@ def test_a_rank_moves_whole_transfers() -> None:
 def test_a_job_of_another_version_is_refused(change: dict[str, object], sentence: str) -> None:
     raw = {**json.loads(encoded(JOB)), **change}
     with pytest.raises(DocumentError, match=sentence):
-        Job.from_json(raw)
+        read_document(Job, raw)
 
 
 def test_a_file_is_written_as_a_whole_or_not_at_all(tmp_path: Path) -> None:

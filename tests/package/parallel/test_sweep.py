@@ -8,7 +8,7 @@ from typing import Any, Callable, Sequence
 import pytest
 import yaml
 
-from plumbline.model.codec import write
+from plumbline.model.codec import read_document, write
 from plumbline.model.errors import BusyError, DocumentError, PlumblineError
 from plumbline.model.record import Operation
 from plumbline.parallel.axes import Grid, Point, Setting, Value, apply, moving, points_of
@@ -271,7 +271,7 @@ PLANNED = 2 * 10**9
 
 def test_a_ledger_survives_the_json_round_trip() -> None:
     ledger = Ledger({"test": "ost"}, PLANNED).ended(done(POINTS[0], 100, 200))
-    assert Ledger.from_json(json.loads(json.dumps(ledger.to_json()))) == ledger
+    assert read_document(Ledger, json.loads(json.dumps(write(ledger)))) == ledger
 
 
 def test_failed_points_remain_and_measured_ones_do_not() -> None:
@@ -303,13 +303,13 @@ DAMAGES: list[dict[str, Any]] = [
 @pytest.mark.parametrize("damage", DAMAGES, ids=str)
 def test_a_damaged_document_is_refused_with_the_remedy(damage: dict[str, Any]) -> None:
     with pytest.raises(DocumentError, match="begin it with --again"):
-        Ledger.from_json({**Ledger({}, PLANNED).to_json(), **damage})
+        read_document(Ledger, {**write(Ledger({}, PLANNED)), **damage})
 
 
 def test_a_negative_rate_is_refused() -> None:
-    raw = Ledger({}, PLANNED, (done(point(1, MIB), -1.0),)).to_json()
+    raw = write(Ledger({}, PLANNED, (done(point(1, MIB), -1.0),)))
     with pytest.raises(DocumentError, match="no rate"):
-        Ledger.from_json(raw)
+        read_document(Ledger, raw)
 
 
 # --- A sweep under its budget and with interruptions

@@ -10,6 +10,7 @@ from typing import Any, Optional
 
 import pytest
 
+from plumbline.model.codec import read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectations
 from plumbline.model.limits import Ceiling
@@ -435,7 +436,7 @@ def test_without_any_rate_there_is_no_ceiling() -> None:
 def parameters(policy: object) -> set[tuple[str, ...]]:
     """Return the parameters that the nodes of a small site record."""
     plan = json.loads(json.dumps(compile_plan(build(site()), load(policy), {}).to_json()))
-    return {Expectations.from_json(node).parameters for node in plan["nodes"].values()}
+    return {read_document(Expectations, node).parameters for node in plan["nodes"].values()}
 
 
 def test_every_node_has_the_default_parameters() -> None:

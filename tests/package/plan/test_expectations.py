@@ -8,6 +8,7 @@ from typing import Any, Mapping, Optional, Sequence
 import pytest
 
 from plumbline.measure.targets import target_for
+from plumbline.model.codec import read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import LEAST_ODDS
 from plumbline.model.expectation import Expectation, Expectations, in_waves
@@ -498,7 +499,7 @@ def test_the_first_client_launches_the_run_of_all_targets() -> None:
 def test_the_policy_names_the_clients_that_may_drop_caches() -> None:
     plan = compile_plan(build(site()), load({"drop_caches": ["client[1-1]"]}), {})
     nodes = plan.to_json()["nodes"]
-    assert [name for name in nodes if Expectations.from_json(nodes[name]).drops_caches] == [
+    assert [name for name in nodes if read_document(Expectations, nodes[name]).drops_caches] == [
         "client1"
     ]
     with pytest.raises(DocumentError, match="drop_caches client9 is no host"):

@@ -7,6 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Iterator, Sequence
 
+from plumbline.model.codec import write as written
 from plumbline.model.record import Record, Scenario
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import KIND_OF, Direction, Look, Report, Symptom
@@ -96,7 +97,7 @@ def save_report(folder: Path, node: str, at: float, *looks: Look) -> None:
     """Save the symptoms report of a node as the console does."""
     path = folder / COLLECTED / f"{node}.json"
     path.parent.mkdir(exist_ok=True)
-    path.write_text(json.dumps(Report(node, at, looks).to_json()), encoding="utf-8")
+    path.write_text(json.dumps(written(Report(node, at, looks))), encoding="utf-8")
 
 
 def counted(measured: Sequence[Record]) -> Iterator[Record]:

@@ -23,6 +23,7 @@ from uuid import uuid4
 import pytest
 
 from plumbline.cli import main
+from plumbline.model.codec import write
 from plumbline.model.errors import StoreError, ToolError
 from plumbline.model.exchange import MOST_RECORDS, Head
 from plumbline.model.record import Record
@@ -371,7 +372,7 @@ def answering(site: Site, *lines: object) -> str:
 
 
 def head(**changes: Any) -> dict[str, Any]:
-    return {**Head("1", time.time(), False).to_json(), **changes}
+    return {**write(Head("1", time.time(), False)), **changes}
 
 
 @pytest.mark.parametrize(

@@ -11,8 +11,10 @@ from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.limits import Limits
 from plumbline.parallel.job import Fixed
 from plumbline.parallel.launch import Launch
+from plumbline.parallel.sweep import Ledger
 from plumbline.parallel.terms import TESTS
-from plumbline.site.parallel import Members, Terms, entries_of, in_stripes, read_ledger
+from plumbline.site.parallel import Members, Terms, entries_of, in_stripes
+from plumbline.store.files import load_document
 from tests.package.measure.units import expectation
 
 TERMS = Terms(TESTS["mpiio-shared-1m1"], 4, 10**6, 60.0, Fixed.DATA, False, Launch())
@@ -68,4 +70,4 @@ def test_a_damaged_file_is_named_with_the_remedy(tmp_path: Path, text: str) -> N
     path = tmp_path / "sweep.json"
     path.write_text(text)
     with pytest.raises(DocumentError, match=r"sweep\.json.*--again"):
-        read_ledger(path)
+        load_document(Ledger, str(path))

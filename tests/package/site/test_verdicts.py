@@ -15,6 +15,7 @@ import pytest
 
 from plumbline.doors.unfinished import with_runs
 from plumbline.judge.judging import Judging
+from plumbline.model.codec import read_document
 from plumbline.model.errors import StoreError
 from plumbline.model.evidence import Subject
 from plumbline.model.expectation import Expectation, Expectations
@@ -357,4 +358,5 @@ def test_a_published_document_follows_its_schema(tmp_path: Path) -> None:
     raw: dict[str, Any] = json.loads((node.verdicts / "ost-scratch-OST0003.json").read_text())
     assert list(raw)[:2] == ["crc32", "schema"]
     assert {"stamp", "judged_at", "hung_after_s", "running", "stages", "lines"} <= set(raw)
-    assert Expectations.from_json(json.loads(Path(node.expectations).read_text())).node == "client1"
+    deployed = json.loads(Path(node.expectations).read_text())
+    assert read_document(Expectations, deployed).node == "client1"

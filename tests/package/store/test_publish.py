@@ -12,6 +12,7 @@ from typing import Any, Callable
 
 import pytest
 
+from plumbline.model.codec import read_document
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.record import Operation
 from plumbline.model.series import SAMPLES, Running, Snapshot
@@ -32,7 +33,7 @@ GROUPS |= {("ost", "x"): Member("home", 0.9)}
 
 def built(history: History) -> Snapshot:
     snapshot = Publisher(history, Path("unused"), "client1", GROUPS).build(now=5000.0)
-    return Snapshot.from_json(json.loads(json.dumps(snapshot.to_json())))
+    return read_document(Snapshot, json.loads(json.dumps(snapshot.to_json())))
 
 
 def test_each_operation_has_its_latest_record_and_its_samples_newest_first(
@@ -204,7 +205,7 @@ with History(state / "history.sqlite") as history:
 def test_two_layers_that_finish_together_are_both_in_the_last_snapshot(tmp_path: Path) -> None:
     writers = [subprocess.Popen([sys.executable, "-c", TWO, tmp_path, x]) for x in ("ost", "raw")]
     assert [writer.wait() for writer in writers] == [0, 0]
-    snapshot = Snapshot.from_json(json.loads((tmp_path / "snapshot.json").read_text()))
+    snapshot = read_document(Snapshot, json.loads((tmp_path / "snapshot.json").read_text()))
     for layer in ("ost", "raw"):
         (series,) = snapshot.of(layer, "a")
         assert series.latest.id == f"{layer}-39"
@@ -336,7 +337,7 @@ def test_a_damaged_note_of_a_run_is_refused(
     paths: tuple[Path, Path], damaged: list[object]
 ) -> None:
     rewrite(running=[damaged])(paths[1])
-    with pytest.raises(DocumentError, match=r"the snapshot is damaged \(.*run the probe again"):
+    with pytest.raises(DocumentError, match=r"snapshot /.* is damaged \(.*run a probe"):
         load_snapshot(str(paths[1]))
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.trend import NodeClock
 from plumbline.observe.changes import FILE, first_ledger
@@ -204,20 +205,20 @@ def test_a_ledger_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None
 
 def test_a_console_keeps_the_changes_of_a_node_that_starts_anew(tmp_path: Path) -> None:
     history = tmp_path / "history.sqlite"
-    keep_collected(history, "oss1", ledger(bill(OLD), bill(NEW, day=1)).to_json())
+    keep_collected(history, "oss1", write(ledger(bill(OLD), bill(NEW, day=1))))
     assert collected_at(history, "oss1") == NOW + 86400
-    keep_collected(history, "oss1", first_ledger(bill(condition("kernel", "6.1"), day=3)).to_json())
+    keep_collected(history, "oss1", write(first_ledger(bill(condition("kernel", "6.1"), day=3))))
     ((node_ledger,), damaged) = collected_ledgers(history, ["oss1", "oss2"])
     assert [change.now for change in node_ledger.changes] == ["5.14", "6.1"]
     assert damaged == ()
 
 
 @pytest.mark.parametrize(
-    "sent", [None, [], {}, {"schema": 1}, first_ledger(bill(OLD, node="x")).to_json()]
+    "sent", [None, [], {}, {"schema": 1}, write(first_ledger(bill(OLD, node="x")))]
 )
 def test_an_invalid_ledger_of_a_node_replaces_nothing(tmp_path: Path, sent: object) -> None:
     history = tmp_path / "history.sqlite"
-    keep_collected(history, "oss1", first_ledger(bill(OLD)).to_json())
+    keep_collected(history, "oss1", write(first_ledger(bill(OLD))))
     with pytest.raises(DocumentError, match="ledger of conditions"):
         keep_collected(history, "oss1", sent)
     assert collected_ledgers(history, ["oss1", "oss2"])[0] == (first_ledger(bill(OLD)),)
@@ -225,12 +226,12 @@ def test_an_invalid_ledger_of_a_node_replaces_nothing(tmp_path: Path, sent: obje
 
 def test_a_damaged_copy_is_reported_with_the_others(tmp_path: Path) -> None:
     history = tmp_path / "history.sqlite"
-    keep_collected(history, "oss1", first_ledger(bill(OLD)).to_json())
+    keep_collected(history, "oss1", write(first_ledger(bill(OLD))))
     (tmp_path / "conditions" / "oss2.json").write_text("[]", encoding="utf-8")
     ledgers, (damaged,) = collected_ledgers(history, ["oss1", "oss2"])
     assert [node_ledger.node for node_ledger in ledgers] == ["oss1"]
     assert "oss2.json" in damaged
-    keep_collected(history, "oss2", first_ledger(bill(OLD, node="oss2")).to_json())
+    keep_collected(history, "oss2", write(first_ledger(bill(OLD, node="oss2"))))
     assert len(collected_ledgers(history, ["oss1", "oss2"])[0]) == 2
     assert (tmp_path / "conditions" / "oss2.json.damaged").read_text(encoding="utf-8") == "[]"
 
@@ -275,7 +276,7 @@ def test_the_age_of_a_collected_look_follows_the_clock_of_its_node(tmp_path: Pat
     folder = tmp_path / "symptoms"
     folder.mkdir()
     for node in ("oss1", "oss2"):
-        text = json.dumps({**SAVED.report.to_json(), "looked_at": 1000.0})
+        text = json.dumps({**write(SAVED.report), "looked_at": 1000.0})
         (folder / f"{node}.json").write_text(text, encoding="utf-8")
     with Collection(history) as collection:
         collection.clock(NodeClock("oss1", 1e5, -99_000.0, 1.0))
