@@ -72,8 +72,7 @@ def diff(arguments: argparse.Namespace) -> int:
     changes = baselines.compare(read_baselines(inventory.baselines), candidates)
     if arguments.sort == "change":
         changes = tuple(baselines.biggest_first(changes))
-    document = [change.to_json() for change in changes]
-    show(arguments, document, texts.change_lines(changes), indent=1)
+    show(arguments, changes, texts.change_lines(changes), indent=1)
     return 0
 
 
@@ -106,7 +105,7 @@ def accept(arguments: argparse.Namespace) -> int:
             "the role agent"
         )
         sentences = [*_doubts(changed), summary]
-    changes = [change.to_json() for change in baselines.compare(accepted, changed)]
+    changes = baselines.compare(accepted, changed)
     document = {"file": str(path), "changed": bool(changed), "accepted": changes}
     show(arguments, {**document, "sentences": sentences, **file}, sentences, indent=1)
     return 0

@@ -14,7 +14,6 @@ from plumbline.doors.batch import Batch, batch
 from plumbline.doors.table import render
 from plumbline.judge.phrases import several
 from plumbline.locate.sentences import HEADERS, remarks, rows, summary
-from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, ToolError, UsageError
 from plumbline.model.units import format_duration
 from plumbline.model.verdict import Judged, State, Verdict
@@ -59,9 +58,9 @@ def collect(arguments: argparse.Namespace) -> int:
         "schema": 1,
         "collected_at": time.time(),
         "history": arguments.history,
-        "nodes": [result.to_json() for result in results],
-        "coverage": write(coverage),
-        "thinned": write(thinned),
+        "nodes": results,
+        "coverage": coverage,
+        "thinned": thinned,
     }
     show(arguments, document, _collected_lines(results, coverage, thinned))
     if any(result.trouble for result in results):
@@ -175,8 +174,8 @@ def latency(arguments: argparse.Namespace) -> int:
     site_latencies = latencies(plan, loads, window_s)
     document = {
         "schema": 1,
-        "components": [latency.to_json() for latency in site_latencies.latencies],
-        "unknown": list(site_latencies.unknown),
+        "components": site_latencies.latencies,
+        "unknown": site_latencies.unknown,
     }
     show(arguments, document, _latency_lines(site_latencies), indent=1)
     if arguments.save:

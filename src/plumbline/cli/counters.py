@@ -248,7 +248,7 @@ class _SampleOutput:
         self._seconds += seconds
         for record in records:
             if self._as_json:
-                print_json(record.to_json())
+                print_json(record)
             source = str((record.details or {}).get("source", ""))
             key = record.component, record.operation.value, source
             moved, highest = self._counters.get(key, (0.0, 0.0))

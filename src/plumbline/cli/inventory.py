@@ -66,7 +66,7 @@ def plan(arguments: argparse.Namespace) -> int:
     if arguments.json:
         # people read the plan of one node; indenting a large site would double the time
         document, indent = (plan.node(arguments.node), 1) if arguments.node else (plan, None)
-        print_json(document.to_json(), indent)
+        print_json(document, indent)
     else:
         print("\n".join(_plan_lines(plan, arguments.node)))
     return 0

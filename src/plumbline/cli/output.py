@@ -7,6 +7,8 @@ import json
 import sys
 from typing import Iterable, Optional
 
+from plumbline.model.codec import write
+
 
 def show(
     arguments: argparse.Namespace,
@@ -14,7 +16,7 @@ def show(
     lines: Iterable[str],
     indent: Optional[int] = None,
 ) -> None:
-    """Print a document if ``--json`` is given, else ``lines``."""
+    """Print a document as JSON if ``--json`` is given, else ``lines``."""
     if arguments.json:
         print_json(document, indent)
     else:
@@ -23,8 +25,8 @@ def show(
 
 
 def print_json(document: object, indent: Optional[int] = None) -> None:
-    """Print a document and flush; raise ValueError for NaN or infinity."""
-    print(json.dumps(document, indent=indent, allow_nan=False), flush=True)
+    """Print any value as JSON and flush; raise ValueError for NaN or infinity."""
+    print(json.dumps(write(document), indent=indent, allow_nan=False), flush=True)
 
 
 def remark(*sentences: str) -> None:

@@ -387,7 +387,7 @@ def probe_planned(plan: PlannedRuns, arguments: argparse.Namespace) -> int:
     # the verdict on the file system replaces the verdict on its single test
     member_verdicts = [verdict for verdict in measured.verdicts if verdict.component not in judged]
     result = measured._replace(verdicts=(*member_verdicts, *judged.values()))
-    show(arguments, result.to_json(), _tables(entries, measured, member_verdicts, judged))
+    show(arguments, result, _tables(entries, measured, member_verdicts, judged))
     return end(measured._replace(verdicts=tuple(judged.values())))
 
 

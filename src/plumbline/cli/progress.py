@@ -102,5 +102,5 @@ def show_result(
     arguments: argparse.Namespace, result: Result, text: Callable[[Result], str]
 ) -> int:
     """Print records and verdicts as JSON or as ``text``; return the exit code."""
-    show(arguments, result.to_json(), [text(result)])
+    show(arguments, result, [text(result)])
     return end(result)

@@ -58,7 +58,7 @@ def history(arguments: argparse.Namespace) -> int:
         days = [day for day in all_days if since is None or day[1].at >= since]
         if arguments.json:
             for record in history.records(selection):
-                print_json(record.to_json())
+                print_json(record)
             if days:
                 remark(f"daily figures, no records: {len(days)}")
         else:
@@ -112,7 +112,7 @@ def where(arguments: argparse.Namespace) -> int:
         holder.component or f"{holder.name} (not measured by this host)"
         for holder in layout.holders
     )
-    show(arguments, {"schema": 1, **layout.to_json()}, names)
+    show(arguments, {"schema": 1, **layout._asdict()}, names)
     return 0
 
 
@@ -138,7 +138,7 @@ def note(arguments: argparse.Namespace) -> int:
         (datetime.fromtimestamp(note.at, timezone.utc).strftime("%Y-%m-%d %H:%M:%SZ"), note.text)
         for note in notes
     ]
-    show(arguments, [note._asdict() for note in notes], [render(("at", "note"), rows)])
+    show(arguments, notes, [render(("at", "note"), rows)])
     return 0
 
 

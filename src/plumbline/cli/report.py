@@ -76,7 +76,8 @@ def compare(arguments: argparse.Namespace) -> int:
         )
     document = {
         "schema": 1,
-        **{name: period._asdict() for name, period in (("before", before), ("after", after))},
+        "before": before,
+        "after": after,
         "tests": [{**test._asdict(), **_figures(test)} for test in compared.tests],
         "lost": compared.lost,
         "between": [{"at": at, "text": text} for at, text in compared.between],

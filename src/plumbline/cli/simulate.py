@@ -6,7 +6,7 @@ import argparse
 from itertools import chain, islice
 from typing import Any, Callable, Iterator, Sequence
 
-from plumbline.cli.output import print_json, show
+from plumbline.cli.output import show
 from plumbline.cli.progress import progress
 from plumbline.doors.simulation import Setup, tables
 from plumbline.measure.unit_context import Step
@@ -56,14 +56,11 @@ def simulate(arguments: argparse.Namespace) -> int:
         "healthy": arguments.healthy,
         "seed": setting.seed,
         "alarm_budget": setting.budget,
-        "longest_runs": [longest._asdict() for longest in fleet.longest()],
+        "longest_runs": [*fleet.longest()],
     }
     header = (fleet.site, len(fleet.members), arguments.noise, arguments.seed, setting.budget)
     texts = tables(Setup(*header, tuple(fleet.longest()), arguments.healthy), outcome)
-    if arguments.json:
-        print_json(to_json(outcome, settings), indent=1)
-    else:
-        print("\n\n".join(texts))
+    show(arguments, to_json(outcome, settings), ["\n\n".join(texts)], indent=1)
     return 0
 
 

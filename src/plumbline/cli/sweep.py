@@ -227,8 +227,8 @@ def _show(plan: Plan, ending: sweeps.Ending, arguments: argparse.Namespace) -> N
         **write(ledger),
         "left": remaining,
         "reason": ending.reason,
-        "points": [write(summary) for summary in summaries],
-        "remarks": [remark.to_json() for remark in remarks],
+        "points": summaries,
+        "remarks": remarks,
     }
     rows = [(summary.point, _figures(summary)) for summary in summaries]
     lines = [_table(plan, _FIGURES, rows)]

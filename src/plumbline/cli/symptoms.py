@@ -13,7 +13,6 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 from plumbline.cli.options import asks_for_site
 from plumbline.cli.output import remark, show
 from plumbline.doors.table import render
-from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, PrivilegeError, StoreError, UsageError
 from plumbline.model.units import DAY_S
 from plumbline.observe.changes import FILE as LEDGER
@@ -43,7 +42,7 @@ def symptoms(arguments: argparse.Namespace) -> int:
     parts = Parts(expectations, system)
     now = time.time()
     report = gather(Node(system, parts, counters, now), _site_collectors(arguments.commands))
-    show(arguments, write(report), _report_lines(report))
+    show(arguments, report, _report_lines(report))
     denied = {look.collector for look in report.looks if look.unavailable} if by_hand() else set()
     if denied and os.geteuid() != 0:
         remark(f"the unit has more privileges; as root: {_UNIT}")
@@ -138,7 +137,7 @@ def changes(arguments: argparse.Namespace) -> int:
         code = _differences(ledgers, arguments)
     else:
         groups = grouped(latest(ledgers.ledgers, since))
-        document = {"schema": 1, "since": since, "changes": write(groups)}
+        document = {"schema": 1, "since": since, "changes": groups}
         code = 0
         show(arguments, document, [_changes(groups, ledgers, since)])
     remark(*ledgers.remarks)
@@ -184,7 +183,7 @@ def _differences(ledgers: _Ledgers, arguments: argparse.Namespace) -> int:
     lines = [difference.text for difference in differing]
     if current and not differing:
         lines = [f"no node of {len(current)} differs from most of its kind"]
-    show(arguments, {"schema": 1, "differences": write(differing)}, lines)
+    show(arguments, {"schema": 1, "differences": differing}, lines)
     if old:
         remark(f"left out, last looked at days ago: {fold(old)}")
     return int(bool(differing)) if current else 3

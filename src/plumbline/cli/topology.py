@@ -49,8 +49,8 @@ def check(arguments: argparse.Namespace) -> int:
     document = {
         "schema": 1,
         "site": topology.site,
-        "components": [part._asdict() for part in topology.components.values()],
-        "targets": [target._asdict() for target in topology.targets.values()],
+        "components": [*topology.components.values()],
+        "targets": [*topology.targets.values()],
         "notes": notes,
     }
     lines = [_table(topology), *(f"note: {note}" for note in notes)]

@@ -154,8 +154,7 @@ def _explain(judgement: Judgement, choice: Choice) -> int:
 
 
 def _document(node: str, now: float, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    judged = [verdict.to_json() for verdict in verdicts]
-    return {"schema": SCHEMA, "node": node, "judged_at": now, "verdicts": judged}
+    return {"schema": SCHEMA, "node": node, "judged_at": now, "verdicts": verdicts}
 
 
 def _print(verdicts: Sequence[Verdict], verbose: bool) -> None:
@@ -186,9 +185,10 @@ def status(arguments: argparse.Namespace) -> int:
         document = {
             "schema": 1,
             "of": judgement.name,
-            "components": [line.to_json() for line in lines],
+            "components": lines,
+            "unanswered": unanswered_here,
         }
-        print_json({**document, "unanswered": [node.to_json() for node in unanswered_here]})
+        print_json(document)
     else:
         rows = len(lines) + len(unanswered_here) if arguments.all else None
         text = screen(judgement.name, lines, _screen(rows), unanswered_here)

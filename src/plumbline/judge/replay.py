@@ -393,8 +393,7 @@ class JobFindings(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
-        judgements = [judgement.to_json() for judgement in self.judgements]
-        return {"jobs": self.jobs, "targets": self.targets, "said": judgements}
+        return {"jobs": self.jobs, "targets": self.targets, "said": self.judgements}
 
 
 def judge_jobs(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) -> JobFindings:

@@ -160,7 +160,7 @@ class JobUsage(NamedTuple):
             "begin": self.window.begin,
             "end": self.window.end,
             "used": [{**write_fields(io), "rate_Bps": io.rate_Bps} for io in self.usages],
-            "requests": [job_requests._asdict() for job_requests in self.requests],
+            "requests": self.requests,
             "jobs": {name: job._asdict() for name, job in self.jobs.items()},
             "without_traffic": [job.id for job in self.idle],
         }

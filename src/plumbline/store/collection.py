@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Collection, Iterator, NamedTuple, Optional, Sequence
+from typing import Collection, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError
@@ -58,10 +58,6 @@ class Unanswered(NamedTuple):
     tried_at: float
     answered_at: Optional[float]
     trouble: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        return self._asdict()
 
 
 def read_unanswered(store: Store) -> tuple[Unanswered, ...]:

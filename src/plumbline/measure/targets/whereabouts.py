@@ -6,7 +6,7 @@ comes from the metadata server, and a directory is recognised by the form of its
 
 from __future__ import annotations
 
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Sequence
 
 from plumbline.measure.targets import KINDS
 from plumbline.measure.targets.interface import ANY_MOUNT, Descriptions, Holder, printable
@@ -88,10 +88,6 @@ class Whereabouts(NamedTuple):
     mount: str
     kind: str
     holders: tuple[Holder, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        return {**self._asdict(), "holders": [holder._asdict() for holder in self.holders]}
 
 
 def whereabouts(run: CommandRunner, path: str, descriptions: Descriptions) -> Whereabouts:
