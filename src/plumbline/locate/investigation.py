@@ -7,7 +7,7 @@ measurement must not clear a part that has become slow since.
 from __future__ import annotations
 
 from itertools import islice
-from typing import Any, Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Collection, Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.locate.failures import FAILURES, failing
 from plumbline.locate.next_probe import Candidate, Candidates, Intrusion, next_probe
@@ -55,16 +55,6 @@ class Step(NamedTuple):
             and self.node in ("", other.node)
             and set(other.slots) <= set(self.slots)
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the document form."""
-        return {**self._asdict(), "slots": list(self.slots)}
-
-    @classmethod
-    def from_json(cls, raw: Mapping[str, Any]) -> Step:
-        """Build from the document form; raise KeyError or TypeError for a wrong one."""
-        fields = {name: raw[name] for name in cls._fields}
-        return cls(**{**fields, "slots": tuple(raw["slots"])})
 
 
 class Steps:

@@ -10,7 +10,17 @@ from __future__ import annotations
 
 import shlex
 import time
-from typing import Any, Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import (
+    Annotated,
+    Any,
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+)
 
 from plumbline.locate import failures, investigation, sentences
 from plumbline.locate.document import document, failed_sets
@@ -21,6 +31,7 @@ from plumbline.locate.observe import unreferenced
 from plumbline.locate.sentences import Parts
 from plumbline.locate.suspects import AmbiguitySet, Located
 from plumbline.measure.temporary import temporary_folder
+from plumbline.model.codec import read
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
@@ -28,7 +39,7 @@ from plumbline.model.record import Record
 from plumbline.model.rounds import Role, turn
 from plumbline.model.series import Snapshot
 from plumbline.model.units import format_bytes, format_duration, parse_bytes, parse_duration
-from plumbline.model.validation import read_json
+from plumbline.model.validation import Within, read_json
 from plumbline.observe.symptom import TROUBLE, SiteSymptoms, site_symptoms
 from plumbline.site.jobs import jobs_on_slow_targets
 from plumbline.site.locate import left_out, locate_site
@@ -186,14 +197,8 @@ def _without_rate(observation: Observation) -> bool:
 
 
 _REMEDY = "docs/debugging.md says what it holds"
-_UNBOUNDED = "1000 TB"
 _CLOSING_S = 30.0
 """Seconds of the budget for fetching and judging the records and updating Nagios."""
-
-_KEYS = {
-    *("targets", "known", "budget", "budget_bytes", "elapsed_s", "done"),
-    *("begun", "silent", "outside", "symptoms", "forks"),
-}
 
 
 class Request(NamedTuple):
@@ -204,15 +209,34 @@ class Request(NamedTuple):
     are nodes excluded by a limit, which may not measure.
     """
 
-    targets: tuple[str, ...]
-    known: tuple[str, ...]
-    remaining: Budget
-    done: tuple[Step, ...]
-    begun: Mapping[str, float]
-    silent: tuple[str, ...]
-    outside: tuple[str, ...]
-    symptoms: Mapping[str, Any]
-    forks: int
+    targets: tuple[str, ...] = ()
+    known: tuple[str, ...] = ()
+    budget: str = "5m"
+    budget_bytes: str = "1000 TB"
+    elapsed_s: float = 0.0
+    done: tuple[Step, ...] = ()
+    begun: Mapping[str, float] = {}
+    silent: tuple[str, ...] = ()
+    outside: tuple[str, ...] = ()
+    symptoms: Mapping[str, Any] = {}
+    forks: Annotated[int, Within(1, investigation.ALL_AT_ONCE)] = investigation.ALL_AT_ONCE
+
+    def remaining(self) -> Budget:
+        """Return the remaining budget after the steps so far, less the time for the end.
+
+        Raises:
+            UsageError: it allows no measurement.
+        """
+        seconds, size = parse_duration(self.budget), parse_bytes(self.budget_bytes)
+        if seconds <= _CLOSING_S:
+            raise UsageError(
+                f"a budget of {self.budget} is no time to measure anything: {_CLOSING_S:.0f} s of "
+                "it are kept for bringing the results back; write 5m"
+            )
+        if size <= 0:
+            raise UsageError(f"a budget of {self.budget_bytes} moves nothing; write 50 GB")
+        moved = sum(step.bytes for step in self.done)
+        return Budget(seconds - _CLOSING_S - self.elapsed_s, size - moved)
 
     @property
     def unasked(self) -> tuple[str, ...]:
@@ -221,45 +245,12 @@ class Request(NamedTuple):
 
 
 def read_request(name: str) -> Request:
-    """Return the request in a file.
-
-    Raises:
-        DocumentError: the file is missing or damaged.
-        UsageError: the budget allows no measurement.
-    """
+    """Return the request in a file; raise DocumentError if it is missing or damaged."""
     raw = load(name, "request", _REMEDY)
     try:
-        if unknown := sorted(set(raw) - _KEYS):
-            raise DocumentError(f"request {name} has the unknown key {unknown[0]!r}; leave it out")
-        done = tuple(Step.from_json(step) for step in raw.get("done", ()))
-        return Request(
-            tuple(raw.get("targets", ())),
-            tuple(raw.get("known", ())),
-            _remaining(raw, done),
-            done,
-            {node: float(at) for node, at in raw.get("begun", {}).items()},
-            tuple(raw.get("silent", ())),
-            tuple(raw.get("outside", ())),
-            dict(raw.get("symptoms", {})),
-            max(1, int(raw.get("forks", investigation.ALL_AT_ONCE))),
-        )
-    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        return read(Request, raw)
+    except (KeyError, TypeError) as error:
         raise DocumentError(f"request {name} is damaged ({error!r}); {_REMEDY}") from error
-
-
-def _remaining(raw: Mapping[str, Any], done: tuple[Step, ...]) -> Budget:
-    """Return the remaining budget after the steps so far, less the time for the end."""
-    time_text, bytes_text = raw.get("budget", "5m"), raw.get("budget_bytes", _UNBOUNDED)
-    seconds, size = parse_duration(time_text), parse_bytes(bytes_text)
-    if seconds <= _CLOSING_S:
-        raise UsageError(
-            f"a budget of {time_text} is no time to measure anything: {_CLOSING_S:.0f} s of it are "
-            "kept for bringing the results back; write 5m"
-        )
-    if size <= 0:
-        raise UsageError(f"a budget of {bytes_text} moves nothing; write for example 50 GB")
-    elapsed_s, moved = float(raw.get("elapsed_s", 0)), sum(step.bytes for step in done)
-    return Budget(seconds - _CLOSING_S - elapsed_s, size - moved)
 
 
 SCHEMA = 1
@@ -299,16 +290,18 @@ def investigate(
     ``measured`` is read after the question is checked; records from before it do not count.
 
     Raises:
-        UsageError: the question names components that the site lacks or a limit excludes.
+        UsageError: the question names components that the site lacks or a limit excludes, or its
+            budget allows no measurement.
         DocumentError: the plan or a record is damaged.
         StoreError: a temporary history cannot be written.
     """
     # refuse an unknown part before reading records
+    budget = request.remaining()
     nodes = within(plan.measured(), request.outside, request.targets)
     no_reference = unreferenced(nodes, earlier.memories, time.time())
     investigations = list(_investigations(nodes, request, no_reference))
     weighed = _evidence(plan, request, measured, earlier)
-    decision = _decide(investigations, weighed, request)
+    decision = _decide(investigations, weighed, request.done, budget)
     located = weighed.findings.slow
     evidence = (
         tuple(
@@ -316,7 +309,7 @@ def investigate(
         )
         for part, cause in weighed.findings.sets()
     )
-    return Answer(_answer(weighed, decision, request), tuple(evidence))
+    return Answer(_answer(weighed, decision, budget), tuple(evidence))
 
 
 def _investigations(
@@ -336,12 +329,13 @@ def _investigations(
 
 
 def _decide(
-    investigations: Sequence[investigation.Investigation], evidence: _Evidence, request: Request
+    investigations: Sequence[investigation.Investigation],
+    evidence: _Evidence,
+    done: Sequence[Step],
+    budget: Budget,
 ) -> Decision:
     """Return the next step of the first investigation with one, and the steps beyond the budget."""
-    decisions = [
-        item.decide(evidence.findings, request.done, request.remaining) for item in investigations
-    ]
+    decisions = [item.decide(evidence.findings, done, budget) for item in investigations]
     first = decisions[0]
     if first.step or not first.beyond:
         return first
@@ -400,13 +394,13 @@ def sent_symptoms(raw: Any) -> Any:
         return {TROUBLE: f"its symptoms are damaged ({error})"}
 
 
-def _answer(evidence: _Evidence, decision: Decision, request: Request) -> dict[str, Any]:
+def _answer(evidence: _Evidence, decision: Decision, budget: Budget) -> dict[str, Any]:
     located, parts = evidence.findings.slow, evidence.plan.parts
     return {
         "schema": SCHEMA,
-        "next": decision.step.to_json() if decision.step else None,
+        "next": decision.step,
         "idle": evidence.silence.idle(decision.step) if decision.step else {},
-        "left_s": max(0.0, request.remaining.seconds),
+        "left_s": max(0.0, budget.seconds),
         "reason": _reason(evidence, decision),
         "summary": sentences.summary(located),
         "sentences": list(_sentences(evidence, decision)),

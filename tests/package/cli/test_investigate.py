@@ -243,7 +243,7 @@ def test_a_target_without_a_reference_is_compared_with_its_siblings(ask: Ask) ->
         ({"budget": "30s"}, UsageError, "30 s of it are kept for bringing the results back"),
         ({"budget_bytes": "0 GB"}, UsageError, "moves nothing"),
         ({"budget": "soon"}, DocumentError, "soon"),
-        ({"nonsense": 1}, DocumentError, "has the unknown key 'nonsense'"),
+        ({"nonsense": 1}, DocumentError, "'nonsense' is no key"),
         ({"done": [{}]}, DocumentError, "is damaged"),
     ],
 )

@@ -10,6 +10,7 @@ from plumbline.locate.failures import failing, failure_sentence, locate_failures
 from plumbline.locate.investigation import Budget, Decision, Findings, Investigation, Step
 from plumbline.locate.observation import SEGMENTS, Observation, PlannedMeasurement, Site, Vote
 from plumbline.locate.suspects import locate
+from plumbline.model.codec import read, write
 from plumbline.model.errors import UsageError
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.rounds import Role, turn
@@ -199,7 +200,7 @@ def test_an_unknown_target_is_refused_with_the_known_targets() -> None:
 def test_steps_survive_writing_and_reading() -> None:
     night = Night(SLOW_LINK)
     night.investigate()
-    assert [Step.from_json(step.to_json()) for step in night.done] == night.done
+    assert [read(Step, write(step)) for step in night.done] == night.done
     assert night.done[0].slots == (0, 1, 2, 3, 4, 5)
 
 
