@@ -20,8 +20,9 @@ from plumbline.observe.command import SystemRunner
 from plumbline.observe.darshan import Log
 from plumbline.observe.darshan_logs import MOST_BYTES, find_logs, read_job_times, read_logs
 from plumbline.observe.jobs import Job, JobIo, JobRequests, ReadJobs, Window, parse_slurm, shown
-from plumbline.site.jobs import JobUsage, Names, Traffic, job_usage, traffic_of_site
+from plumbline.site.jobs import JobUsage, Names, Traffic, job_usage
 from plumbline.store.files import HISTORY, PLAN
+from plumbline.store.job_traffic import JobTraffic
 from plumbline.store.plan import load_plan
 
 _MOST_ROWS = 40
@@ -43,7 +44,7 @@ def jobs(arguments: argparse.Namespace) -> int:
     ios = [io for log in logs for io in log.traffic(names.component_at)]
     counted, requests = list[JobIo](), list[JobRequests]()
     if history:
-        with traffic_of_site(history) as traffic:
+        with JobTraffic(history, existing=True) as traffic:
             if arguments.keep:
                 traffic.keep(ios, now)
             counted += traffic.between(*window)

@@ -16,6 +16,7 @@ a check; this module supplies the names that other modules import only for type 
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 
@@ -152,6 +153,11 @@ def _writer(kind: Any) -> Reader:
     if hasattr(kind, "__members__") or (issubclass(kind, str) and kind is not str):
         return (lambda value: value.name) if issubclass(kind, int) else (lambda value: value.value)
     return lambda value: value
+
+
+def compact(value: Any) -> str:
+    """Return a value as JSON without whitespace; raise ValueError for NaN or infinity."""
+    return json.dumps(write(value), separators=(",", ":"), allow_nan=False)
 
 
 def write_fields(value: Any) -> dict[str, Any]:

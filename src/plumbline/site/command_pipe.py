@@ -18,8 +18,6 @@ from typing import Callable, TypeVar
 from plumbline.model.errors import PlumblineError, StoreError, ToolError, UsageError
 from plumbline.store.replacing import replace
 
-PIPE = "/var/lib/nagios4/rw/nagios.cmd"
-
 _PREFIX = "plumbline-batch-"
 _ABANDONED_S = 3600.0
 _POLL_S = 0.02

@@ -16,7 +16,7 @@ from plumbline.model.record import Record
 from plumbline.model.trend import SERVER
 from plumbline.model.units import DAY_S
 from plumbline.observe import coverage
-from plumbline.store.collection import ConsoleHistory, CoveredRecord, read_clocks
+from plumbline.store.collection import ConsoleHistory, read_clocks
 from plumbline.store.database import Selection
 
 _LOOKED_BACK_S = 3 * DAY_S
@@ -63,7 +63,7 @@ def cover(history: Path, nodes: Mapping[str, Expectations], now: float) -> Cover
     """
     components = dict(_lustre_components(nodes))
     result = Coverage()
-    covered: list[CoveredRecord] = []
+    covered: list[tuple[Record, coverage.Coverage]] = []
     with ConsoleHistory(history) as console_history:
         work = _Work(console_history, components, now)
         for layer in LAYERS:
@@ -71,8 +71,8 @@ def cover(history: Path, nodes: Mapping[str, Expectations], now: float) -> Cover
             since = now - _LOOKED_BACK_S
             for record in console_history.uncovered(layer, names, since) if names else ():
                 outcome = work.result(record)
-                result = _add(result, outcome, components[layer, record.component])
-                covered += [outcome] if outcome else []
+                result = _add(result, record, outcome, components[layer, record.component])
+                covered += [(record, outcome)] if outcome else []
         if covered:
             console_history.cover(covered)
     return result
@@ -114,14 +114,14 @@ class _Work:
         # clocks far apart are refused, so their records must be in reach
         self._reach_s = coverage.PART_S + 2 * (ahead_s + coverage.MOST_APART_S)
 
-    def result(self, record: Record) -> Optional[CoveredRecord]:
-        """Return a record with its coverage; None if unknown, perhaps only for now."""
+    def result(self, record: Record) -> Optional[coverage.Coverage]:
+        """Return the coverage of a record; None if unknown, perhaps only for now."""
         covered = self._coverage(record)
         if covered is None:
             return None
         if covered.coverage is None and record.finished_at > self._now - _SETTLED_S:
             return None
-        return CoveredRecord(record, covered.coverage, covered.others)
+        return covered
 
     def _coverage(self, record: Record) -> Optional[coverage.Coverage]:
         component = self._measured[record.layer, record.component]
@@ -143,11 +143,12 @@ class _Work:
         )
 
 
-def _add(result: Coverage, outcome: Optional[CoveredRecord], component: Targets) -> Coverage:
+def _add(
+    result: Coverage, record: Record, outcome: Optional[coverage.Coverage], component: Targets
+) -> Coverage:
     if outcome is None:
         return result._replace(waiting=result.waiting + 1)
     if outcome.coverage is None:
-        record = outcome.record
         doubt = f"{record.component} {record.operation.value}: {outcome.others.in_doubt()}"
         return result._replace(doubts=(*result.doubts, doubt))
     contended = 1 if outcome.coverage < component.min_coverage else 0

@@ -6,10 +6,9 @@ The verdict on a contended run names its job; slow runs that are not contended g
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.suspects import Located
@@ -31,7 +30,6 @@ from plumbline.observe.jobs import (
     sum_traffic,
     without_traffic,
 )
-from plumbline.store.database import require
 from plumbline.store.job_traffic import JobTraffic
 from plumbline.store.plan import SitePlan
 
@@ -164,14 +162,6 @@ class JobUsage(NamedTuple):
             "jobs": {name: job._asdict() for name, job in self.jobs.items()},
             "without_traffic": [job.id for job in self.idle],
         }
-
-
-@contextmanager
-def traffic_of_site(history: Path) -> Iterator[JobTraffic]:
-    """Open the traffic of jobs in a site's history; raise StoreError if there is no history."""
-    require(history)
-    with JobTraffic(history) as traffic:
-        yield traffic
 
 
 class Traffic(NamedTuple):

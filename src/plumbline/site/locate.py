@@ -31,8 +31,9 @@ from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
 from plumbline.observe.changes import ChangeGroup, Ledger, differences, grouped, latest, priority
 from plumbline.observe.symptom import Direction, SiteSymptoms, Symptom
-from plumbline.site.nodes import SiteJudgement, judgement, open_history
+from plumbline.site.nodes import SiteJudgement, judgement
 from plumbline.store.facts import collected_ledgers, collected_symptoms
+from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 
 Component = tuple[str, str]
@@ -168,7 +169,7 @@ def with_changes(
     if not losses:
         return ()
     ledgers, _ = collected_ledgers(history, plan.nodes)
-    with open_history(history) as site_history:
+    with History(history, existing=True) as site_history:
         last = [site_history.last_before(loss.layer, loss.members, loss.since) for loss in losses]
     kinds = plan.kinds(ledger.node for ledger in ledgers)
     return tuple(

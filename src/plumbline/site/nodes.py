@@ -25,7 +25,6 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.series import Snapshot
 from plumbline.model.service import NODE, Service
 from plumbline.model.verdict import Judged, Verdict
-from plumbline.store.database import require
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from plumbline.store.recent import Recent, groups_of
@@ -44,14 +43,6 @@ def without_collector() -> Iterator[None]:
     finally:
         if enabled:
             gc.enable()
-
-
-@contextmanager
-def open_history(history: Path) -> Iterator[History]:
-    """Open the history of a site for reading; raise StoreError if it does not exist."""
-    require(history)
-    with History(history) as opened:
-        yield opened
 
 
 class Choice(NamedTuple):
@@ -256,16 +247,8 @@ def judgement(
         StoreError: there is no such history, or it cannot be read.
         DocumentError: the expectations of a node are damaged, of ``layer`` if that is given.
     """
-    with open_history(history) as kept, without_collector():
+    with History(history, existing=True) as kept, without_collector():
         yield SiteJudgement(plan, kept, now, layer)
-
-
-def judge_site(
-    plan: SitePlan, history: Path, now: float, *, evidence: bool = False, members: bool = False
-) -> list[Judged]:
-    """Return the verdicts of :meth:`Judgement.verdicts`; raise as :func:`judgement` does."""
-    with judgement(plan, history, now) as site:
-        return list(site.verdicts(evidence=evidence, members=members))
 
 
 def in_alarm(judged: Iterable[Judged], services: Iterable[Service]) -> set[int]:

@@ -10,7 +10,6 @@ evidence of health may come in different nights, and a suspicion may move to ano
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
 
@@ -19,6 +18,7 @@ from plumbline.judge.weighing import Alarming
 from plumbline.locate.observation import Site as Measured
 from plumbline.locate.observe import observe
 from plumbline.locate.suspects import locate
+from plumbline.model.codec import compact
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Subject
 from plumbline.model.service import NO_ALARMS, ActiveAlarms, PathService, Service, Suspicion
@@ -222,7 +222,7 @@ def publish(plan: SitePlan, history: Path, to: Path, now: float, terms: Terms) -
     scene = Scene(plan.paths, plan.services, alarms, bearers, now, terms.notified_after_s)
     verdicts, standing = settle(scene, unsettled, previous)
     fields = document(verdicts, now, terms.stale_after_s, standing)
-    replace_own(to, json.dumps(fields, allow_nan=False, separators=(",", ":")))
+    replace_own(to, compact(fields))
     return Published(verdicts, fields, (*unknown, *left_out(located.symptoms)))
 
 

@@ -27,11 +27,10 @@ from plumbline.report.suspects import Suspects
 from plumbline.site.forked import forked
 from plumbline.site.jobs import jobs_on_slow_targets
 from plumbline.site.locate import condition_changes, locate_site
-from plumbline.site.nodes import SiteJudgement, judge_site
+from plumbline.site.nodes import SiteJudgement, judgement
 from plumbline.site.prometheus import Curve, Prometheus, Span
 from plumbline.site.verdicts import freshness_by_host, judged_looks
 from plumbline.store.collection import read_notes
-from plumbline.store.database import require
 from plumbline.store.facts import LastReport, collected_reports, has_report
 from plumbline.store.plan import SitePlan, load_plan
 from plumbline.store.recent import MOST_RUNS, PastHistory
@@ -53,7 +52,6 @@ def looks_of(plan: SitePlan, history: Path, now: float) -> SiteLooks:
     Raises:
         StoreError: there is no such history, or it cannot be read.
     """
-    require(history)
     freshness = freshness_by_host(plan)
     looks: list[Look] = []
     unseen: list[str] = []
@@ -86,7 +84,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
         DocumentError: the plan or a record is damaged.
     """
     looks = looks_of(plan, path, now)
-    judged = [judgement.verdict for judgement in judge_site(plan, path, now, members=True)]
+    judged = _judged(plan, path, now)
     measured = plan.measured()
     since = now - days * DAY_S
     with Pictures(path, since) as pictures:
@@ -117,6 +115,11 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
                 for entry in entries
             },
         )
+
+
+def _judged(plan: SitePlan, path: Path, now: float) -> list[Verdict]:
+    with judgement(plan, path, now) as site:
+        return [judged.verdict for judged in site.verdicts(members=True)]
 
 
 def find_suspects(plan: str, history: Path, now: float) -> Optional[Suspects]:
@@ -392,7 +395,6 @@ def probed(plan: SitePlan, history: Path, past: Past, thinned_until: str) -> cha
         StoreError: there is no such history, or it cannot be read.
         DocumentError: the expectations of a node are damaged.
     """
-    require(history)
     nodes: dict[_Place, str] = {}
     verdicts: dict[_Place, Verdict] = {}
     with PastHistory(history, past.end) as past_history:

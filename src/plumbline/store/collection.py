@@ -14,19 +14,18 @@ these counts are unchanged.  Both are in one file, so they also match in a resto
 
 from __future__ import annotations
 
-import json
 from contextlib import suppress
 from pathlib import Path
 from typing import Collection, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.model.codec import write
+from plumbline.model.codec import compact, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import Cursor
 from plumbline.model.record import Record
 from plumbline.model.series import Running
 from plumbline.model.trend import NodeClock, Note
 from plumbline.model.units import DAY_S
-from plumbline.observe.coverage import OTHERS, Others
+from plumbline.observe.coverage import OTHERS, Coverage
 from plumbline.store.database import (
     FIGURES,
     RECORD,
@@ -35,7 +34,6 @@ from plumbline.store.database import (
     deflate,
     month_of,
     read_record,
-    require,
     row,
     series_of,
     unpack_days,
@@ -84,14 +82,6 @@ _OPEN = (
     "AND rate IS NOT NULL ORDER BY seq"
 )
 _COVER = "UPDATE records SET coverage = ?, body = ? WHERE id = ? AND coverage IS NULL"
-
-
-class CoveredRecord(NamedTuple):
-    """Coverage of a record by the servers' counters, None if uncertain."""
-
-    record: Record
-    coverage: Optional[float]
-    others: Others
 
 
 class ConsoleHistory(History):
@@ -162,11 +152,13 @@ class ConsoleHistory(History):
                     if OTHERS not in (record.details or {}):
                         yield record
 
-    def cover(self, covered: Sequence[CoveredRecord]) -> None:
+    def cover(self, covered: Sequence[tuple[Record, Coverage]]) -> None:
         """Store the coverage of records, all or nothing."""
         with self.transaction():
-            for entry in covered:
-                self.change(_COVER, (entry.coverage, deflate(_body(entry)), entry.record.id))
+            for record, coverage in covered:
+                details = {**(record.details or {}), OTHERS: write(coverage.others)}
+                new = record._replace(coverage=coverage.coverage, details=details)
+                self.change(_COVER, (new.coverage, deflate(compact(new)), record.id))
 
     def _forget(self, node: str) -> None:
         self.change("DELETE FROM running WHERE run_id = ?", (_run_of(node),))
@@ -177,13 +169,6 @@ def _run_of(node: str) -> str:
     return f"collected from {node}"
 
 
-def _body(covered: CoveredRecord) -> str:
-    record = covered.record
-    details = {**(record.details or {}), OTHERS: write(covered.others)}
-    body = record._replace(coverage=covered.coverage, details=details).to_json()
-    return json.dumps(body, separators=(",", ":"), allow_nan=False)
-
-
 def add_note(path: Path, note: Note) -> None:
     """Store a note, creating the history if necessary; raise StoreError if that fails."""
     with Store(path) as store:
@@ -192,6 +177,5 @@ def add_note(path: Path, note: Note) -> None:
 
 def read_notes(path: Path) -> tuple[Note, ...]:
     """Return all notes of a history by date; raise StoreError if it cannot be read."""
-    require(path)
-    with Store(path) as store:
+    with Store(path, existing=True) as store:
         return tuple(store.select(Note, "FROM notes ORDER BY at, seq"))

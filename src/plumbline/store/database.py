@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import sqlite3
 import sys
@@ -24,7 +23,7 @@ from pathlib import Path
 from stat import S_ISREG
 from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, TypeVar
 
-from plumbline.model.codec import read
+from plumbline.model.codec import compact, read
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.record import Record
 from plumbline.model.series import Running
@@ -286,29 +285,25 @@ class Selection(NamedTuple):
 _SPAN = {"since": "started_at >= ?", "until": "started_at <= ?"}
 
 
-def require(history: Path) -> None:
-    """Raise StoreError if the history does not exist, because opening would create it."""
-    if not history.exists():
-        raise StoreError(
-            f"there is no history {history}; name with --history the one that holds the records "
-            "of all nodes"
-        )
-
-
 class Store:
     """One SQLite file; a context manager that closes it.
 
     Each statement is its own transaction, except within :meth:`transaction`.
     """
 
-    def __init__(self, path: Path) -> None:
-        """Open the file, or create it with its tables.
+    def __init__(self, path: Path, *, existing: bool = False) -> None:
+        """Open the file, or create it with its tables unless it is to be ``existing``.
 
         Raises:
-            StoreError: it cannot be opened, is damaged, or has another schema.
+            StoreError: it cannot be opened, is damaged, missing, or has another schema.
         """
         self.path = path
         is_new = not path.exists()
+        if existing and is_new:
+            raise StoreError(
+                f"there is no history {path}; name with --history the one that holds the records "
+                "of all nodes"
+            )
         with self._trouble():
             _refuse_link(path)
             self._connection = sqlite3.connect(
@@ -485,11 +480,6 @@ RUNNING = (
 """Rows for :func:`running`."""
 
 
-def compact(document: dict[str, Any]) -> str:
-    """Return a document as JSON without whitespace."""
-    return json.dumps(document, separators=(",", ":"))
-
-
 def series_of(record: Record) -> tuple[str, str, str, str, str]:
     """Return the key of a record's series, as in the tables."""
     step = record.operation.value, record.scenario.value
@@ -507,7 +497,7 @@ def row(record: Record, encode: Callable[[str], object] = str) -> tuple[object, 
         record.rate,
         record.coverage,
         " ".join(flag.value for flag in record.flags),
-        encode(compact(record.to_json())),
+        encode(compact(record)),
     )
 
 

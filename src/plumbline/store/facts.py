@@ -6,13 +6,12 @@ Suspicions: ``plumbline latency`` writes a file for each node next to the site's
 
 from __future__ import annotations
 
-import json
 import os
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
 
-from plumbline.model.codec import FORMS, form, lenient, read_document, write
+from plumbline.model.codec import FORMS, compact, form, lenient, read_document, write
 from plumbline.model.codec import read as read_value
 from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import MOST, Suspected, Suspects
@@ -98,7 +97,7 @@ def _copy(history: Path, folder: str, node: str) -> Path:
 
 def _node_times(history: Path, nodes: Iterable[str], now: float) -> dict[str, float]:
     """Return the time ``now`` by each node's own clock; raise StoreError without a history."""
-    with Store(history) as store:
+    with Store(history, existing=True) as store:
         ahead = {clock.node: clock.ahead_s for clock in read_clocks(store)}
     return {node: now + ahead.get(node, 0.0) for node in nodes}
 
@@ -127,8 +126,7 @@ def _document_or_trouble(path: str) -> Any:
 
 def save_symptoms(path: Path, saved: SavedLook) -> None:
     """Atomically replace the last look; raise StoreError if that fails."""
-    document = {**write(saved.report), "past": write(saved.past)}
-    text = json.dumps(document, allow_nan=False, separators=(",", ":"))
+    text = compact({**write(saved.report), "past": saved.past})
     replace_own(path, text, group=READERS)
 
 
@@ -199,8 +197,7 @@ def _set_aside(path: Path) -> None:
 
 def save_ledger(path: Path, ledger: Ledger) -> None:
     """Atomically replace a ledger; raise StoreError if that fails."""
-    text = json.dumps(write(ledger), allow_nan=False, separators=(",", ":"))
-    replace_own(path, text, group=READERS)
+    replace_own(path, compact(ledger), group=READERS)
 
 
 def keep_collected(history: Path, node: str, raw: Any) -> None:
@@ -322,7 +319,7 @@ def node_suspicions(state: Path, layer: str, now: float) -> dict[str, float]:
 
 
 def _keep(path: Path, suspected: Sequence[Suspected], now: float) -> None:
-    replace_own(path, json.dumps(write(_Suspicions(now, tuple(suspected)))))
+    replace_own(path, compact(_Suspicions(now, tuple(suspected))))
 
 
 def _suspicions_in(path: Path, now: float) -> tuple[Suspected, ...]:

@@ -27,6 +27,7 @@ from typing import (
     Sequence,
 )
 
+from plumbline.model.codec import compact
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Measured
@@ -45,7 +46,6 @@ from plumbline.store.database import (
     SERIES,
     Day,
     Store,
-    compact,
     day_of,
     inflate,
     month_of,
@@ -168,7 +168,7 @@ class History(Store):
             for subject, entry in evidence.items():
                 self.change(
                     "INSERT INTO evidence (layer, name, is_group, body) VALUES (?, ?, ?, ?)",
-                    (*subject, compact(entry._asdict())),
+                    (*subject, compact(entry)),
                 )
 
     def evidence(self) -> dict[Subject, Evidence]:

@@ -9,7 +9,6 @@ without following links, checked, and used only through the open descriptor.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import time
 from contextlib import contextmanager, suppress
@@ -17,6 +16,7 @@ from pathlib import Path
 from stat import S_IMODE
 from typing import Any, Callable, Collection, Iterable, Iterator, Mapping, Optional
 
+from plumbline.model.codec import compact
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.published import Published
@@ -41,13 +41,6 @@ Weigh = Callable[[Recent], Mapping[Subject, Evidence]]
 """Returns the evidence of the last runs for components and groups."""
 
 
-AfterWrite = Callable[[Snapshot], object]
-
-
-def _nothing(_snapshot: Snapshot) -> None:
-    """Do nothing, where no check needs verdicts."""
-
-
 class Publisher:
     """Writes the snapshot of one history; ``groups`` has the expected components and their peers.
 
@@ -55,7 +48,12 @@ class Publisher:
     """
 
     def __init__(
-        self, history: History, path: Path, host: str, groups: Groups, then: AfterWrite = _nothing
+        self,
+        history: History,
+        path: Path,
+        host: str,
+        groups: Groups,
+        then: Callable[[Snapshot], object] = lambda _snapshot: None,
     ) -> None:
         self._then = then
         self._history = history
@@ -73,8 +71,7 @@ class Publisher:
         # the lock includes reading: of two runs that end together, the second must see both
         with writing(self._path), _locked(self._path.with_suffix(".lock")):
             snapshot = self.build(now, weigh)
-            text = json.dumps(snapshot.to_json(), separators=(",", ":"))
-            replace(self._path, seal(text), group=READERS)
+            replace(self._path, seal(compact(snapshot)), group=READERS)
             self._then(snapshot)
             return snapshot
 
@@ -190,7 +187,7 @@ class VerdictFiles:
         # fast path: most of a node's hundreds of verdicts have not changed
         if (published, _stamp(path)) == self._seen.get(path.name):
             return False
-        text = json.dumps(published.to_json(), allow_nan=False, separators=(",", ":"))
+        text = compact(published)
         changed = _content(_existing(path)) != _content(read_json(text))
         if changed:
             replace(path, seal(text), mode=0o640, group=READERS)

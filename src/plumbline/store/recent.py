@@ -298,7 +298,7 @@ class PastHistory(History):
 
     def __init__(self, path: Path, until: float) -> None:
         """Open it as it was at a time in epoch seconds; raise StoreError if that fails."""
-        super().__init__(path)
+        super().__init__(path, existing=True)
         for table, column in (("records", "started_at"), ("running", "since")):
             # SQLite resolves names to temporary views first (sqlite.org/lang_naming.html); a
             # view takes no bound values

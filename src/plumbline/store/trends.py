@@ -21,7 +21,6 @@ from plumbline.store.database import (
     day_columns,
     month_of,
     read_record,
-    require,
 )
 from plumbline.store.version_changes import version_changes
 
@@ -50,8 +49,7 @@ class Pictures(Store):
 
     def __init__(self, path: Path, since: float) -> None:
         """Open a history; raise StoreError if there is none or that fails."""
-        require(path)
-        super().__init__(path)
+        super().__init__(path, existing=True)
         self._since = since
 
     def courses(self) -> tuple[Course, ...]:

@@ -19,11 +19,11 @@ from plumbline.measure.sample import Origin, Targets, records_of, sample
 from plumbline.model.limits import Reference
 from plumbline.model.record import Record
 from plumbline.observe.command import SystemRunner
-from plumbline.observe.coverage import Job, Others, others_of
+from plumbline.observe.coverage import Coverage, Job, Others, others_of
 from plumbline.observe.gather import LocalSystem
 from plumbline.observe.job_stats import Jobs
 from plumbline.site.cover import cover
-from plumbline.store.collection import ConsoleHistory, CoveredRecord
+from plumbline.store.collection import ConsoleHistory
 from plumbline.store.database import Selection, inflate
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan
@@ -172,7 +172,7 @@ def test_a_coverage_from_the_probe_is_not_replaced(lustre: Lustre) -> None:
     assert lustre.collect() == 0
     assert lustre.latest().coverage == 0.97
     with ConsoleHistory(lustre.history) as history:
-        history.cover([CoveredRecord(lustre.latest(), 0.3, Others("oss1"))])
+        history.cover([(lustre.latest(), Coverage(0.3, Others("oss1")))])
     assert lustre.latest().coverage == 0.97
 
 

@@ -15,8 +15,8 @@ from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.expectation import Expectations
 from plumbline.model.record import Operation
 from plumbline.model.series import Running
-from plumbline.model.verdict import Reason, State
-from plumbline.site.nodes import Choice, NodeJudgement, judge_site, judgement
+from plumbline.model.verdict import Judged, Reason, State
+from plumbline.site.nodes import Choice, NodeJudgement, judgement
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 from plumbline.store.snapshot import load_expectations, load_snapshot
@@ -34,6 +34,14 @@ from tests.package.records import NIGHTS, every_night
 
 
 READ = {"read/single": REFERENCE}
+
+
+def judge_site(
+    plan: SitePlan, history: Path, now: float, *, evidence: bool = False
+) -> list[Judged]:
+    """Return the verdicts on a site."""
+    with judgement(plan, history, now) as site:
+        return list(site.verdicts(evidence=evidence))
 
 
 def site(nodes: int, members: int) -> SitePlan:

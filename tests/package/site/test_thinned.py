@@ -21,7 +21,7 @@ from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
 from plumbline.report.site import find_metrics
 from plumbline.site.locate import locate_site, sentences
-from plumbline.site.nodes import judge_site
+from plumbline.site.nodes import judgement
 from plumbline.site.report import read_site
 from plumbline.store.collection import ConsoleHistory
 from plumbline.store.database import Selection
@@ -132,7 +132,8 @@ def records(life: Life) -> list[Record]:
 
 def answers(life: Life) -> Iterator[Any]:
     """Yield the results of all users of a history."""
-    yield judge_site(life.plan, life.history, life.now, evidence=True, members=True)
+    with judgement(life.plan, life.history, life.now) as site:
+        yield list(site.verdicts(evidence=True, members=True))
     located = locate_site(life.plan, life.history, life.now)
     yield located.to_json(life.plan), sentences(life.plan, located)
     yield candidates(life)
