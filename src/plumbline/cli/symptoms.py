@@ -6,13 +6,13 @@ import argparse
 import os
 import time
 from contextlib import suppress
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.cli.options import asks_for_site
 from plumbline.cli.output import remark, show
 from plumbline.doors.table import render
+from plumbline.judge.phrases import date_of, moment
 from plumbline.model.errors import DocumentError, PrivilegeError, StoreError, UsageError
 from plumbline.model.units import DAY_S
 from plumbline.observe.changes import FILE as LEDGER
@@ -171,8 +171,8 @@ def _changes(groups: Sequence[ChangeGroup], ledgers: _Ledgers, since: float) -> 
         return render(("found", "area", "change", "on"), rows)
     # some nodes may have been followed for a shorter time than --since
     first = max((ledger.since for ledger in ledgers.ledgers), default=since)
-    followed = f"; followed on all nodes since {_moment(first)}" if first > since else ""
-    return f"no change since {_moment(since)}{followed}"
+    followed = f"; followed on all nodes since {moment(first)}" if first > since else ""
+    return f"no change since {moment(since)}{followed}"
 
 
 def _differences(ledgers: _Ledgers, arguments: argparse.Namespace) -> int:
@@ -193,14 +193,10 @@ def _text(change: ChangeGroup) -> str:
     """Return a change, with the date of its old value if nobody looked for days."""
     if change.at - change.before < _LATE_S:
         return change.text
-    return f"{change.text}; old value last seen {_moment(change.before)[:10]}"
+    return f"{change.text}; old value last seen {date_of(change.before)}"
 
 
 def _date(change: ChangeGroup) -> str:
     """Return the date when a change was found, and when it reached the last node."""
-    first, last = _moment(change.at), _moment(change.last)
-    return first if first[:10] == last[:10] else f"{first[:10]} to {last[:10]}"
-
-
-def _moment(at: float) -> str:
-    return datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%MZ")
+    first, last = date_of(change.at), date_of(change.last)
+    return moment(change.at) if first == last else f"{first} to {last}"

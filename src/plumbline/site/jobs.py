@@ -6,10 +6,10 @@ The verdict on a contended run names its job; slow runs that are not contended g
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.judge.phrases import moment
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.suspects import Located
 from plumbline.measure.probes import PROBES
@@ -68,9 +68,10 @@ def _sentence(low: Observation, traffic: JobTraffic, names: Names) -> str:
     if not moved:
         return ""
     jobs = ", ".join(f"job {job} moved {format_bytes(size)}" for job, size in moved)
-    at = datetime.fromtimestamp(low.at, timezone.utc).strftime("%Y-%m-%d %H:%MZ")
     around, step = format_duration(_AROUND_S), low.of.operation
-    return f"Jobs on {low.of.component} within {around} of its low {step} at {at}: {jobs}."
+    return (
+        f"Jobs on {low.of.component} within {around} of its low {step} at {moment(low.at)}: {jobs}."
+    )
 
 
 def _moved(

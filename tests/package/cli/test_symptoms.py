@@ -175,7 +175,7 @@ def test_a_node_shows_its_own_changes(tmp_path: Path, run: Run) -> None:
     save_bills(tmp_path, "oss1", "2.3.0", "2.4.0")
     header, line = run("changes", "--state", str(tmp_path)).out.splitlines()
     assert header.split() == ["found", "area", "change", "on"]
-    assert line.split()[2:] == ["software", "Lustre", "2.3.0", "->", "2.4.0", "oss1"]
+    assert line.split()[3:] == ["software", "Lustre", "2.3.0", "->", "2.4.0", "oss1"]
 
 
 def test_a_change_after_a_gap_shows_when_the_old_value_was_last_seen(
