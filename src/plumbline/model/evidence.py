@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from plumbline.model.codec import read
-from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import DAY_S, LARGEST
 from plumbline.model.validation import amounts, counts, times
 
 if TYPE_CHECKING:
-    from typing import Annotated, Any, Optional
+    from typing import Annotated, Optional
 
 MONTH_S = 30.44 * DAY_S
 
@@ -65,21 +63,6 @@ class Evidence(NamedTuple):
     def in_question(self) -> bool:
         """True if the odds are high enough to measure again, which takes less than a report."""
         return self.alarm or self.odds >= CONFIRMED_ODDS
-
-    @classmethod
-    def from_json(cls, raw: Any) -> Evidence:
-        """Build from the document form.
-
-        Raises:
-            DocumentError: a value is missing or invalid.
-        """
-        try:
-            return read(cls, raw)
-        except (KeyError, TypeError) as error:
-            raise DocumentError(
-                f"what the runs of a component say is damaged ({error}); run the probe again to "
-                "rewrite it"
-            ) from error
 
 
 def odds_within(budget: float, questions: float) -> float:

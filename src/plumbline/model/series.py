@@ -5,7 +5,7 @@ The store writes snapshots, the judge reads them.
 
 from __future__ import annotations
 
-from plumbline.model.codec import form, lenient, positional, read_all
+from plumbline.model.codec import form, lenient, positional, read, read_all
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
@@ -134,7 +134,7 @@ class Snapshot(NamedTuple):
             document = (
                 self.groups.get(key) if is_group else self.series.get(key, _NOTHING)["evidence"]
             )
-            return None if document is None else Evidence.from_json(document)
+            return None if document is None else read(Evidence, document)
         except (KeyError, TypeError, AttributeError) as error:
             raise DocumentError(
                 f"snapshot of {self.host}: what is known of {layer} {name} is damaged "

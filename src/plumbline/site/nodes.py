@@ -234,7 +234,7 @@ class SiteJudgement(Judgement):
 
 def plan_of_node(document: Expectations) -> SitePlan:
     """Return the plan of a site with one node."""
-    return SitePlan("", {document.node: document}, ())
+    return SitePlan({document.node: document}, ())
 
 
 @contextmanager
@@ -265,18 +265,12 @@ class Directory:
     def __init__(self, services: Iterable[Service]) -> None:
         """Take the services of a plan."""
         self.services = tuple(services)
-        self._components = {
-            (service.node, service.layer, service.component): service
-            for service in self.services
-            if service.component
-        }
-        self._groups = {
-            (service.node, service.layer, service.group): service
-            for service in self.services
-            if service.group
+        self._by_subject = {
+            (entry.node, entry.layer, entry.component or entry.group, bool(entry.group)): entry
+            for entry in self.services
         }
 
     def find(self, judged: Judged) -> Optional[Service]:
         """Return the service of a verdict; None if the plan has none."""
-        key = judged.node, judged.verdict.layer, judged.verdict.component
-        return (self._groups if judged.verdict.group else self._components).get(key)
+        verdict = judged.verdict
+        return self._by_subject.get((judged.node, verdict.layer, verdict.component, verdict.group))

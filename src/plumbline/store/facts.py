@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from pathlib import Path
-from typing import Annotated, Any, Iterable, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Annotated, Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.codec import FORMS, compact, form, lenient, read_document, write
 from plumbline.model.codec import read as read_value
@@ -236,19 +236,14 @@ def collected_ledgers(
     history: Path, nodes: Iterable[str]
 ) -> tuple[tuple[Ledger, ...], tuple[str, ...]]:
     """Return the collected ledgers of nodes, and the error of each damaged one."""
-    paths = (_copy(history, COLLECTED_CONDITIONS, node) for node in nodes)
-    answers = [_ledger_or_trouble(str(path)) for path in paths if path.exists()]
-    return (
-        tuple(answer for answer in answers if isinstance(answer, Ledger)),
-        tuple(answer for answer in answers if isinstance(answer, str)),
-    )
-
-
-def _ledger_or_trouble(path: str) -> Union[Ledger, str]:
-    try:
-        return load_ledger(path)
-    except DocumentError as error:
-        return str(error)
+    ledgers, troubles = list[Ledger](), list[str]()
+    for node in nodes:
+        path = _copy(history, COLLECTED_CONDITIONS, node)
+        try:
+            ledgers += [load_ledger(str(path))] if path.exists() else []
+        except DocumentError as error:
+            troubles.append(str(error))
+    return tuple(ledgers), tuple(troubles)
 
 
 FOLDER = "suspected"

@@ -27,7 +27,7 @@ from typing import (
     Sequence,
 )
 
-from plumbline.model.codec import compact
+from plumbline.model.codec import compact, read
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Measured
@@ -262,8 +262,8 @@ class History(Store):
 
     def _evidence(self, body: object) -> Evidence:
         try:
-            return Evidence.from_json(read_json(str(body)))
-        except (ValueError, DocumentError) as error:
+            return read(Evidence, read_json(str(body)))
+        except (ValueError, KeyError, TypeError) as error:
             raise DocumentError(
                 f"history {self.path} holds damaged evidence: {error}; measure again to replace it"
             ) from error

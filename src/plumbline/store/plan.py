@@ -16,19 +16,22 @@ _MOST_BYTES = 1 << 30
 """Limit of a plan, for a site with some hundred thousand measurements."""
 
 
+@lenient
+@form(1, "plan", "write it with: plumbline plan -i INVENTORY --json")
 class SitePlan(NamedTuple):
     """Expectations of each node, the services that show verdicts, and the parts.
 
-    ``paths`` are the services that show suspects; they and ``parts`` are optional.
+    ``paths`` are the services that show suspects; they and ``parts`` are optional.  ``path`` is the
+    file that it was read from.
     """
 
-    path: str
     nodes: Mapping[str, Expectations]
     services: tuple[Service, ...]
     parts: Mapping[str, SitePart] = {}
     paths: tuple[PathService, ...] = ()
     job_users: bool = False
     """Whether the policy allows showing the users of jobs."""
+    path: str = ""
 
     @property
     def site(self) -> str:
@@ -44,20 +47,10 @@ class SitePlan(NamedTuple):
         return {name: node.every() for name, node in self.nodes.items()}
 
 
-@lenient
-@form(1, "plan", "write it with: plumbline plan -i INVENTORY --json")
-class _Document(NamedTuple):
-    nodes: Mapping[str, Expectations]
-    services: tuple[Service, ...]
-    parts: Mapping[str, SitePart] = {}
-    paths: tuple[PathService, ...] = ()
-    job_users: bool = False
-
-
 def load_plan(path: str) -> SitePlan:
     """Return the plan in a file.
 
     Raises:
         DocumentError: naming file and remedy.
     """
-    return SitePlan(path, *load_document(_Document, path, _MOST_BYTES))
+    return load_document(SitePlan, path, _MOST_BYTES)._replace(path=path)

@@ -53,7 +53,7 @@ def site(nodes: int, members: int) -> SitePlan:
             for number in range(members)
         ]
         documents[f"client{node}"] = Expectations(f"client{node}", "lab", tuple(entries))
-    return SitePlan("plan.json", documents, ())
+    return SitePlan(documents, (), path="plan.json")
 
 
 def fill(path: Path, plan: SitePlan, now: float, nights: int = NIGHTS) -> None:
@@ -181,8 +181,10 @@ def test_damaged_expectations_of_a_node_are_named(tmp_path: Path) -> None:
     with History(tmp_path / "all.sqlite"):
         pass
     with pytest.raises(DocumentError, match="expectations of client2: an entry of layer ost is"):
-        judge_site(SitePlan("plan.json", nodes, ()), tmp_path / "all.sqlite", 0.0)
-    with judgement(SitePlan("plan.json", nodes, ()), tmp_path / "all.sqlite", 0.0, "net") as judged:
+        judge_site(SitePlan(nodes, (), path="plan.json"), tmp_path / "all.sqlite", 0.0)
+    with judgement(
+        SitePlan(nodes, (), path="plan.json"), tmp_path / "all.sqlite", 0.0, "net"
+    ) as judged:
         assert [text.partition(" is ")[0] for text in judged.left_out] == [
             "expectations of client2: an entry of layer ost"
         ]
@@ -219,13 +221,13 @@ def message(expectations: str, snapshot_path: str, choice: Choice, now: float) -
         (
             "snapshot",
             lambda old: damaged(old, schema=3),
-            "the snapshot has schema 3, this version reads 1; run the probe again to rewrite it",
+            "has schema 3, this version reads 1; run a probe to write it",
         ),
         ("snapshot", lambda old: damaged(old, groups=[]), "groups is [], which is no mapping"),
         (
             "snapshot",
             lambda old: old.replace('"evidence": null', '"evidence": {"odds": 3}'),
-            "what the runs of a component say is damaged",
+            "what is known of ost scratch-OST0003 is damaged",
         ),
         ("snapshot", lambda old: damaged(old, series=[]), "series is [], which is no mapping"),
         (
@@ -238,7 +240,7 @@ def message(expectations: str, snapshot_path: str, choice: Choice, now: float) -
             lambda old: old.replace("195000000.0", "-3"),
             "rate is -3, which is no rate",
         ),
-        ("snapshot", lambda old: damaged(old, running=[["ost"]]), "the snapshot is damaged"),
+        ("snapshot", lambda old: damaged(old, running=[["ost"]]), "snapshot.json is damaged"),
         ("expectations", None, "expectations.json: no such file; deploy the role agent"),
         ("expectations", lambda old: "{", "expectations.json is damaged (Expecting property"),
         ("expectations", lambda old: damaged(old, schema=2), "expectations has schema 2"),

@@ -42,7 +42,7 @@ def plan(clients: Mapping[str, Sequence[Expectation]]) -> SitePlan:
         name: Expectations(name, "lab", tuple(entry.to_json() for entry in entries))
         for name, entries in clients.items()
     }
-    return SitePlan("plan.json", nodes, ())
+    return SitePlan(nodes, (), path="plan.json")
 
 
 def loads(entries: Sequence[Expectation], slow: Mapping[str, float]) -> list[Load]:
