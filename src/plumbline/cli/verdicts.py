@@ -14,7 +14,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Iterator, Mapping, Optional, Sequence
+from typing import Iterator, Mapping, Optional, Sequence
 
 from plumbline.cli.options import asks_for_site
 from plumbline.cli.output import print_json, remark
@@ -32,7 +32,7 @@ from plumbline.observe.command import SystemRunner
 from plumbline.observe.gather import LocalSystem
 from plumbline.observe.node import Parts
 from plumbline.observe.symptom import Report
-from plumbline.site.documents import SCHEMA
+from plumbline.site.documents import VerdictDocument
 from plumbline.site.nodes import Choice, Judgement, NodeJudgement
 from plumbline.site.nodes import judgement as site_judgement
 from plumbline.site.verdicts import (
@@ -76,7 +76,8 @@ def judge(arguments: argparse.Namespace) -> int:
     if arguments.json:
         for node, node_verdicts in nodes.items():
             # one line per node of a site, which may have thousands
-            print_json(_document(node, judgement.now, node_verdicts), None if site else 1)
+            document = VerdictDocument(node, tuple(node_verdicts), judgement.now)
+            print_json(document, None if site else 1)
     else:
         _print(verdicts, arguments.verbose)
     return worst(verdict.state for verdict in verdicts)
@@ -151,10 +152,6 @@ def _explain(judgement: Judgement, choice: Choice) -> int:
     if not states:
         raise judgement.nothing_of(choice)
     return worst(states)
-
-
-def _document(node: str, now: float, verdicts: Sequence[Verdict]) -> dict[str, Any]:
-    return {"schema": SCHEMA, "node": node, "judged_at": now, "verdicts": verdicts}
 
 
 def _print(verdicts: Sequence[Verdict], verbose: bool) -> None:

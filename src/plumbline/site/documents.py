@@ -6,11 +6,12 @@ import json
 import sys
 import time
 from pathlib import Path
-from typing import Any, Iterable, Iterator, Sequence
+from typing import Annotated, Any, Iterable, Iterator, NamedTuple, Optional, Sequence
 
+from plumbline.model.codec import form, lenient, read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Record
-from plumbline.model.validation import read_json, refuse_constant, texts, times
+from plumbline.model.validation import read_json, refuse_constant, times
 from plumbline.model.verdict import Judged, Verdict
 
 STANDARD_INPUT = "-"
@@ -63,9 +64,17 @@ def _parse_lines(name: str, lines: Iterable[str]) -> Iterator[Record]:
             ) from error
 
 
-SCHEMA = 2
-
 _REMEDY = "write it again with: plumbline judge --json"
+
+
+@lenient
+@form(2, "document of verdicts", _REMEDY)
+class VerdictDocument(NamedTuple):
+    """Verdicts of one node; without ``judged_at`` they count as judged now, as by a check."""
+
+    node: str
+    verdicts: tuple[Verdict, ...]
+    judged_at: Optional[Annotated[float, times]] = None
 
 
 def read_verdicts(name: str) -> Iterator[Judged]:
@@ -74,23 +83,11 @@ def read_verdicts(name: str) -> Iterator[Judged]:
     Raises:
         DocumentError: the file cannot be read or parsed; the message names it and the remedy.
     """
-    try:
-        for document in _documents(name):
-            if document["schema"] != SCHEMA:
-                raise DocumentError(
-                    f"{name}: verdicts of schema {document['schema']!r}, this version reads "
-                    f"{SCHEMA}; {_REMEDY}"
-                )
-            # without a time the verdicts count as judged now, as by a check
-            judged_at = document.get("judged_at", time.time())
-            times(judged_at=judged_at)
-            texts("node", (document["node"],))
-            for raw in document["verdicts"]:
-                yield Judged(document["node"], judged_at, Verdict.from_json(raw))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DocumentError(
-            f"{name} holds no verdicts of plumbline ({error!r}); {_REMEDY}"
-        ) from error
+    for raw in _documents(name):
+        document = read_document(VerdictDocument, raw, name)
+        judged_at = time.time() if document.judged_at is None else document.judged_at
+        for verdict in document.verdicts:
+            yield Judged(document.node, judged_at, verdict)
 
 
 def _documents(name: str) -> Iterator[Any]:
