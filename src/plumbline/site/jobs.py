@@ -128,17 +128,13 @@ class Names:
         osts = [ost for ost, name in self._components.items() if name == component]
         return osts or [component]
 
-    def components(self) -> set[str]:
-        """Return the components on OSTs."""
-        return set(self._components.values())
-
     def refuse_unknown(self, target: str, seen: set[str]) -> None:
         """Raise UsageError for a target that is neither in the plan nor in ``seen``."""
         if target in self._uncounted:
             raise UsageError(
                 f"{target} is no OST of Lustre, and of jobs on other file systems nothing is known"
             )
-        if target not in self.components() | seen:
+        if target not in {*self._components.values(), *seen}:
             raise UsageError(
                 f"{target!r} is no target of the site, and no job used one of this name"
             )

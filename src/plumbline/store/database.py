@@ -281,8 +281,12 @@ class Selection(NamedTuple):
     run_id: Optional[str] = None
     until: Optional[float] = None
 
-
-_SPAN = {"since": "started_at >= ?", "until": "started_at <= ?"}
+    def where(self) -> tuple[str, list[object]]:
+        """Return the clause of a query, empty without criteria, and its values."""
+        spans = {"since": "started_at >= ?", "until": "started_at <= ?"}
+        criteria = {name: value for name, value in self._asdict().items() if value is not None}
+        conditions = [spans.get(name, f"{name} = ?") for name in criteria]
+        return f"WHERE {' AND '.join(conditions)}" if conditions else "", list(criteria.values())
 
 
 class Store:
@@ -364,12 +368,9 @@ class Store:
             StoreError: the file cannot be read.
             DocumentError: a record is damaged.
         """
-        criteria = {name: value for name, value in selection._asdict().items() if value is not None}
-        conditions = [_SPAN.get(name, f"{name} = ?") for name in criteria]
-        where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+        where, values = selection.where()
         # the column names are Selection's fields, the values are bound
-        query = f"SELECT body FROM records {where} ORDER BY seq"
-        for (body,) in self.rows(query, tuple(criteria.values())):
+        for (body,) in self.rows(f"SELECT body FROM records {where} ORDER BY seq", values):
             yield read_record(body, self.path)
 
     def revisions_of(self, components: Iterable[Component]) -> dict[Component, int]:
@@ -415,7 +416,10 @@ class Store:
             raise self._sentence(error) from error
 
     def _sentence(self, error: Exception) -> StoreError:
-        return StoreError(f"history {self.path}: {_remedy(str(error), self.path)}")
+        folder, message = self.path.parent, str(error)
+        remedies = (remedy for part, remedy in _REMEDIES.items() if part in message)
+        remedy = next(remedies, f"{message}; see that {{folder}} is in order")
+        return StoreError(f"history {self.path}: {remedy.format(path=self.path, folder=folder)}")
 
 
 @contextmanager
@@ -457,13 +461,6 @@ def _refuse_link(path: Path) -> None:
     """Raise OSError if root would follow another user's link to the file."""
     if os.geteuid() == 0 and path.is_symlink() and path.lstat().st_uid != 0:
         raise OSError(errno.ELOOP, "it is a symbolic link that root has not made", str(path))
-
-
-def _remedy(message: str, path: Path) -> str:
-    for part, remedy in _REMEDIES.items():
-        if part in message:
-            return remedy.format(path=path, folder=path.parent)
-    return f"{message}; see that {path.parent} is in order"
 
 
 RECORD = (

@@ -45,6 +45,7 @@ from plumbline.store.database import (
     RUNNING,
     SERIES,
     Day,
+    Selection,
     Store,
     day_of,
     inflate,
@@ -232,11 +233,8 @@ class History(Store):
         self, layer: Optional[str], component: Optional[str]
     ) -> Iterator[tuple[SeriesKey, Day]]:
         """Yield the daily figures of one or all components, with the series."""
-        criteria = {"layer = ?": layer, "component = ?": component}
-        values = {test: value for test, value in criteria.items() if value is not None}
-        query = f"SELECT {SERIES}, figures FROM days"
-        where = f" WHERE {' AND '.join(values)}" if values else ""
-        rows = self.rows(query + where, tuple(values.values()))
+        where, values = Selection(layer, component).where()
+        rows = self.rows(f"SELECT {SERIES}, figures FROM days {where}", values)
         return ((SeriesKey(*key), day) for *key, figures in rows for day in unpack_days(figures))
 
     def rates(
