@@ -56,6 +56,13 @@ def _quantity(parse: Callable[[str], float], text: str) -> float:
         raise argparse.ArgumentTypeError(str(error)) from error
 
 
+def _pair(text: str) -> tuple[str, str]:
+    name, equals, path = text.partition("=")
+    if not (name and equals and path):
+        raise argparse.ArgumentTypeError(f"{text!r} is not NAME=PATH; write for example a=/mnt/a")
+    return name, path
+
+
 def within(kind: object, least: str, most: str = "") -> Callable[[str], Any]:
     """Return the type of an option with bounds, which are included and written like its values."""
     read = _READERS[kind]
@@ -73,6 +80,7 @@ def within(kind: object, least: str, most: str = "") -> Callable[[str], Any]:
 _READERS: dict[object, Callable[[str], Any]] = {
     "SIZE": partial(_quantity, parse_bytes),
     "TIME": partial(_quantity, parse_duration),
+    "NAME=PATH": _pair,
     **{kind: partial(_number, kind) for kind in (int, float)},
 }
 _TYPES = {**_READERS, "SIZE": within("SIZE", "1B")}

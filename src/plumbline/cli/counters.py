@@ -18,7 +18,7 @@ from plumbline.doors.prometheus import Family, exposition
 from plumbline.doors.table import render
 from plumbline.measure import sample as sampling
 from plumbline.measure.sample import Devices, SamplePart, Targets
-from plumbline.model.errors import DocumentError, StoreError, UsageError
+from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.expectation import Expectations
 from plumbline.model.layers.raw import RAW
 from plumbline.model.record import Record
@@ -135,7 +135,6 @@ def sample(arguments: argparse.Namespace) -> int:
     """Sample, keep the records, print the counters that moved; return 0."""
     clock, node = SystemClock(), _node(arguments)
     devices, targets = _sources(arguments, node)
-    _report_unwatched(node, targets)
     output = _SampleOutput(arguments.json)
     with until_signalled() as ended, History(Path(arguments.state) / DATABASE) as history:
         parts = sampling.sample([devices, targets], clock, ended.wait, arguments.limit)
@@ -187,18 +186,18 @@ def _node(arguments: argparse.Namespace) -> Expectations:
 
 
 def _sources(arguments: argparse.Namespace, node: Expectations) -> tuple[Devices, Targets]:
-    """Return the devices and targets of this host, and report missing devices.
+    """Return the devices and targets of this host; report those that are not watched.
 
     Raises:
         DocumentError: the host has neither devices nor Lustre targets.
     """
     files = LocalSystem(SystemRunner())
-    paths = _named(arguments.device) if arguments.device else _planned(node)
+    paths = arguments.device or _planned(node)
     all_numbers = {name: _number(name, path) for name, path in paths}
     numbers = {name: number for name, number in all_numbers.items() if number}
     targets = Targets(files)
+    remark(*(f"{node.node}: {text}" for text in sampling.unwatched(targets, node.served)))
     if not numbers and not targets.names and not targets.metadata:
-        _report_unwatched(node, targets)
         raise DocumentError(
             f"{node.node} has neither devices in its expectations nor Lustre targets, so nothing "
             "counts here; name a device with --device NAME=PATH"
@@ -213,19 +212,6 @@ def _number(name: str, path: str) -> Optional[tuple[int, int]]:
     except DocumentError as error:
         remark(f"{error}; it is not watched")
         return None
-
-
-def _report_unwatched(node: Expectations, targets: Targets) -> None:
-    """Report Lustre targets that are not watched."""
-    remark(*(f"{node.node}: {text}" for text in sampling.unwatched(targets, node.served)))
-
-
-def _named(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    for word in words:
-        name, equals, path = word.partition("=")
-        if not (name and equals and path):
-            raise UsageError(f"--device {word}: write NAME=PATH, as in a=/dev/sdb")
-        yield name, path
 
 
 def _planned(node: Expectations) -> Iterator[tuple[str, str]]:

@@ -104,19 +104,16 @@ def deployed(arguments: argparse.Namespace) -> Expectations:
     )
 
 
-def named_directories(words: Sequence[str], least: int = 2) -> dict[str, str]:
+def named_directories(pairs: Sequence[tuple[str, str]], least: int = 2) -> dict[str, str]:
     """Return the real paths of at least ``least`` directories, by name.
 
     Raises:
-        UsageError: a word is not NAME=PATH or given twice, or there are too few.
+        UsageError: a name is given twice, or there are too few.
     """
     directories: dict[str, str] = {}
-    for text in words:
-        name, equals, path = text.partition("=")
-        if not (name and equals and path):
-            raise UsageError(f"--directory {text!r} is not NAME=PATH; write for example a=/mnt/a")
+    for name, path in pairs:
         if not name.isprintable():
-            raise UsageError(f"--directory {text!r}: its name cannot be printed; choose another")
+            raise UsageError(f"--directory {name!r}: its name cannot be printed; choose another")
         if name in directories:
             raise UsageError(f"--directory {name} is given twice; name each directory differently")
         directories[name] = _real(path)

@@ -107,8 +107,8 @@ def members_of(arguments: argparse.Namespace, least: int = 2) -> fs.Members:
     return _directories(arguments.directory, least) if arguments.directory else _targets(arguments)
 
 
-def _directories(words: Sequence[str], least: int) -> fs.Members:
-    directories = named_directories(words, least)
+def _directories(pairs: Sequence[tuple[str, str]], least: int) -> fs.Members:
+    directories = named_directories(pairs, least)
     if fs.ALL in directories:
         raise UsageError(
             f"--directory {fs.ALL}: that is the name of all together; take another one"

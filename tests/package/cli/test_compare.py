@@ -70,7 +70,7 @@ def test_an_invalid_second_directory_is_refused_at_once(
     (tmp_path / "a" / "file").touch()
     (tmp_path / "b").symlink_to(tmp_path / "a")
     with pytest.raises(UsageError, match=sentence) as error:
-        named_directories([f"a={tmp_path}/a", f"b={second.format(tmp_path)}"])
+        named_directories([("a", f"{tmp_path}/a"), ("b", second.format(tmp_path))])
     assert "realpath" not in str(error.value)
 
 
