@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from datetime import datetime
+from functools import partial
 from typing import Callable, Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import ToolError
@@ -52,6 +53,7 @@ _LIMITED = {
 _DEVICE = re.compile(r"(?P<name>\S+): (?:Connection to|This client was evicted by) ")
 _PASSIVE = ("S", "U")
 """Standby and unavailable (drivers/scsi/device_handler/scsi_dh_alua.c)."""
+_SATA = re.compile(r"/ata\d+/")
 _ORIGIN = re.compile(r"(?P<log>(?:LNet|Lustre)(?:Error)?): (?:\d+:\d+:\((?P<place>[^()]+\(\))\) )?")
 
 
@@ -89,16 +91,19 @@ _Log = Sequence[LogEntry]
 
 
 def faults(
-    messages: Iterable[LogEntry], connected: Callable[[], Collection[str]]
+    messages: Iterable[LogEntry],
+    connected: Callable[[], Collection[str]],
+    is_removable: Callable[[str], Optional[bool]] = lambda _: None,
 ) -> Iterator[tuple[LogEntry, ParsedMessage]]:
     """Yield the messages about faults that routine work does not explain, with the faults.
 
     ``connected`` returns the Lustre devices with a connection now; it is called only if the log
-    does not show that a lost connection was restored, or leaves out losses.
+    does not show that a lost connection was restored, or leaves out losses.  ``is_removable``
+    returns whether a disk is removable, None if only the log may show it.
     """
     log = _log(messages)
     routine = {*_probing(log), *_refused(log), *_hot_plugged(log), *_manual(log)}
-    routine |= {*_foreign(log), *_unsupported(log), *_links(log)}
+    routine |= {*_foreign(log, is_removable), *_unsupported(log), *_links(log)}
     routine |= {*_targets(log), *_deactivated(log)}
     routine |= set(_losses(log, routine, connected))
     for number, entry in enumerate(log):
@@ -232,12 +237,14 @@ def _manual(log: _Log) -> Iterator[int]:
         announced -= {"", entry.subject("slot_filled"), entry.subject("recovered")}
 
 
-def _foreign(log: _Log) -> Iterator[int]:
+def _foreign(log: _Log, is_removable: Callable[[str], Optional[bool]]) -> Iterator[int]:
     """Yield the errors of removable disks, and those of ports of optical drives."""
     names: set[str] = set()
     for entry in log:
         name = entry.subject("ata_error", "disk_lost", "io_error", "buffer_error", "medium_error")
-        if name.partition(".")[0] in names:
+        removable = is_removable(name) if name else False
+        seen = {name.partition(".")[0], name.rstrip("0123456789")}
+        if removable or (removable is None and not names.isdisjoint(seen)):
             yield entry.line
         names.discard(entry.subject("disk_identified", "disk_attached"))
         names.add(entry.subject("optical_identified", "removable_attached"))
@@ -355,7 +362,8 @@ def look(node: Node) -> Look:
     """Read the messages of a day; raise ToolError if neither source may be read."""
     lines = _messages(node)
     grouped: dict[tuple[str, str], tuple[ParsedMessage, list[LogEntry]]] = {}
-    for entry, parsed in faults(lines, lambda: _connected(node)):
+    asked = partial(_connected, node), partial(_is_removable, node)
+    for entry, parsed in faults(lines, *asked):
         key = parsed.message.kind, parsed.name
         grouped.setdefault(key, (parsed, []))[1].append(entry)
     symptoms = tuple(_symptom(node, *fault) for fault in grouped.values())
@@ -368,6 +376,18 @@ def _connected(node: Node) -> Collection[str]:
         return lustre.connected(node)
     except ToolError:
         return ()
+
+
+def _is_removable(node: Node, disk: str) -> Optional[bool]:
+    """Return whether a disk is removable, None if the kernel does not know it (any more).
+
+    Linux before 6.10 calls disks of hot-plug SATA ports removable (drivers/ata/libata-scsi.c).
+    """
+    folder = f"/sys/class/block/{disk}"
+    if node.parts.of_block(disk) != node.parts.node or _SATA.search(node.system.real(folder)):
+        return False
+    flags = [node.system.read(f"{folder}/{place}") for place in ("removable", "../removable")]
+    return "1" in flags if any(flags) else None
 
 
 def _messages(node: Node) -> list[LogEntry]:

@@ -64,7 +64,7 @@ class Message(NamedTuple):
 UNMOUNTED = "failover"
 """The kind of message of an unmounted target."""
 
-LOST_LINKS = ("link_down", "bond_member_down", "bond_down")
+LOST_LINKS = ("link_down", "bond_member_down", "bond_down", "remote_port_lost")
 """Kinds of messages that a boot or a shutdown may cause."""
 
 LOST_CONNECTIONS = ("connection_lost", "evicted")
@@ -101,7 +101,7 @@ buffer_error | critical | block | lost reads or writes of <name>
 # status code type 2: media and data integrity errors (NVMe base specification)
 medium_error | critical | block | medium or hardware errors of <name>
     {_DISK}.*Sense Key : (?:(?:Medium|Hardware) Error|0x[34]\b)
-    (?P<name>nvme\d+n\d+): .*\(sct 0x2 / sc 0x8[0-4]\)
+    (?P<name>nvme\d+(?:c\d+)?n\d+): .*\(sct 0x2 / sc 0x8[0-4]\)
 changed_data | critical | block | data that <name> has changed
     {_BLOCK}: (?:guard|ref(?:erence)?) tag error at
     {_DISK}.*Add\. Sense: Logical block (?:guard|reference tag|application tag) check failed
@@ -136,6 +136,9 @@ command_reset | warning | scsi | aborted commands or resets of <name>
         scsi (?P<name>\d+:\d+:\d+:\d+)\b
 command_reset | warning | nvme | aborted commands or resets of <name>
     {_NVME}resetting controller due to[ ]
+    {_NVME}Failed status: 0x[0-9a-f]+, reset controller
+command_reset | warning | pci | aborted commands or resets of <name>
+    nvme (?P<name>[0-9a-f:.]+): Failed status: 0x[0-9a-f]+, reset controller
 command_reset | warning | next disk | aborted commands or resets of <name>
     {_IOC}(?:>> )?[Aa]ttempting (?:task abort|(?:device|target|bus|host) reset)
     {_FUSION}attempting (?:task abort|(?:device|target) reset)
@@ -150,6 +153,7 @@ command_reset | warning | next disk | aborted commands or resets of <name>
 command_timeout | warning | nvme | commands of <name> without an answer
     {_NVME}(?:I/O (?:tag )?\d+ .*timeout|controller is down)
     {_NVME}(?:starting error recovery|failed nvme_keep_alive_end_io|queue \d+: timeout[ ]|
+        Failed reconnect attempt \d|
         NVME-FC\{{\d+\}}: (?:controller connectivity lost|transport association event|io failed))
 command_timeout | warning | pci | commands of <name> without an answer
     nvme (?P<name>[0-9a-f:.]+): I/O \d+ QID \d+ timeout
@@ -160,6 +164,9 @@ disk_lost | critical | nvme | losses of disk <name>, which does not answer its r
         Device not ready; aborting (?:reset|initiali[sz]ation)|
         failure state error detected, request disconnect|
         Removing controller(?: \(\d+\))?\.\.\.)
+disk_lost | critical | pci | losses of disk <name>, which does not answer its reset
+    nvme (?P<name>[0-9a-f:.]+): (?:Removing after probe failure|
+        Device not ready; aborting (?:reset|initiali[sz]ation))
 disk_lost | critical | block | losses of disk <name>, which has gone
     {_DISK}Synchronize Cache\(\d+\) failed: Result: hostbyte=DID_(?:NO_CONNECT|BAD_TARGET)
 disk_lost | critical | node | losses of disk <name>, which does not answer its reset
@@ -179,7 +186,7 @@ ata_error | warning | node | errors or resets of port <name>
         revalidation failed|qc timeout|failed to IDENTIFY)
 # --- adapters of disks
 adapter_failed | critical | hba | faults of adapter <name>
-    {_FUSION}(?:(?:fault|coredump)_(?:state|code)\(0x|SAS host is non-operational|
+    {_FUSION}(?:(?:fault|coredump)[_ ](?:state|code)\(0x|SAS host is non-operational|
         .*unrecoverable|.*(?:(?:diag|hard) reset: FAILED|failed going to))
     {_IOC}.*IOC is in FAULT state
     megaraid_sas (?P<name>[0-9a-f:.]+): (?:megasas: )?(?:Found FW in FAULT state|
@@ -231,6 +238,9 @@ array_failed | critical | block | failures of array <name>
         cannot start dirty degraded array|journal disk is missing|
         .*unrecoverable I/O(?: read)? error)
     md: (?P<name>md[A-Za-z0-9_.-]*): raid0 array has a missing/failed member
+# raid5 and raid6 only: those of a mirror that holds swap are no fault
+parity_mismatch | warning | block | parity of array <name> that does not match its data
+    (?P<name>md[A-Za-z0-9_.-]*): mismatch sector in range \d
 thin_pool | critical | node | failures of thin pool <name>
     device-mapper: thin: (?P<name>\d+:\d+): switching pool to (?:out-of-(?:data|metadata)-space|
         read-only|failure|fail)
@@ -265,6 +275,8 @@ file_system | critical | block | errors of the file system on <name>
 file_system_marked | warning | block | reminders of earlier errors of the file system on <name>
     {_FS} \({_BLOCK}\): (?:error count since last fsck: \d|warning: mounting fs with errors)
     {_FS} warning \(device {_BLOCK}\): \w+_clear_journal_err:\d+: Filesystem error recorded
+mount_refused | warning | block | mounts of <name> while another node has it
+    {_FS} warning \(device {_BLOCK}\): .*Device is already active on another node
 pool_suspended | critical | node | suspensions of pool <name>
     WARNING: Pool {_POOL} has encountered an uncorrectable I/O failure and has been suspended
     WARNING: MMP writes to pool {_POOL} have not succeeded .*suspending pool
@@ -333,15 +345,19 @@ slow_thread | warning | node | slow or hung service threads
     Lustre(?:Error)?: .*?(?:Request took longer than estimated|
         Could(?:n't| not) add any time .*not sending early reply|
         This server is not able to keep up with request traffic|
-        is processing requests too slowly|unhealthy - request has been waiting|
-        Dropping timed-out (?:read|write) from)
+        is processing requests too slowly|(?:unhealthy|notice) - request (?:has been )?waiting|
+        Slow req_in handling|Dropping timed-out (?:read|write|request) from)
 lock_timeout | warning | node | expired locks
     LustreError: .*?lock (?:callback timer expired|timed out)
 # --- links
 lnet_timeout | warning | link | LNet messages that timed out
     {_LNET}Timed out (?:tx\b|(?:for )?RDMA (?:with|on|connect)\b)
     {_LNET}Tx -> \S+ cookie \S+ sending \d+ waiting \d+: failed 1[23]\b
-    {_LNET}Closing conn to \S+: error -110\b
+    {_LNET}RDMA \(tx: \S+\) failed: 1[23]\b
+    {_LNET}Closing conn (?:\S+ )?to \S+: error -110\b
+    {_LNET}(?:Error -110 on read from |took too long: that node may be hung|
+        exceeded message deadline)
+    LNet: [1-9]\d* local NIs in recovery\b
     {_LNET}(?:timed out; the network or (?:that )?node may be down|Timeout (?:receiving from|
         sending data to|error while writing to) |stale ZC_REQs? |
         was unreachable: the network or that node may be down|
@@ -351,7 +367,8 @@ lnet_checksum | warning | link | LNet messages that were changed on their way
     {_LNET}(?:Checksum error, wire:|Bad checksum)
 bulk_network_error | warning | link | bulk transfers that the network broke
     Lustre(?:Error)?: .*?(?:(?:network error|timeout) on bulk (?:READ|WRITE)|
-        Unexpectedly long timeout: desc)
+        Unexpectedly long timeout: desc|failed bulk transfer with |Network is sluggish\?|
+        bulk transfer failed \d+/\d+/-?\d)
     LustreError: .*?(?:server|client)_bulk_callback\(\)\) event type \d+, status -(?:5|103|110|
         113)\b
 link_down | warning | interface | losses of link <name>
@@ -386,9 +403,11 @@ adapter_heat | warning | nic | too much heat in <name>
     {_PCI}(?: \S+)?: .*(?:High temperature\b|it (?:has )?over ?heated|
         Fan (?:has stopped|Failure on)|
         Temperature Threshold was reached|temperature .*above the .*threshold)
+# fatal errors 3 and 4 of mlx5 are a reset and a virtual function that is taken away
 nic_failed | critical | nic | faults of network adapter <name>
     {_PCI}(?: \S+)?: .*(?:device's health compromised|health recovery (?:flow aborted|failed)|
         firmware internal error|synd 0x(?!0:)[0-9a-f]+:|Internal error detected|
+        Fatal error [125] detected|
         [Ff]irmware (?:fatal (?:condition|error)|recovery mode detected)|PCIe link lost|
         timeout\. Will cause a leak of a command resource|
         command 0x[0-9a-f]+ timed out|Error \(timeout: \d+\) msg|Adapter removed$|
