@@ -131,7 +131,6 @@ def removed(folder: Path, switched_on: str, *words: str) -> list[str]:
 @pytest.mark.parametrize(
     ("switched_on", "words", "expected"),
     [
-        ("c", [], ["a", "b"]),
         ("a", [], ["b"]),
         ("c", ["--check"], ["a", "b"]),
         ("c", ["--tags", "b"], ["b"]),

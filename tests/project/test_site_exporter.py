@@ -76,21 +76,20 @@ def warnings(folder: Path, port: int, service: tuple[str, str], *options: str) -
 
 
 @pytest.mark.parametrize(
-    ("service", "remedy"),
+    ("service", "remedy", "options"),
     [
-        (("inactive", "disabled"), f"run systemctl enable --now {SERVICE}"),
-        (("inactive", ""), "start the exporter of the site"),
-        (("active", "enabled"), f"let {SERVICE}, which runs, listen there"),
+        (("inactive", "disabled"), f"run systemctl enable --now {SERVICE}", ["--check"]),
+        (("inactive", ""), "start the exporter of the site", []),
+        (("active", "enabled"), f"let {SERVICE}, which runs, listen there", []),
     ],
     ids=["off", "not installed", "elsewhere"],
 )
-@pytest.mark.parametrize("options", [(), ("--check",)], ids=["", "check mode"])
 def test_a_closed_port_is_reported_with_its_remedy(
     tmp_path: Path,
     exporter: socket.socket,
     service: tuple[str, str],
     remedy: str,
-    options: tuple[str, ...],
+    options: list[str],
 ) -> None:
     port = exporter.getsockname()[1]
     shown = warnings(tmp_path, port, service, *options)

@@ -73,9 +73,21 @@ def test_a_killed_sweep_continues_at_its_next_point(
     assert (second.err, json.loads(second.out)["done"]) == ("", document["done"])
 
 
+SWEEPS = yaml.safe_load(data("sweep.yml"))
+
+
+@pytest.mark.parametrize("case", SWEEPS["planned"], ids=str)
+def test_an_axis_is_planned(tmp_path: Path, case: dict[str, Any]) -> None:
+    words = [*directories(tmp_path), *shlex.split(case["words"]), "--dry-run", "--json"]
+    points = json.loads(finish(tmp_path, "sweep", *words).stdout)["points"]
+    assert [point | values for point, values in zip(points, case["points"])] == points
+    assert [[point["targets"], point["ranks"]] for point in points] == case["crowds"]
+    assert sum(point["bytes"] for point in points) == case["written_MiB"] << 20
+
+
 @pytest.mark.long
 @with_mpi
-@pytest.mark.parametrize("case", yaml.safe_load(data("sweep.yml"))["swept"], ids=str)
+@pytest.mark.parametrize("case", SWEEPS["swept"], ids=str)
 def test_an_axis_is_swept(tmp_path: Path, case: dict[str, Any]) -> None:
     words = shlex.split(case["words"])
     ended = finish(tmp_path, "sweep", *directories(tmp_path), *words, "--quiet", "--json")
