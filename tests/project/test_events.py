@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from plumbline.observe.kernel_messages import EVENTS, MESSAGES, Message
 from plumbline.observe.symptom import Direction
 from tests.package.cli import nagios
 from tests.package.waiting import eventually
+from tests.project.playbook import run_playbook
 from tests.project.repository import ROOT, document
 from tests.project.test_nagios_objects import CONTACT, make, plan
 
@@ -374,16 +374,7 @@ def test_hosts_that_logs_cannot_distinguish_are_refused(tmp_path: Path) -> None:
     (tmp_path / "play.yml").write_text(PREFLIGHT, encoding="utf-8")
     inventory = {"all": {"hosts": consoles, "vars": {"ansible_connection": "local"}}}
     (tmp_path / "hosts.yml").write_text(json.dumps(inventory), encoding="utf-8")
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).with_name("ansible-playbook")),
-            *("-i", str(tmp_path / "hosts.yml"), str(tmp_path / "play.yml")),
-        ],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_playbook(tmp_path / "play.yml", inventory=tmp_path / "hosts.yml")
     failure = re.compile(r"fatal: \[(\w+)\](.*?)(?=fatal: |\nTASK|\nPLAY)", re.S)
     failures = dict(failure.findall(done.stdout))
     assert failures.keys() == {f"console{n}" for n, (_, text) in enumerate(REFUSED) if text}
