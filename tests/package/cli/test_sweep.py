@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from plumbline.site.measure import memory_bytes
 from plumbline.store.database import Selection
@@ -18,7 +17,7 @@ from plumbline.store.history import History
 from tests.package.cli.driver import Run, finish, start
 from tests.package.cli.test_parallel import directories, expect_directories
 from tests.package.parallel.test_run import PYTHON, missing, processes
-from tests.package.recorded import data
+from tests.package.recorded import table
 from tests.package.waiting import eventually
 
 MIB = 1 << 20
@@ -73,7 +72,7 @@ def test_a_killed_sweep_continues_at_its_next_point(
     assert (second.err, json.loads(second.out)["done"]) == ("", document["done"])
 
 
-SWEEPS = yaml.safe_load(data("sweep.yml"))
+SWEEPS = table("sweep.yml")
 
 
 @pytest.mark.parametrize("case", SWEEPS["planned"], ids=str)

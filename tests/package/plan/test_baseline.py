@@ -27,7 +27,7 @@ from plumbline.plan.baseline import (
     write_baselines,
     write_candidates,
 )
-from tests.package.recorded import data
+from tests.package.recorded import table
 from tests.package.sites import DATA
 
 KEY = Key("ost", "scratch-OST0003", "write", "single")
@@ -84,7 +84,7 @@ def test_a_site_begins_without_baselines(raw: Any) -> None:
     assert read_baselines(raw) == {}
 
 
-REFUSED = yaml.safe_load(data("baseline/refused.yml"))
+REFUSED = table("baseline/refused.yml")
 
 
 @pytest.mark.parametrize("case", REFUSED["entries"], ids=str)

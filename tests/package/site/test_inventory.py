@@ -22,9 +22,9 @@ from plumbline.site.inventory import (
     write_document,
 )
 from tests.package.cli.driver import inventory
-from tests.package.recorded import data
+from tests.package.recorded import table
 
-FILE = yaml.safe_load(data("inventory.yml"))
+FILE = table("inventory.yml")
 
 # --- Reading and refusing documents of an inventory.
 

@@ -214,11 +214,10 @@ def test_damaged_text_is_detected(place: int) -> None:
         assert inflate(deflated[:place] + flipped + deflated[place + 1 :]) in ("", TEXT)
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"{}", zlib.compress(b"{}", 9)[:-1], zlib.compress(bytes(80 << 20))]
-)
-def test_anything_but_a_record_inflates_to_empty_text(content: bytes) -> None:
-    assert inflate(content) == ""
+def test_anything_but_a_record_inflates_to_empty_text() -> None:
+    bomb = zlib.compress(bytes(80 << 20))
+    for content in (b"", b"{}", zlib.compress(b"{}", 9)[:-1], bomb):
+        assert inflate(content) == ""
 
 
 # --- Traffic of jobs is kept with the records, bounded; damage is reported.
