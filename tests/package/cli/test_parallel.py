@@ -95,21 +95,6 @@ def test_an_interrupted_probe_ends_its_ranks_and_removes_its_files(tmp_path: Pat
         assert list((tmp_path / folder).iterdir()) == []
 
 
-@with_mpi
-def test_an_interrupted_probe_prints_its_finished_measurements(tmp_path: Path) -> None:
-    words = [*directories(tmp_path), "--quiet", *ENDLESS[:-1], "3s"]
-    process = start(tmp_path, "probe", "fs", *words)
-    eventually(lambda: len(list(tmp_path.glob("tmp/plumbline-*/write-*.json"))) == 2)
-    process.terminate()
-    out, err = process.communicate(timeout=120)
-    assert process.returncode == 130
-    assert err.endswith("plumbline: interrupted; this is what was measured before\n")
-    rates = {row.split()[0]: "B/s" in row for row in out.splitlines()[1:4]}
-    assert rates == {"a": True, "b": True, "all": True}
-    for folder in ("a", "b", "tmp"):
-        assert list((tmp_path / folder).iterdir()) == []
-
-
 def expect_directories(home: Path) -> None:
     """Write expectations of one file system with two directories as targets."""
     directories(home)

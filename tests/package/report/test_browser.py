@@ -15,7 +15,7 @@ import pytest
 from plumbline.report.overview import overview
 from plumbline.report.page import LIBRARY, Extras, pages
 from plumbline.report.site import Site, find_metrics
-from tests.package.report.browser import Browser, PageLeftError
+from tests.package.report.browser import Browser
 from tests.package.report.sites import HOSTILE, draw, hostile, read, sick
 from tests.package.report.test_drawn_figures import EMPTY, IDS, extras
 
@@ -175,17 +175,3 @@ def test_an_empty_site_is_shown(browser: Browser, tmp_path: Path) -> None:
     browser.open(write_page(tmp_path, EMPTY, Extras()))
     assert browser.ask("document.querySelectorAll('.figure .absent').length") == len(IDS)
     assert browser.complaints == []
-
-
-def test_the_browser_waits_for_the_next_page(browser: Browser, tmp_path: Path) -> None:
-    """The page is left during a call, as after a click on a link."""
-    for name in ("first", "second"):
-        page = f'<!doctype html><html data-drawn="all"><title>{name}</title></html>'
-        (tmp_path / f"{name}.html").write_text(page)
-    first = (tmp_path / "first.html").as_uri()
-    going = "new Promise(() => location.assign('second.html'))"
-    browser.open(first)
-    with pytest.raises(PageLeftError):
-        browser.ask(going)
-    browser.open(first)
-    browser.wait(f"document.title === 'second' || {going}")

@@ -26,17 +26,6 @@ def attempts_of(
 
 
 @pytest.mark.slow
-def test_without_noise_every_part_at_fault_is_suspected() -> None:
-    attempts_ = attempts_of(1, 12)
-    assert all(attempt.inside for attempt in attempts_)
-    assert len({attempt.true for attempt in attempts_}) > 3
-
-
-def test_a_healthy_site_has_no_suspect() -> None:
-    assert all(not attempt.named and not attempt.alarms for attempt in attempts_of(0, 5, QUIET))
-
-
-@pytest.mark.slow
 def test_hosts_of_different_speed_are_not_suspects_and_a_slow_one_is() -> None:
     """A host has one baseline for all its partners; not all pairs can reach it."""
     document = site()
