@@ -85,6 +85,12 @@ def test_a_short_trial_does_not_count_for_longer_times() -> None:
     assert size.within == (0.0, 0.5, 1.0, None, None)
 
 
+def test_a_fault_that_slows_nothing_is_not_identifiable() -> None:
+    (size,) = sizes([trial(0.4, None, slows=0.0)])
+    assert (size.faults, size.identifiable, size.found) == (1, 0, 0)
+    assert (size.within, size.median) == ((None,) * 5, None)
+
+
 def test_the_false_alarm_rate_covers_the_months_and_days_of_all_fleets() -> None:
     rate = false_alarm_rate(outcome(fleets=4))
     assert rate.number == 36
