@@ -28,9 +28,13 @@ def questions_of_inventories() -> list[Question]:
         questions += [
             Question(f"{site}-plan", _few_partners(*plan) if slow else _document(*plan), slow),
             Question(f"{site}-ceiling", _document("ceiling", *options, "--json"), slow),
-            Question(f"{site}-nagios", _objects("nagios", nagios, *options), slow),
-            Question(f"{site}-icinga", _objects("icinga2", icinga, *options), slow),
         ]
+        # those of a thousand hosts take half a minute and show no other kind of object
+        if not slow:
+            questions += [
+                Question(f"{site}-nagios", _objects("nagios", nagios, *options)),
+                Question(f"{site}-icinga", _objects("icinga2", icinga, *options)),
+            ]
     return questions
 
 

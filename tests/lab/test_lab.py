@@ -23,7 +23,7 @@ from plumbline.parallel.profile import distance
 from tests.lab.conftest import brought_up, with_baselines, without_a_firm_baseline
 from tests.lab.lab import Console, Lab, Service, control, not_ok
 from tests.package.report.browser import Browser
-from tests.package.report.test_browser import PLOTS, save_pictures
+from tests.package.report.test_browser import PLOTS
 
 ALL_AT_ONCE = "FS scratch write read"
 AS_PROBE = "runuser -u plumbline -- plumbline"
@@ -240,7 +240,6 @@ def test_the_service_page_of_nagios_links_to_its_section_of_the_report(
         composite = browser.ask("document.getElementById('composite').textContent")
         assert "6 counters of 3 servers" in composite
         assert browser.complaints == []
-        save_pictures(browser, "lab")
 
 
 def test_a_slow_link_shows_on_its_own_service_only(lab: Lab, console: Console) -> None:

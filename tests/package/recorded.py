@@ -16,6 +16,7 @@ from typing import Any
 
 from plumbline.model.command import Completed
 from tests.package.fakes import HANGING, Answer, answer, unsafe
+from tests.project.repository import document
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -23,6 +24,11 @@ DATA = Path(__file__).parents[1] / "data"
 def data(name: str) -> str:
     """Return a file of tests/data."""
     return (DATA / name).read_text(encoding="utf-8", errors="replace")
+
+
+def table(name: str) -> Any:
+    """Return the values of a YAML file of tests/data."""
+    return document(DATA / name)
 
 
 def reply(raw: Any) -> Answer:

@@ -6,10 +6,9 @@ import copy
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from plumbline.topology.document import Zone
 from plumbline.topology.graph import Topology, build
+from tests.project.repository import document
 
 DATA = Path(__file__).parents[1] / "data"
 INVENTORIES = Path(__file__).parents[2] / "inventories"
@@ -80,8 +79,13 @@ def paper(name: str, zone: Zone = Zone.FASTEST, *, network: bool = False) -> Top
 
     It has addresses only with ``network``: bgl's 1248 hosts form 78,624 pairs.
     """
-    text = (INVENTORIES / name / "group_vars" / "all" / "topology.yml").read_text(encoding="utf-8")
-    document = yaml.safe_load(text)["plumbline_topology"]
-    for entry in document["parts"] if not network else ():
+    topology = inventory_document(name)
+    for entry in topology["parts"] if not network else ():
         entry.pop("address", None)
-    return build(document, zone)
+    return build(topology, zone)
+
+
+def inventory_document(name: str, kind: str = "topology") -> Any:
+    """Return the topology or policy of an inventory of the repository, empty without a file."""
+    path = INVENTORIES / name / "group_vars" / "all" / f"{kind}.yml"
+    return document(path)[f"plumbline_{kind}"] if path.exists() else {}

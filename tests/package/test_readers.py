@@ -67,13 +67,6 @@ def by_name() -> list[Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("reader", by_name())
-def test_a_good_input_is_read(reader: Reader, tmp_path: Path) -> None:
-    for sample in reader.samples:
-        reader.feed(sample, tmp_path)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("reader", by_name())
 def test_a_mutated_input_raises_only_errors_of_plumbline(reader: Reader, tmp_path: Path) -> None:
     @settings(max_examples=20, derandomize=True, database=None)
     @given(st.integers(0, 1 << 32))
@@ -158,87 +151,6 @@ def test_each_reader_of_the_package_has_mutations(tmp_path: Path) -> None:
         and not {file, f"{file} {name}"} & NO_READERS.keys()
     ]
     assert missed == []
-
-
-def test_the_list_of_exceptions_has_only_existing_functions() -> None:
-    existing = {name for file, _, function in functions() for name in (file, f"{file} {function}")}
-    assert sorted(NO_READERS.keys() - existing) == []
-
-
-# --- each kind of value is read in one place
-
-TOOLS = ("measure/probes", "measure/targets", "observe")
-SYMPTOMS = (
-    "enclosure",
-    "ethernet",
-    "kernel",
-    "lnet",
-    "lustre",
-    "md",
-    "node",
-    "pcie",
-    "ports",
-    "smart",
-    "zfs",
-)
-"""Modules of observe that read output of tools and kernels."""
-SURE = {"number", "whole", "real"}
-"""Checks of a text before it becomes a number."""
-NUMBERS = {
-    "measure/probes/interface.py float(value)",
-    "measure/probes/fio.py int(moved)",
-    "measure/probes/fio.py int(spec.direct)",
-    "measure/probes/netperf.py int(count)",
-}
-"""Conversions of numbers."""
-
-
-def calls(path: Path) -> Iterator[ast.Call]:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
-
-
-def named(call: ast.Call) -> tuple[str, str]:
-    """Return module and function of ``module.function(...)``."""
-    function = call.func
-    if isinstance(function, ast.Attribute) and isinstance(function.value, ast.Name):
-        return function.value.id, function.attr
-    return "", ""
-
-
-@pytest.mark.slow
-def test_json_is_read_in_one_place_and_yaml_only_by_the_strict_loader() -> None:
-    loaders = {
-        f"{path.relative_to(SOURCE)} {'.'.join(named(call))}"
-        for path in SOURCE.rglob("*.py")
-        for call in calls(path)
-        if named(call)
-        in {("json", "loads"), ("json", "load"), ("yaml", "load"), ("yaml", "safe_load")}
-    }
-    # folders.py runs as a separate file, and reads output of plumbline itself
-    own = {"observe/folders.py json.loads"}
-    assert loaders - own == {"model/validation.py json.loads", "site/inventory.py yaml.load"}
-
-
-def test_output_of_tools_becomes_a_number_in_one_place() -> None:
-    conversions = [
-        f"{path.relative_to(SOURCE)} {ast.unparse(call)}"
-        for folder_ in TOOLS
-        for path in (SOURCE / folder_).rglob("*.py")
-        if folder_ != "observe" or path.stem in SYMPTOMS
-        for call in calls(path)
-        if isinstance(call.func, ast.Name) and call.func.id in ("int", "float")
-        if not is_sure(call.args[0])
-    ]
-    assert set(conversions) == NUMBERS
-
-
-def is_sure(argument: ast.expr) -> bool:
-    """Return whether a value is a number: a constant, a calculation, a checked text."""
-    if isinstance(argument, ast.Call):
-        name = getattr(argument.func, "attr", getattr(argument.func, "id", ""))
-        return name in SURE
-    return isinstance(argument, (ast.Constant, ast.BinOp))
 
 
 def test_an_error_of_plumbline_is_accepted(tmp_path: Path) -> None:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Mapping
 
-from tests.project.repository import ROOT
+from tests.project.playbook import run_playbook
 
 GROUP = "nogroup"
 HOSTS = """
@@ -53,12 +52,7 @@ def play(
         "__agent_query": {"Debian": ["printf", "%s installed\\n"]},
         **given,
     }
-    command = [str(Path(sys.executable).with_name("ansible-playbook"))]
-    command += ["-i", str(folder / "hosts.yml"), "-e", json.dumps(values), *words]
-    return subprocess.run(
-        [*command, str(folder / "certificates.yml")],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
+    return run_playbook(
+        *("-e", json.dumps(values), *words, folder / "certificates.yml"),
+        inventory=folder / "hosts.yml",
     )

@@ -2,7 +2,8 @@
 
 ``enter NODE COMMAND`` replaces the become plug-in: it runs a command as if on that node, with the
 commands of this file before those of the machine.  A started unit "measures" the folder's prepared
-records into the real history of the node, for the seconds in ``UNIT.lasts``.
+records into the real history of the node, for the seconds in ``UNIT.lasts``.  The package is
+imported by what needs it: Ansible enters a node for each task.
 """
 
 from __future__ import annotations
@@ -13,12 +14,6 @@ import sys
 import time
 from pathlib import Path
 from typing import Any, NoReturn
-
-from plumbline.cli import main
-from plumbline.model.record import Record
-from plumbline.store.history import History
-from plumbline.store.publish import Publisher
-from plumbline.store.recent import Member
 
 FOLDER = Path(os.environ.get("PRETENDED", "."))
 
@@ -68,6 +63,17 @@ def unit(action: str, name: str) -> int:
         time.sleep(float(lasts.read_text()))
         with (FOLDER / "units").open("a", encoding="utf-8") as file:
             file.write(f"{os.environ['NODE']} end {name}\n")
+    measure(name)
+    return 0
+
+
+def measure(name: str) -> None:
+    """Save the prepared records of a unit and publish them."""
+    from plumbline.model.record import Record
+    from plumbline.store.history import History
+    from plumbline.store.publish import Publisher
+    from plumbline.store.recent import Member
+
     layer, _, instance = name.removeprefix("plumbline-").removesuffix(".service").partition("@")
     state = here() / "state"
     state.mkdir(exist_ok=True)
@@ -84,7 +90,6 @@ def unit(action: str, name: str) -> int:
             for entry in document["entries"]
         }
         Publisher(history, state / "snapshot.json", document["node"], groups)(time.time())
-    return 0
 
 
 def journal(*_words: str) -> int:
@@ -93,6 +98,8 @@ def journal(*_words: str) -> int:
 
 
 def plumbline(verb: str, *words: str) -> int:
+    from plumbline.cli import main
+
     state = here() / "state"
     state.mkdir(exist_ok=True)
     options: dict[str, list[str]] = {
@@ -110,6 +117,8 @@ def plumbline(verb: str, *words: str) -> int:
 
 def console(verb: str, *words: str) -> int:
     """Answer like the control host: a compiled plan, and the real command."""
+    from plumbline.cli import main
+
     if verb == "plan":
         print((FOLDER / "plan.json").read_text())
         return 0

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Iterable, Mapping, NamedTuple
@@ -16,6 +14,7 @@ from plumbline.model.record import Record
 from tests.package.cli.test_locate import plan
 from tests.package.locate.scenes import lab_document
 from tests.project import pretended_node
+from tests.project.playbook import run_playbook
 from tests.project.repository import ROOT
 
 PACKAGES = f"{ROOT / 'src'}:{ROOT}"
@@ -99,24 +98,17 @@ class FakeSite:
 
     def play(self, name: str, extra: Mapping[str, Any], *words: str) -> PlaybookRun:
         """Run a playbook of the repository on this site."""
-        program = str(Path(sys.executable).with_name("ansible-playbook"))
-        done = subprocess.run(
-            [program, "-i", str(self.folder / "inventory"), str(ROOT / f"playbooks/{name}.yml")]
-            + ["-e", json.dumps(dict(extra)), *words],
+        done = run_playbook(
+            *(ROOT / f"playbooks/{name}.yml", "-e", json.dumps(dict(extra)), *words),
+            inventory=self.folder / "inventory",
             cwd=ROOT,
             env={
-                **os.environ,
-                "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
                 "ANSIBLE_FORCE_COLOR": "0",
                 # even root must use become to enter a node
                 "ANSIBLE_BECOME_ALLOW_SAME_USER": "true",
-                "LC_ALL": "C.UTF-8",
                 "PRETENDED": str(self.folder),
                 "PYTHONPATH": PACKAGES,
             },
-            capture_output=True,
-            text=True,
-            check=False,
         )
         return PlaybookRun(done.returncode, re.sub(r" \*{3,}", "", done.stdout) + done.stderr)
 

@@ -56,25 +56,38 @@ def changed(before: dict[str, bytes], after: dict[str, bytes]) -> set[str]:
     return {name for name in before | after if before.get(name) != after.get(name)}
 
 
-def test_a_certificate_is_made_once_for_one_purpose(tmp_path: Path) -> None:
-    assert deploy(tmp_path, "-vvv", "--diff")
-    made = contents(tmp_path)
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Deploy certificates once; other tests change copies of them."""
+    folder = tmp_path_factory.mktemp("made")
+    assert deploy(folder, "-vvv", "--diff")
+    return folder
+
+
+@pytest.fixture
+def deployed(made_once: Path, tmp_path: Path) -> Path:
+    """Return a copy with the same owners and permissions."""
+    subprocess.run(["cp", "-a", f"{made_once}/.", str(tmp_path)], check=True)
+    return tmp_path
+
+
+def test_a_certificate_is_made_once_for_one_purpose(deployed: Path) -> None:
+    made = contents(deployed)
     own = {f"{host}/{name}.pem" for host in ("mon1", "oss1") for name in ("ca", "cert", "key")}
     assert set(made) == own | {"authority/ca.key", "authority/ca.pem"}
-    assert serves(tmp_path, "oss1", "sslserver")
-    assert not serves(tmp_path, "oss1", "sslclient")
-    assert serves(tmp_path, "mon1", "sslclient")
-    assert not serves(tmp_path, "mon1", "sslserver")
-    named = openssl(tmp_path, "x509", "-in", "oss1/cert.pem", "-noout", "-ext", "subjectAltName")
+    assert serves(deployed, "oss1", "sslserver")
+    assert not serves(deployed, "oss1", "sslclient")
+    assert serves(deployed, "mon1", "sslclient")
+    assert not serves(deployed, "mon1", "sslserver")
+    named = openssl(deployed, "x509", "-in", "oss1/cert.pem", "-noout", "-ext", "subjectAltName")
     assert "DNS:oss1\n" in named.stdout
-    key = tmp_path / "oss1/key.pem"
+    key = deployed / "oss1/key.pem"
     assert (key.owner(), key.group(), key.stat().st_mode & 0o777) == ("root", GROUP, 0o640)
-    secret = tmp_path / "authority"
+    secret = deployed / "authority"
     assert secret.stat().st_mode & 0o777 == 0o700
     assert (secret / "ca.key").stat().st_mode & 0o777 == 0o600
-    assert not deploy(tmp_path)
-    assert not deploy(tmp_path, "--check")
-    assert contents(tmp_path) == made
+    assert not deploy(deployed)
+    assert contents(deployed) == made
 
 
 def test_check_mode_makes_nothing(tmp_path: Path) -> None:
@@ -83,59 +96,55 @@ def test_check_mode_makes_nothing(tmp_path: Path) -> None:
     assert not (tmp_path / "authority").exists()
 
 
-def test_check_mode_works_on_a_host_without_the_cryptography_package(tmp_path: Path) -> None:
+def test_check_mode_works_on_a_host_without_the_cryptography_package(deployed: Path) -> None:
     """Like a host deployed by an earlier version, whose authority has the package."""
-    deploy(tmp_path)
-    made = contents(tmp_path)
-    bare = tmp_path / "python"
+    made = contents(deployed)
+    bare = deployed / "python"
     bare.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
     bare.chmod(0o755)
     state = "{{ 'installed' if inventory_hostname == 'mon1' else 'unknown' }}"
     query = {"Debian": ["printf", f"%s {state}\\n"]}
-    deploy(tmp_path, "--check", oss1_python=str(bare), __agent_query=query)
-    assert contents(tmp_path) == made
+    deploy(deployed, "--check", oss1_python=str(bare), __agent_query=query)
+    assert contents(deployed) == made
 
 
 def test_a_certificate_that_expires_soon_is_replaced_and_its_key_kept(tmp_path: Path) -> None:
     deploy(tmp_path, nrpe_certificate_days=50, nrpe_renew_days=40)
     made = contents(tmp_path)
-    assert deploy(tmp_path, "--check")
-    assert contents(tmp_path) == made
     assert deploy(tmp_path)
     assert changed(made, contents(tmp_path)) == {"mon1/cert.pem", "oss1/cert.pem"}
     assert serves(tmp_path, "oss1", "sslserver")
-    assert not deploy(tmp_path)
 
 
-def test_damaged_or_missing_files_are_made_again(tmp_path: Path) -> None:
-    deploy(tmp_path)
-    for damage, after in (
-        ("oss1/cert.pem", {"oss1/cert.pem"}),
-        ("oss1/key.pem", {"oss1/key.pem", "oss1/cert.pem"}),
-        ("oss1/ca.pem", set()),
-    ):
-        made = contents(tmp_path)
-        (tmp_path / damage).write_bytes(b"\xff\x00no PEM")
-        deploy(tmp_path, "--check")
-        assert deploy(tmp_path)
-        assert changed(made, contents(tmp_path)) == after
-        assert serves(tmp_path, "oss1", "sslserver")
-        (tmp_path / damage).unlink()
-        assert deploy(tmp_path)
-        assert serves(tmp_path, "oss1", "sslserver")
-    made = contents(tmp_path)
+def test_damaged_or_missing_files_are_made_again(deployed: Path) -> None:
+    made = contents(deployed)
+    for name in ("mon1/cert.pem", "oss1/key.pem"):
+        (deployed / name).write_bytes(b"\xff\x00no PEM")
+    (deployed / "oss1/ca.pem").unlink()
+    before = contents(deployed)
+    assert deploy(deployed, "--check")
+    assert contents(deployed) == before
+    assert deploy(deployed)
+    # the authority's certificate is the same again, and a new key needs a new certificate
+    remade = {"mon1/cert.pem", "oss1/key.pem", "oss1/cert.pem"}
+    assert changed(made, contents(deployed)) == remade
+    assert serves(deployed, "oss1", "sslserver")
+    assert serves(deployed, "mon1", "sslclient")
+
+
+def test_a_missing_authority_is_made_again_with_all_certificates(deployed: Path) -> None:
+    made = contents(deployed)
     for name in ("ca.key", "ca.pem"):
-        (tmp_path / "authority" / name).unlink()
-    assert deploy(tmp_path)
-    assert {name for name in made if "key.pem" not in name} == changed(made, contents(tmp_path))
-    assert serves(tmp_path, "oss1", "sslserver")
+        (deployed / "authority" / name).unlink()
+    assert deploy(deployed)
+    assert {name for name in made if "key.pem" not in name} == changed(made, contents(deployed))
+    assert serves(deployed, "oss1", "sslserver")
 
 
-def test_a_host_that_becomes_a_client_gets_a_certificate_for_both_purposes(tmp_path: Path) -> None:
-    deploy(tmp_path)
-    assert deploy(tmp_path, nrpe_certificate_client=True)
-    assert serves(tmp_path, "oss1", "sslclient")
-    assert serves(tmp_path, "oss1", "sslserver")
+def test_a_host_that_becomes_a_client_gets_a_certificate_for_both_purposes(deployed: Path) -> None:
+    assert deploy(deployed, nrpe_certificate_client=True)
+    assert serves(deployed, "oss1", "sslclient")
+    assert serves(deployed, "oss1", "sslserver")
 
 
 def test_a_limited_play_uses_the_authority_outside_of_it(tmp_path: Path) -> None:
@@ -169,4 +178,3 @@ def test_certificates_of_earlier_versions_are_kept(tmp_path: Path) -> None:
     now = contents(tmp_path)
     assert {name for name in made if made[name] != now[name]} == set()
     assert serves(tmp_path, "oss1", "sslserver")
-    assert not deploy(tmp_path)

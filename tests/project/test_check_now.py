@@ -6,15 +6,13 @@ Ansible itself runs the tasks; a file replaces the pipe of Nagios, a script its 
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.project.playbook import run_playbook
 from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.long
@@ -69,16 +67,8 @@ def check_now(folder: Path, checked_ms: int) -> tuple[int, list[str]]:
         "nagios_pipe": str(pipe),
         "__nagios_cgi_directory": str(folder),
         "__nagios_timeout_s": 1,
-        "ansible_python_interpreter": sys.executable,
     }
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
-    done = subprocess.run(
-        [*command, "-e", json.dumps(variables), str(play)],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = run_playbook("-e", json.dumps(variables), play)
     print(done.stdout, done.stderr)
     commands = pipe.read_text(encoding="utf-8").splitlines()
     return done.returncode, [line.split(";", 1)[1].rpartition(";")[0] for line in commands]

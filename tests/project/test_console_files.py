@@ -6,11 +6,9 @@ Ansible itself renders the templates for the hosts of the lab, none of which exi
 from __future__ import annotations
 
 import json
-import os
 import shlex
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -18,6 +16,7 @@ import pytest
 from plumbline.cli import build_parser
 from plumbline.site.inventory import plan_of, read_inventory
 from plumbline.store.plan import load_plan
+from tests.project.playbook import playbook_output
 from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.long
@@ -28,7 +27,6 @@ HOSTS = """
 all:
   vars:
     ansible_connection: local
-    ansible_python_interpreter: {python}
   children:
     monitoring:
       hosts:
@@ -91,21 +89,12 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "given.json": json.dumps(
             {"agent_plan": plan, "console_submit": True, **EXPORTER, **PROMETHEUS}
         ),
-        "hosts.yml": HOSTS.format(python=sys.executable, console=CONSOLE_KEY),
+        "hosts.yml": HOSTS.format(console=CONSOLE_KEY),
         "play.yml": PLAY.format(root=ROOT, folder=folder, key=NODE_KEY, known=encoded),
     }
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "hosts.yml"]
-    done = subprocess.run(
-        [*command, "-e", "@given.json", "play.yml"],
-        cwd=folder,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    playbook_output("-e", "@given.json", "play.yml", inventory="hosts.yml", cwd=folder)
     return folder
 
 

@@ -7,7 +7,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from plumbline.observe.kernel_messages import EVENTS, MESSAGES, Message
 from plumbline.observe.symptom import Direction
 from tests.package.cli import nagios
 from tests.package.waiting import eventually
+from tests.project.playbook import run_playbook
 from tests.project.repository import ROOT, document
 from tests.project.test_nagios_objects import CONTACT, make, plan
 
@@ -343,8 +343,7 @@ def test_a_host_is_recognised_by_its_short_name(tmp_path: Path, called: str, hos
 
 
 PREFLIGHT = f"""
-- hosts: localhost
-  connection: local
+- hosts: all
   gather_facts: false
   vars:
     ansible_facts: {{os_family: Debian}}
@@ -355,37 +354,32 @@ PREFLIGHT = f"""
         name: {ROLE}
         tasks_from: preflight
 """
+REFUSED: list[tuple[list[str], str]] = [
+    (NAMED, ""),
+    (HOSTS, ""),
+    (["oss1", "oss1.site.example", "oss2"], "is the same of oss1, oss1.site.example;"),
+    (["oss1.a.example", "oss1.b.example"], "is the same of oss1.a.example, oss1.b.example;"),
+    (["oss1", "10.0.0.1"], "No line of a log can begin with the host 10.0.0.1;"),
+    (["oss1", "oss+2"], "No line of a log can begin with the host oss+2;"),
+    (["oss1", "site:oss2"], "No line of a log can begin with the host site:oss2;"),
+]
 
 
-@pytest.mark.parametrize(
-    ("hosts", "refusal"),
-    [
-        (NAMED, ""),
-        (HOSTS, ""),
-        (["oss1", "oss1.site.example", "oss2"], "is the same of oss1, oss1.site.example;"),
-        (["oss1.a.example", "oss1.b.example"], "is the same of oss1.a.example, oss1.b.example;"),
-        (["oss1", "10.0.0.1"], "No line of a log can begin with the host 10.0.0.1;"),
-        (["oss1", "oss+2"], "No line of a log can begin with the host oss+2;"),
-        (["oss1", "site:oss2"], "No line of a log can begin with the host site:oss2;"),
-    ],
-)
-def test_hosts_that_logs_cannot_distinguish_are_refused(
-    tmp_path: Path, hosts: list[str], refusal: str
-) -> None:
+def test_hosts_that_logs_cannot_distinguish_are_refused(tmp_path: Path) -> None:
+    """Each plan is that of a console of its own in one play."""
+    consoles = {
+        f"console{number}": {"agent_plan": {"hosts": [{"name": name} for name in names]}}
+        for number, (names, _) in enumerate(REFUSED)
+    }
     (tmp_path / "play.yml").write_text(PREFLIGHT, encoding="utf-8")
-    given = {"agent_plan": {"hosts": [{"name": name} for name in hosts]}}
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).with_name("ansible-playbook")),
-            *("-i", "localhost,", "-e", json.dumps(given), str(tmp_path / "play.yml")),
-        ],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert (done.returncode == 0) is not bool(refusal), done.stdout + done.stderr
-    assert refusal in " ".join((done.stdout + done.stderr).split())
+    inventory = {"all": {"hosts": consoles, "vars": {"ansible_connection": "local"}}}
+    (tmp_path / "hosts.yml").write_text(json.dumps(inventory), encoding="utf-8")
+    done = run_playbook(tmp_path / "play.yml", inventory=tmp_path / "hosts.yml")
+    failure = re.compile(r"fatal: \[(\w+)\](.*?)(?=fatal: |\nTASK|\nPLAY)", re.S)
+    failures = dict(failure.findall(done.stdout))
+    assert failures.keys() == {f"console{n}" for n, (_, text) in enumerate(REFUSED) if text}
+    for console, output in failures.items():
+        assert REFUSED[int(console[-1])][1] in " ".join(output.split())
 
 
 def test_hundreds_of_slow_threads_are_one_event_until_the_last_completes(
@@ -447,13 +441,20 @@ NO_EVENT = {message.kind for message in MESSAGES}.difference(KERNEL_KIND.findall
 """Kinds of messages that are evidence for a slow measurement but no event."""
 
 
-def test_kernel_messages_that_are_symptoms_are_events_too(correlator: Correlator) -> None:
+def test_kernel_messages_that_are_symptoms_are_events_too(tmp_path: Path) -> None:
+    """Each message comes from a host of its own."""
     rows = (DATA / "messages" / "kernel.tsv").read_text(encoding="utf-8").splitlines()
+    messages = [row.split("\t") for row in rows]
+    hosts = [f"host{number}" for number in range(40)]
+    correlator = Correlator(tmp_path, __events_hosts=hosts)
     silent = set()
-    for kind, _, text in (row.split("\t") for row in rows):
-        (correlator.folder / "open").unlink(missing_ok=True)
-        if not correlator.feed(syslog(text)):
-            silent.add(kind)
+    for start in range(0, len(messages), len(hosts)):
+        (tmp_path / "open").unlink(missing_ok=True)
+        kinds = {host: kind for host, (kind, _, _) in zip(hosts, messages[start:])}
+        lines = [syslog(text, host) for host, (_, _, text) in zip(hosts, messages[start:])]
+        heard = {host for host, _ in correlator.feed(*lines)}
+        silent |= {kind for host, kind in kinds.items() if host not in heard}
+    correlator.close()
     assert silent == NO_EVENT | {"failover"}
 
 

@@ -33,24 +33,6 @@ def test_no_file_names_a_place_of_one_machine_or_a_registry() -> None:
     assert hits == []
 
 
-def test_no_file_is_a_leftover() -> None:
-    odd = re.compile(r"(~|\.orig|\.rej|\.bak|\.swp|\.pyc|\.sqlite)$")
-    assert [str(path) for path in tracked() if odd.search(path.name)] == []
-
-
-def test_text_ends_with_a_newline() -> None:
-    texts = [
-        path
-        for path in tracked("*.py", "*.yml", "*.md", "*.j2", "*.toml", "*.cfg", "Makefile")
-        if "data" not in path.relative_to(ROOT).parts
-    ]
-    bad = [
-        str(path.relative_to(ROOT)) for path in texts if path.read_bytes()[-1:] not in (b"", b"\n")
-    ]
-    assert texts
-    assert bad == []
-
-
 def test_documents_name_only_existing_files() -> None:
     rooms = r"(?:src|tests|roles|playbooks|plugins|inventories|checks|[a-z]+(?=/[a-z_]+\.py))"
     named = re.compile(rf"`({rooms}/[a-z0-9_./-]+\.(?:py|yml|md|json|j2))`")

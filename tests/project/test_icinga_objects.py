@@ -10,7 +10,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +21,7 @@ from plumbline.model.verdict import State
 from tests.package.cli.driver import call
 from tests.package.cli.test_submit import document as document_of
 from tests.package.cli.test_submit import service, verdict, write_plan
+from tests.project.playbook import run_playbook
 from tests.project.repository import ROOT
 from tests.project.test_nagios_objects import make, parse_objects, plan
 
@@ -84,20 +84,12 @@ def deploy(folder: Path, plan: dict[str, Any]) -> subprocess.CompletedProcess[st
     play, given = folder / "play.yml", folder / "given.json"
     play.write_text(PLAY.format(root=ROOT), encoding="utf-8")
     places = {
-        "ansible_python_interpreter": sys.executable,
         "__icinga_command": str(program(folder)),
         "__icinga_directory": str(folder / "etc"),
         "__icinga_group": "root",
     }
     given.write_text(json.dumps({"agent_plan": plan, **places, **OPTIONS}), encoding="utf-8")
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
-    return subprocess.run(
-        [*command, "-e", f"@{given}", str(play)],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_playbook("-e", f"@{given}", play)
 
 
 def program(folder: Path) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import re
 import sys
 from pathlib import Path
 from typing import Any, Iterator
@@ -11,8 +10,6 @@ from typing import Any, Iterator
 import pytest
 import tomllib
 
-from plumbline.cli.machines import MACHINES
-from plumbline.cli.people import PEOPLE
 from tests.project.repository import ROOT
 
 # Rooms and modules that may do I/O; all others are pure.
@@ -75,16 +72,6 @@ def is_in(name: str, rooms: set[str]) -> bool:
     return any(name == room or name.startswith(f"{room}.") for room in rooms)
 
 
-def test_the_guide_and_the_architecture_name_the_same_rooms() -> None:
-    guide = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    (line,) = re.findall(r"^model, topology, .*?(?=^```)", guide, re.MULTILINE | re.DOTALL)
-    assert re.findall(r"\w+", line) == layers()
-    architecture = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
-    table = architecture.partition("## Rooms")[2].partition("## Documents")[0]
-    cells = re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)
-    assert cells == layers()
-
-
 def test_each_module_is_pure_or_listed_as_doing_io() -> None:
     pure = sources("pure")
     assert [name for name, _ in files() if not is_in(name, pure | WORLDLY | {"observe"})] == []
@@ -97,30 +84,6 @@ def test_each_module_runs_on_a_node_or_is_listed_for_the_console() -> None:
     nodes = sources("nodes")
     assert [name for name, _ in files() if not is_in(name, nodes | CONSOLE)] == []
     assert {name for name in CONSOLE if is_in(name, nodes)} == set()
-
-
-# Modules that several verbs share: options, output and progress.
-SHARED = {"options", "output", "parallel", "progress"}
-
-
-def test_verbs_share_only_options_and_printing() -> None:
-    modules_of_verbs = {verb.module for verb in (*PEOPLE.values(), *MACHINES.values())}
-    assert set(contracts()["verbs"]["modules"]) == {
-        f"plumbline.cli.{name}" for name in modules_of_verbs
-    }
-    users: dict[str, set[str]] = {}
-    for name in modules_of_verbs:
-        for module in of_cli(name):
-            users.setdefault(module, set()).add(name)
-    assert {module for module, verbs in users.items() if len(verbs) > 1} == SHARED
-
-
-def of_cli(module: str) -> set[str]:
-    """Return the command-line modules that a command-line module imports."""
-    text = (ROOT / "src" / "plumbline" / "cli" / f"{module}.py").read_text(encoding="utf-8")
-    names = set(re.findall(r"from plumbline\.cli\.(\w+) import", text))
-    names |= set(re.findall(r"from plumbline\.cli import (\w+)", text))
-    return names.union(*map(of_cli, names))
 
 
 def imported(path: Path) -> Iterator[str]:

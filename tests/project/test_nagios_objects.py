@@ -25,7 +25,6 @@ pytestmark = [
     pytest.mark.skipif(nagios.PROGRAM is None, reason="Nagios is not installed"),
 ]
 
-KINDS = ("templates", "commands", "groups", "hosts", "services", "dependencies")
 CONTACT = """
 define command {
     command_name nothing
@@ -155,56 +154,6 @@ def test_a_symptom_and_the_slow_target_of_its_host_both_notify() -> None:
         submit(running, both)
         running.until(lambda: notified(running) >= expected, f"only {notified(running)} were told")
         assert notified(running) == expected
-
-
-def test_services_behind_a_server_depend_on_its_service(lab: dict[str, str]) -> None:
-    dependencies = parse_objects(lab["dependencies"], "servicedependency")
-    behind = [
-        row["dependent_service_description"]
-        for row in dependencies
-        if row["service_description"] == "PATH server oss2"
-    ]
-    assert behind == [
-        "OST scratch-OST0002 write read",
-        "OST scratch-OST0003 write read",
-        "RAW oss2-disk1 read",
-        "RAW oss2-disk2 read",
-        "NET oss2 send receive",
-        "RAW group oss2",
-    ]
-    # UNKNOWN silences nothing, and all checks continue
-    of_paths = [row for row in dependencies if row["service_description"].startswith("PATH ")]
-    assert {row["notification_failure_criteria"] for row in of_paths} == {"w,c"}
-    assert {row["execution_failure_criteria"] for row in dependencies} == {"n"}
-
-
-def test_the_disk_of_a_target_depends_on_the_target(lab: dict[str, str]) -> None:
-    parents = {
-        row["dependent_service_description"]: row["service_description"]
-        for row in parse_objects(lab["dependencies"], "servicedependency")
-        if row["service_description"].startswith("OST ")
-    }
-    assert parents["RAW oss2-disk1 read"] == "OST scratch-OST0002 write read"
-    groups = {name: bearer for name, bearer in parents.items() if " group " in name}
-    assert groups == {f"RAW group oss{number}": "OST group scratch" for number in (1, 2, 3)}
-    assert len(parents) == 6 + len(groups)
-
-
-def test_the_path_check_gets_kind_and_name(lab: dict[str, str]) -> None:
-    services = {
-        row["service_description"]: row for row in parse_objects(lab["services"], "service")
-    }
-    assert services["PATH switch switch1"]["check_command"] == "plumbline_path!switch switch1"
-    assert services["PATH switch switch1"]["host_name"] == "lab"
-    assert services["PATH file system scratch"]["notification_options"] == "c,r"
-    command = next(
-        row
-        for row in parse_objects(lab["commands"], "command")
-        if row["command_name"] == "plumbline_path"
-    )
-    assert command["command_line"] == (
-        '/usr/bin/python3 -I /usr/lib/plumbline/checks/check_path -v --service "$ARG1$"'
-    )
 
 
 def submit(running: nagios.Daemon, states: dict[tuple[str, str], int]) -> None:

@@ -12,7 +12,6 @@ import re
 import shutil
 import socket
 import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -24,6 +23,7 @@ from plumbline.site.inventory import plan_of, read_inventory
 from tests.package.strangers import let_through
 from tests.package.waiting import eventually
 from tests.project.certificates import play
+from tests.project.playbook import playbook_output
 from tests.project.repository import ROOT, document
 
 pytestmark = [
@@ -33,7 +33,7 @@ pytestmark = [
 ]
 
 ASK = "/usr/lib/nagios/plugins/check_nrpe"
-AT_ONCE = 500
+AT_ONCE = 200
 PLAY = """
 - hosts: oss1
   connection: local
@@ -109,7 +109,6 @@ def deploy(folder: Path, port: int) -> None:
     plan = plan_of(read_inventory(str(ROOT / "inventories/lab"))).to_json()
     values = {
         "agent_plan": json.loads(json.dumps(plan)),
-        "ansible_python_interpreter": sys.executable,
         "nrpe_address": "127.0.0.1",
         "nrpe_port": port,
         "nrpe_tls_directory": str(folder / "oss1"),
@@ -119,16 +118,7 @@ def deploy(folder: Path, port: int) -> None:
         "__nrpe_certificate": {"stat": {}},
     }
     given.write_text(json.dumps(values), encoding="utf-8")
-    inventory = ROOT / "inventories/lab"
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(inventory)]
-        + ["-e", f"@{given}", str(play)],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    playbook_output("-e", f"@{given}", play, inventory=ROOT / "inventories/lab")
 
 
 @contextmanager

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import ast
 import json
-import os
 import re
-import subprocess
-import sys
 from functools import cache
 from pathlib import Path
 from typing import Iterator
 
 import pytest
 
+from tests.project.playbook import run_playbook
 from tests.project.repository import ROOT, document, tracked
 
 ROLES = sorted({path.relative_to(ROOT).parts[1] for path in tracked("roles/*/*")}, key=len)
@@ -102,15 +100,8 @@ def test_the_roles_refuse_unknown_capabilities(
 ) -> None:
     play = tmp_path / "play.yml"
     play.write_text(PLAY.format(root=ROOT))
-    variables = json.dumps({**given, "ansible_python_interpreter": sys.executable})
-    command = [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
-    done = subprocess.run(
-        [*command, "-e", variables, str(play)],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    variables = json.dumps(given)
+    done = run_playbook("-e", variables, play)
     assert (done.returncode != 0) is bool(refusal), done.stdout + done.stderr
     assert refusal in done.stdout
 

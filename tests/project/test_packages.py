@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from plumbline.site.inventory import plan_of, read_inventory
+from tests.project.playbook import run_playbook
 from tests.project.repository import ROOT, document, tracked
 
 HOSTS = """
 all:
   vars:
     ansible_connection: local
-    ansible_python_interpreter: {python}
   children:
-    monitoring: {{}}
+    monitoring: {}
     plumbline_nodes:
-      hosts: {{client1: , oss1: , oss2: }}
+      hosts: {client1: , oss1: , oss2: }
     plumbline_ost:
-      hosts: {{client1: }}
+      hosts: {client1: }
     plumbline_raw:
-      hosts: {{oss1: , oss2: }}
+      hosts: {oss1: , oss2: }
 """
 PLAY = """
 - hosts: all
@@ -47,7 +44,7 @@ UNAVAILABLE = ["plumbline-no-such-package"]
 
 def check(folder: Path, *words: str, **packages: list[str]) -> str:
     """Return the output of the play for these packages; it changes and refreshes nothing."""
-    (folder / "hosts.yml").write_text(HOSTS.format(python=sys.executable))
+    (folder / "hosts.yml").write_text(HOSTS)
     (folder / "play.yml").write_text(PLAY.format(root=ROOT))
     plan = plan_of(read_inventory(str(ROOT / "inventories/lab"))).to_json()
     variables = {
@@ -58,13 +55,9 @@ def check(folder: Path, *words: str, **packages: list[str]) -> str:
         "__agent_refresh": {"Debian": ["echo", "refreshed"]},
     }
     (folder / "given.json").write_text(json.dumps(variables), encoding="utf-8")
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("ansible-playbook")), "-i", str(folder / "hosts.yml")]
-        + ["-e", f"@{folder}/given.json", "--check", *words, str(folder / "play.yml")],
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_playbook(
+        *("-e", f"@{folder}/given.json", "--check", *words, folder / "play.yml"),
+        inventory=folder / "hosts.yml",
     )
     assert done.returncode in (0, 2), done.stdout + done.stderr
     return done.stdout
@@ -122,11 +115,11 @@ def test_a_role_without_checked_packages_installs_none() -> None:
     assert installing == set(document(ROOT / "playbooks/vars/site.yml")["site_roles"]) - set(named)
 
 
-@pytest.mark.parametrize("path", tracked("roles/*/tasks/*.yml"), ids=str)
-def test_a_role_installs_only_missing_packages(path: Path) -> None:
-    role, text = path.parts[-3], path.read_text(encoding="utf-8")
-    # the internal role installs for others, which list their packages
-    if re.search("tasks_from: (packages|install_masked)", text) and role != "timer_unit":
-        assert (path.parent / "needs.yml").exists()
-    exempt = role == "lab" or path.name in ("remove_packages.yml", "packages.yml")
-    assert exempt or not re.search(r"ansible\.builtin\.(apt|package):", text)
+def test_a_role_installs_only_missing_packages() -> None:
+    for path in tracked("roles/*/tasks/*.yml"):
+        role, text = path.parts[-3], path.read_text(encoding="utf-8")
+        # the internal role installs for others, which list their packages
+        if re.search("tasks_from: (packages|install_masked)", text) and role != "timer_unit":
+            assert (path.parent / "needs.yml").exists()
+        exempt = role == "lab" or path.name in ("remove_packages.yml", "packages.yml")
+        assert exempt or not re.search(r"ansible\.builtin\.(apt|package):", text), path

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import cache, partial
-from typing import Any, Callable, NamedTuple
+from typing import Callable, NamedTuple
 
 import pytest
 
@@ -22,7 +22,8 @@ from plumbline.topology.document import Zone, load
 from plumbline.topology.graph import Topology, build
 from plumbline.topology.names import expand
 from plumbline.topology.paths import storage_side
-from tests.project.repository import ROOT, document
+from tests.package.sites import inventory_document
+from tests.project.repository import ROOT
 
 MB = 1e6
 GB = 1e9
@@ -30,11 +31,6 @@ FASTEST = Zone.FASTEST
 
 
 MACHINES = ("redstorm", "edison", "bgl", "jaguar")
-
-
-def inventory_document(machine: str, name: str = "topology") -> Any:
-    path = ROOT / "inventories" / machine / "group_vars" / "all" / f"{name}.yml"
-    return document(path)[f"plumbline_{name}"] if path.exists() else {}
 
 
 @cache

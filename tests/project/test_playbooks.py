@@ -34,18 +34,6 @@ def test_tasks_that_start_measurements_have_a_limit_and_are_not_polled() -> None
     assert sorted(started) == ["measure_slot", "measure_storage"]
 
 
-def test_variables_of_playbooks_have_a_description_and_a_type() -> None:
-    for name in ("probe", "baseline", "debug_slow_storage"):
-        checked = next(
-            task["hpcops.plumbline.variables"]["argument_spec"]
-            for task in tasks(document(ROOT / f"playbooks/{name}.yml"))
-            if "hpcops.plumbline.variables" in task
-        )
-        assert checked
-        for variable, spec in checked.items():
-            assert {"description", "type"} <= set(spec), f"{name}.yml: {variable}"
-
-
 def test_connections_to_dead_hosts_time_out() -> None:
     settings = (ROOT / "ansible.cfg").read_text(encoding="utf-8")
     assert "ServerAliveInterval=10" in settings

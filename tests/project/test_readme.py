@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 from plumbline.cli import MACHINE_VERBS, VERBS
-from tests.project.repository import ROOT, section, table, tracked
+from tests.project.repository import ROOT, table, tracked
 
 
 def test_the_table_of_checks_names_each_check() -> None:
@@ -26,20 +26,10 @@ def test_the_table_of_commands_names_each_verb() -> None:
     assert verbs == {*VERBS, *MACHINE_VERBS}
 
 
-def test_the_test_command_is_what_ci_runs() -> None:
-    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    assert "make test" in section("Test", "README.md")
-    assert re.search(r"^(exec )?make test$", ci, flags=re.M)
-
-
 def test_the_index_names_each_page() -> None:
     index = ROOT / "docs" / "index.md"
     named = set(re.findall(r"\]\(([a-z-]+\.md)\)", index.read_text(encoding="utf-8")))
     assert named == {path.name for path in tracked("docs/*.md")} - {index.name}
-
-
-def test_readme_is_read_in_a_few_minutes() -> None:
-    assert len((ROOT / "README.md").read_text(encoding="utf-8").splitlines()) <= 120
 
 
 def anchors(page: Path) -> set[str]:

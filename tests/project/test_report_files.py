@@ -6,17 +6,15 @@ Ansible itself renders the templates for the hosts of the lab, none of which exi
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from plumbline.cli import build_parser
 from plumbline.site.inventory import plan_of, read_inventory
+from tests.project.playbook import playbook_output
 from tests.project.repository import ROOT
 from tests.project.test_nagios_objects import make
 
@@ -26,8 +24,6 @@ PLAY = """
 - hosts: localhost
   connection: local
   gather_facts: false
-  vars:
-    ansible_python_interpreter: {python}
   vars_files:
     - {root}/roles/agent/vars/main.yml
     - {root}/roles/console/vars/main.yml
@@ -60,20 +56,9 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     plan = plan_of(read_inventory(str(ROOT / "inventories" / "lab"))).to_json()
     variables = {"agent_plan": plan, "console_collect": True, "report_enabled": True}
     (folder / "given.json").write_text(json.dumps(variables), encoding="utf-8")
-    play = PLAY.format(root=ROOT, folder=folder, python=sys.executable)
+    play = PLAY.format(root=ROOT, folder=folder)
     (folder / "play.yml").write_text(play, encoding="utf-8")
-    done = subprocess.run(
-        [
-            str(Path(sys.executable).with_name("ansible-playbook")),
-            *("-i", "localhost,", "-e", "@given.json", "play.yml"),
-        ],
-        cwd=folder,
-        env={**os.environ, "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"), "LC_ALL": "C.UTF-8"},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    playbook_output("-e", "@given.json", "play.yml", cwd=folder)
     return folder
 
 

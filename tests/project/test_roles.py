@@ -11,14 +11,8 @@ import pytest
 from tests.project.repository import ROOT, document, tracked
 
 ROLES = sorted({ROOT / "roles" / path.relative_to(ROOT).parts[1] for path in tracked("roles/*/*")})
-STEPS = ("preflight", "install", "configure", "enable")
-# Parts of other roles, which no playbook deploys.
-INTERNAL = {"timer_unit"}
-# The lab is brought up and broken, not installed.
-DEPLOYED = [role for role in ROLES if role.name not in {"lab", *INTERNAL}]
 
 each_role = pytest.mark.parametrize("role", ROLES, ids=lambda role: role.name)
-each_deployed_role = pytest.mark.parametrize("role", DEPLOYED, ids=lambda role: role.name)
 
 
 def options(role: Path) -> dict[str, dict[str, Any]]:
@@ -36,10 +30,6 @@ def defaults(role: Path) -> dict[str, Any]:
     path = role / "defaults" / "main.yml"
     values = (document(path) or {}) if path.exists() else {}
     return {name: value for name, value in values.items() if not name.startswith("__")}
-
-
-def test_there_are_roles() -> None:
-    assert ROLES
 
 
 @each_role
@@ -65,40 +55,8 @@ def test_the_documented_default_is_the_default(role: Path) -> None:
 
 
 @each_role
-def test_each_option_has_a_description(role: Path) -> None:
-    undocumented = [name for name, option in options(role).items() if not option.get("description")]
-    assert undocumented == []
-
-
-@each_role
 def test_public_variables_begin_with_the_name_of_their_role(role: Path) -> None:
     assert [name for name in defaults(role) if not name.startswith(f"{role.name}_")] == []
-
-
-@each_deployed_role
-def test_a_role_has_the_same_steps_as_the_others(role: Path) -> None:
-    missing = [step for step in ("main", *STEPS) if not (role / "tasks" / f"{step}.yml").is_file()]
-    assert missing == []
-
-
-@each_deployed_role
-def test_a_role_runs_its_steps_in_order(role: Path) -> None:
-    main = (role / "tasks" / "main.yml").read_text(encoding="utf-8")
-    places = [main.find(f"{step}.yml") for step in STEPS]
-    assert -1 not in places, f"tasks/main.yml must name {', '.join(STEPS)}"
-    assert places == sorted(places)
-
-
-@pytest.mark.parametrize("name", sorted(INTERNAL))
-def test_an_internal_role_is_documented_as_internal_and_deployed_by_no_playbook(name: str) -> None:
-    role = ROOT / "roles" / name
-    specs = document(role / "meta" / "argument_specs.yml")["argument_specs"]
-    described = [entry["short_description"] for entry in specs.values()]
-    described.append(document(role / "meta" / "main.yml")["galaxy_info"]["description"])
-    assert [text for text in described if not text.startswith("Internal - ")] == []
-    assert not (role / "tasks" / "main.yml").exists()
-    playbooks = tracked("playbooks/*.yml")
-    assert [path for path in playbooks if name in path.read_text(encoding="utf-8")] == []
 
 
 PRIVATE = re.compile(rf"\b__({'|'.join(sorted((role.name for role in ROLES), key=len)[::-1])})_\w+")

@@ -6,14 +6,12 @@ Ansible itself renders the templates for a server of a plan with two schedules.
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.project.playbook import playbook_output
 from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.long
@@ -66,16 +64,7 @@ def test_the_sampler_runs_while_targets_are_measured_singly_or_together(
     play = tmp_path / "play.yml"
     words = {"root": ROOT, "role": ROOT / "roles" / "sample", "folder": tmp_path}
     play.write_text(PLAY.format(**words), encoding="utf-8")
-    command = str(Path(sys.executable).with_name("ansible-playbook"))
-    done = subprocess.run(
-        [command, "--connection", "local", "--extra-vars", json.dumps(variables), str(play)],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "ANSIBLE_LOCALHOST_WARNING": "false", "HOME": str(tmp_path)},
-        timeout=120,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    playbook_output("--connection", "local", "--extra-vars", json.dumps(variables), play)
     timer = (tmp_path / "timer").read_text(encoding="utf-8").splitlines()
     assert [line for line in timer if line.startswith("OnC")] == [
         f"OnCalendar={calendar}" for calendar in calendars

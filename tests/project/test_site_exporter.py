@@ -8,13 +8,12 @@ from __future__ import annotations
 import os
 import re
 import socket
-import subprocess
-import sys
 from pathlib import Path
 from typing import Iterator
 
 import pytest
 
+from tests.project.playbook import playbook_output
 from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.long
@@ -54,43 +53,33 @@ def warnings(folder: Path, port: int, service: tuple[str, str], *options: str) -
     (folder / "play.yml").write_text(PLAY.format(root=ROOT, port=port), encoding="utf-8")
     (folder / "systemctl").write_text(SYSTEMCTL.format(*service), encoding="utf-8")
     (folder / "systemctl").chmod(0o755)
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
-        + ["-c", "local", "-e", f"ansible_python_interpreter={sys.executable}", *options]
-        + ["play.yml"],
+    output = playbook_output(
+        *("-c", "local", *options, "play.yml"),
         cwd=folder,
         env={
-            **os.environ,
-            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
             "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
-            "LC_ALL": "C.UTF-8",
             "PATH": f"{folder}:{os.environ['PATH']}",
         },
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert "changed=0" in done.stdout
-    return re.findall(r'"msg": "(.*)"$', done.stdout, re.MULTILINE)
+    assert "changed=0" in output
+    return re.findall(r'"msg": "(.*)"$', output, re.MULTILINE)
 
 
 @pytest.mark.parametrize(
-    ("service", "remedy"),
+    ("service", "remedy", "options"),
     [
-        (("inactive", "disabled"), f"run systemctl enable --now {SERVICE}"),
-        (("inactive", ""), "start the exporter of the site"),
-        (("active", "enabled"), f"let {SERVICE}, which runs, listen there"),
+        (("inactive", "disabled"), f"run systemctl enable --now {SERVICE}", ["--check"]),
+        (("inactive", ""), "start the exporter of the site", []),
+        (("active", "enabled"), f"let {SERVICE}, which runs, listen there", []),
     ],
     ids=["off", "not installed", "elsewhere"],
 )
-@pytest.mark.parametrize("options", [(), ("--check",)], ids=["", "check mode"])
 def test_a_closed_port_is_reported_with_its_remedy(
     tmp_path: Path,
     exporter: socket.socket,
     service: tuple[str, str],
     remedy: str,
-    options: tuple[str, ...],
+    options: list[str],
 ) -> None:
     port = exporter.getsockname()[1]
     shown = warnings(tmp_path, port, service, *options)

@@ -59,3 +59,9 @@ def test_only_modules_of_checks_avoid_typing() -> None:
         if "from plumbline.model.named_tuple import" in path.read_text(encoding="utf-8")
     }
     assert without <= checked
+
+
+@pytest.mark.parametrize("check", tracked("checks/check_*"), ids=lambda path: path.name)
+def test_a_check_can_be_started(check: Path) -> None:
+    assert check.stat().st_mode & 0o111 == 0o111
+    assert check.read_text(encoding="utf-8").startswith("#!/usr/bin/env python3\n")

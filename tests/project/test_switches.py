@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
-
-import pytest
 
 from tests.project.repository import ROOT, document, tracked
 
@@ -35,7 +32,10 @@ UNREAD = re.compile(
 TEXT_LINE = re.compile(r"^\s*(#|\w*_?msg:|- name:)|\bset in\b")
 
 
-@pytest.mark.parametrize("path", READERS, ids=lambda path: str(path.relative_to(ROOT)))
-def test_switches_are_read_as_booleans(path: Path) -> None:
-    lines = [line for line in path.read_text().splitlines() if not TEXT_LINE.search(line)]
-    assert [line for line in lines if UNREAD.search(line)] == []
+def test_switches_are_read_as_booleans() -> None:
+    lines = ((path, line) for path in READERS for line in path.read_text().splitlines())
+    assert [
+        (str(path.relative_to(ROOT)), line)
+        for path, line in lines
+        if not TEXT_LINE.search(line) and UNREAD.search(line)
+    ] == []

@@ -8,13 +8,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.project.playbook import playbook_output
 from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.long
@@ -57,25 +56,17 @@ def configure(folder: Path, given: dict[str, Any]) -> tuple[str, set[str]]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     (folder / "systemctl").chmod(0o755)
-    done = subprocess.run(
-        [str(Path(sys.executable).with_name("ansible-playbook")), "-i", "localhost,"]
-        + ["-e", f"ansible_python_interpreter={sys.executable}", "--check", "--diff", "play.yml"],
+    output = playbook_output(
+        *("--check", "--diff", "play.yml"),
         cwd=folder,
         env={
-            **os.environ,
-            "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
             "ANSIBLE_ROLES_PATH": f"{folder}/roles:{ROOT}/roles",
-            "LC_ALL": "C.UTF-8",
             "PATH": f"{folder}:{os.environ['PATH']}",
         },
-        capture_output=True,
-        text=True,
-        check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
     calls = folder / "calls"
     lines = calls.read_text(encoding="utf-8").splitlines() if calls.exists() else []
-    return done.stdout, {
+    return output, {
         unit for line in lines if line.startswith("list-units") for unit in line.split()[4:]
     }
 

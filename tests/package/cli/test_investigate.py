@@ -20,8 +20,8 @@ from plumbline.observe.symptom import Direction, Look, Report, Symptom
 from plumbline.store.facts import SavedLook, save_symptoms
 from plumbline.store.publish import operation_entry
 from tests.package.cli.driver import Run
-from tests.package.cli.test_locate import LAB, measured, plan
-from tests.package.locate.scenes import both, with_baselines
+from tests.package.cli.test_locate import measured, plan
+from tests.package.locate.scenes import LAB, both, with_baselines
 from tests.package.records import failed
 
 BEGUN = dict.fromkeys(("client1", "oss1", "oss2", "oss3"), 0.0)

@@ -175,40 +175,6 @@ def test_the_last_run_is_judged_with_the_evidence_of_earlier_runs_in_the_sentenc
     )
 
 
-@pytest.mark.parametrize(
-    ("known", "ending", "code"),
-    [
-        (
-            alarm_on_ost1(alarm=False, odds=2.5, ratio=0.74, more=1),
-            "; odds 12 to 1 against chance, 8,103 for an alarm; its service watches: 1 more run "
-            "like this one for an alarm",
-            2,
-        ),
-        (
-            alarm_on_ost1(alarm=False, odds=1.0, ratio=0.74),
-            "; within chance, odds of 3 to 1, 8,103 for an alarm; its service watches",
-            0,
-        ),
-        (NO_EVIDENCE, "; too few runs to tell it from chance", 2),
-        (
-            alarm_on_ost1(alarm=False, odds=1.0, shared=True),
-            "; its group has lost as much and has the alarm",
-            2,
-        ),
-    ],
-)
-def test_the_last_run_of_a_low_component_is_shown_with_its_odds(
-    execute: Run, known: Evidences, ending: str, code: int
-) -> None:
-    (low,) = (
-        line
-        for line in execute(measured(80e6), "--last-run", known=known, code=code).out.splitlines()
-        if "OST1" in line
-    )
-    assert low.endswith(ending)
-    assert ending not in execute(measured(200e6), "--last-run", known=known).out
-
-
 def test_explain_shows_each_rule_with_its_numbers_and_the_alternatives(execute: Run) -> None:
     known = alarm_on_ost1(ratio=0.74)
     first, second, *lines = execute(
@@ -334,17 +300,6 @@ def test_status_shows_a_group_loss_and_exits_with_its_state(
         "components"
     ]
     assert [row["group"] for row in components] == [False, False, False, True]
-
-
-def test_status_fits_a_small_screen(
-    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("COLUMNS", "80")
-    monkeypatch.setenv("LINES", "5")
-    lines = run("status", *documents(tmp_path, 80e6), code=None).out.splitlines()
-    assert [len(line) <= 80 for line in lines] == [True] * len(lines)
-    assert lines[-1] == "and 2 more"
-    assert len(run("status", "--all", *documents(tmp_path, 80e6), code=None).out.splitlines()) == 5
 
 
 def test_status_as_json_has_the_rates(tmp_path: Path, run: Run) -> None:

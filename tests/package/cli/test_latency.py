@@ -12,7 +12,7 @@ import pytest
 from plumbline.model.errors import ToolError
 from plumbline.store.facts import suspicions_of
 from tests.package.cli.driver import Printed, Run
-from tests.package.locate.scenes import Scene, lab
+from tests.package.locate.scenes import LAB
 from tests.package.prometheus import PROGRAM, holding
 from tests.package.site.test_latency import answering, matrix
 
@@ -80,7 +80,7 @@ def counted(slowdown: float) -> str:
 @pytest.fixture
 def plan(tmp_path: Path) -> Path:
     path = tmp_path / "plan.json"
-    path.write_text(json.dumps(Scene(lab()).plan.to_json()), encoding="utf-8")
+    path.write_text(json.dumps(LAB.plan.to_json()), encoding="utf-8")
     return path
 
 

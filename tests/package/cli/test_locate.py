@@ -17,12 +17,10 @@ from plumbline.model.record import Record
 from plumbline.observe.conditions import Bill
 from plumbline.store.facts import keep_collected
 from tests.package.cli.driver import Printed, Run
-from tests.package.locate.scenes import LaneRates, Scene, both, lab, rate, record_of, with_baselines
+from tests.package.locate.scenes import LAB, LaneRates, both, rate, record_of, with_baselines
 from tests.package.observe.nodes import condition, ledger
 from tests.package.observe.servers import counted
 from tests.package.records import night_after_night, save
-
-LAB = Scene(lab())
 
 
 def plan() -> dict[str, Any]:

@@ -369,7 +369,7 @@ def test_a_run_killed_with_its_tool_is_interrupted_and_not_hung(node: Node) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_an_interrupted_run_kills_its_tool_and_keeps_its_records(
     node: Node, number: signal.Signals
 ) -> None:

@@ -7,14 +7,13 @@ import shlex
 from pathlib import Path
 
 import pytest
-import yaml
 
 from plumbline.parallel.terms import TESTS
 from tests.package.cli.driver import Run, inventory
-from tests.package.locate.scenes import Scene, lab
-from tests.package.recorded import data
+from tests.package.locate.scenes import LAB
+from tests.package.recorded import table
 
-FILE = yaml.safe_load(data("refusals.yml"))
+FILE = table("refusals.yml")
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +21,7 @@ def words_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """Return texts for the names in braces; write an inventory and the plan of the lab."""
     folder = tmp_path_factory.mktemp("documents")
     plan = folder / "plan.json"
-    plan.write_text(json.dumps(Scene(lab()).plan.to_json()), encoding="utf-8")
+    plan.write_text(json.dumps(LAB.plan.to_json()), encoding="utf-8")
     return {
         **FILE["short"],
         "site": inventory(folder / "site"),

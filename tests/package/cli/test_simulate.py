@@ -36,21 +36,18 @@ def test_the_documentation_shows_the_real_output(run: Run, monkeypatch: pytest.M
 
 
 @pytest.mark.slow
-def test_the_same_seed_gives_the_same_document_on_any_number_of_processors(
+def test_the_same_seed_gives_the_same_faults_for_any_number_of_fleets(
     tmp_path: Path, run: Run
 ) -> None:
-    options = ("-i", inventory(tmp_path), "--days", "10", "--random-faults", "2")
-    result = document(run, *options, "--fleets", "3")
-    assert result == document(run, *options, "--fleets", "3")
-    assert result["fleets"] == 3
-    assert len(result["faults"]) == 6
-    other_seed = document(run, *options, "--fleets", "3", "--seed", "2")
-    assert [fault["component"] for fault in result["faults"]] != [
+    options = ("-i", inventory(tmp_path), "--days", "6", "--random-faults", "2")
+    result = document(run, *options, "--fleets", "2")
+    assert result["fleets"] == 2
+    assert len(result["faults"]) == 4
+    assert document(run, *options)["faults"] == result["faults"][:2]
+    other_seed = document(run, *options, "--seed", "2")
+    assert [fault["component"] for fault in result["faults"][:2]] != [
         fault["component"] for fault in other_seed["faults"]
     ]
-    # the first fleet does not depend on the number of fleets
-    one_fleet = document(run, *options)
-    assert one_fleet["faults"] == result["faults"][:2]
 
 
 @pytest.mark.slow
@@ -131,7 +128,7 @@ def test_release_and_new_site_simulations_are_one_call_each(tmp_path: Path, run:
 
 @pytest.mark.slow
 def test_the_policy_changes_the_result(tmp_path: Path, run: Run) -> None:
-    fault = ("--noise", "none", "--days", "14", "--fault", "scratch-OST0=30%")
+    fault = ("--noise", "none", "--days", "8", "--fault", "scratch-OST0=30%")
     folder = inventory(tmp_path / "strict", policy={"schema": 1})
     lax = inventory(
         tmp_path / "lax", policy={"schema": 1, "limits": {"warning": "60:", "peer_loss": "45%"}}

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Iterator, Sequence
 
 import pytest
-import yaml
 
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, StoreError, ToolError
@@ -24,10 +23,10 @@ from tests.package.cli.driver import Run, call
 from tests.package.cli.nagios import PROGRAM, nagios
 from tests.package.cli.test_metrics import DEGRADED
 from tests.package.judgements import REFERENCE, expectation
-from tests.package.recorded import data
+from tests.package.recorded import table
 from tests.package.records import every_night, save
 
-FILE = yaml.safe_load(data("submitted.yml"))
+FILE = table("submitted.yml")
 
 READ = {"read/single": REFERENCE}
 NODES = 200

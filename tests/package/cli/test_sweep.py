@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from plumbline.site.measure import memory_bytes
 from plumbline.store.database import Selection
@@ -18,7 +17,7 @@ from plumbline.store.history import History
 from tests.package.cli.driver import Run, finish, start
 from tests.package.cli.test_parallel import directories, expect_directories
 from tests.package.parallel.test_run import PYTHON, missing, processes
-from tests.package.recorded import data
+from tests.package.recorded import table
 from tests.package.waiting import eventually
 
 MIB = 1 << 20
@@ -73,9 +72,21 @@ def test_a_killed_sweep_continues_at_its_next_point(
     assert (second.err, json.loads(second.out)["done"]) == ("", document["done"])
 
 
+SWEEPS = table("sweep.yml")
+
+
+@pytest.mark.parametrize("case", SWEEPS["planned"], ids=str)
+def test_an_axis_is_planned(tmp_path: Path, case: dict[str, Any]) -> None:
+    words = [*directories(tmp_path), *shlex.split(case["words"]), "--dry-run", "--json"]
+    points = json.loads(finish(tmp_path, "sweep", *words).stdout)["points"]
+    assert [point | values for point, values in zip(points, case["points"])] == points
+    assert [[point["targets"], point["ranks"]] for point in points] == case["crowds"]
+    assert sum(point["bytes"] for point in points) == case["written_MiB"] << 20
+
+
 @pytest.mark.long
 @with_mpi
-@pytest.mark.parametrize("case", yaml.safe_load(data("sweep.yml"))["swept"], ids=str)
+@pytest.mark.parametrize("case", SWEEPS["swept"], ids=str)
 def test_an_axis_is_swept(tmp_path: Path, case: dict[str, Any]) -> None:
     words = shlex.split(case["words"])
     ended = finish(tmp_path, "sweep", *directories(tmp_path), *words, "--quiet", "--json")

@@ -202,16 +202,6 @@ def test_a_shorter_record_of_changes_is_reported_with_its_start(tmp_path: Path, 
     )
 
 
-def test_a_change_on_all_servers_is_one_line(source: list[str], tmp_path: Path, run: Run) -> None:
-    for node in SERVERS:
-        collect_bills(tmp_path, node, "2.3.0", "2.4.0")
-    (change,) = run(*source, "--json").document["changes"]
-    assert change["nodes"] == list(SERVERS)
-    out, err = run(*source)
-    assert "all 5 servers" in out
-    assert "no changes are known of client1" in err
-
-
 def test_a_node_that_differs_sets_exit_code_1(source: list[str], tmp_path: Path, run: Run) -> None:
     for node in SERVERS:
         collect_bills(tmp_path, node, "2.4.0")

@@ -7,15 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
-import yaml
 
 from plumbline import __version__
 from plumbline.doors.component_check import HELP
 from plumbline.doors.runtime import parse
 from plumbline.model.errors import UsageError
-from tests.package.recorded import data
+from tests.package.recorded import table
 
-FILE = yaml.safe_load(data("check_calls.yml"))
+FILE = table("check_calls.yml")
 
 CHECK = Path(__file__).parents[3] / "checks" / "check_ost"
 

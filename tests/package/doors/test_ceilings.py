@@ -20,15 +20,6 @@ def tables_of(document: dict[str, Any]) -> dict[str, Table]:
     return {" ".join(table.headers[:2]): table for table in tables(topology, lines)}
 
 
-def test_names_are_ranges_as_in_the_topology() -> None:
-    rows = tables_of(site())["layer component"].rows
-    assert rows[0] == (
-        *("ost", "scratch-OST[0-3]", "write, read", "80.0 MB/s"),
-        "oss[1-2]-disk[1-2]",
-    )
-    assert rows[1] == ("", "", "next", "125.0 MB/s", "oss[1-2]-nic")
-
-
 def test_incomplete_ranges_are_counted_and_single_names_shown() -> None:
     document = site()
     document["file_systems"][0]["retired"] = ["scratch-OST3"]
@@ -64,31 +55,6 @@ def test_operations_are_merged_only_for_the_same_names() -> None:
         ("scratch-OST[2-3]", "write", "80.0 MB/s"),
         ("scratch-OST[2-3]", "read", "70.0 MB/s"),
     ]
-
-
-def test_parallel_flows_show_the_rate_of_each_and_the_sum() -> None:
-    document = site()
-    part(document, "oss[1-2]-disk[1-2]")["name"] = "oss1-disk[1-2]"
-    part(document, "oss1-disk[1-2]")["feeds"] = "oss1"
-    odd = {**part(document, "oss1-disk[1-2]"), "name": "oss2-disk[1-2]", "feeds": "oss2"}
-    document["parts"].append({**odd, "rate": "20 MB/s"})
-    document["file_systems"][0]["targets"] = [
-        {"name": "scratch-OST[0-1]", "part": "oss1-disk[1-2]", "subvolume": "s-client-[0-1]"},
-        {"name": "scratch-OST[2-3]", "part": "oss2-disk[1-2]", "subvolume": "s-client-[2-3]"},
-    ]
-    rows = tables_of(document)["at once targets"].rows
-    assert ("oss1", "2", "write, read", "62.5 MB/s", "125.0 MB/s", "oss1-nic") in rows
-    limited_by = "oss1-nic, oss2-disk[1-2]"
-    assert (
-        "all of scratch",
-        "4",
-        "write, read",
-        "20.0-62.5 MB/s",
-        "165.0 MB/s",
-        limited_by,
-    ) in rows
-    hosts = tables_of(document)["at once servers"].rows
-    assert hosts[0][0] == "all servers"
 
 
 def test_a_range_of_rates_keeps_different_units() -> None:

@@ -43,24 +43,9 @@ def test_a_line_has_state_name_metrics_and_text() -> None:
     )
 
 
-@pytest.mark.parametrize("state", State)
-def test_the_state_is_the_number_of_the_verdict(state: State) -> None:
-    assert line(state=state).startswith(f"{state.value} ")
-
-
 def test_a_verdict_without_figures_has_a_dash() -> None:
     assert line() == '2 "OST OST0" - OST0 read 80.3 MB/s'
     assert line(figures=(Figure("read_Bps", None),)) == line()
-
-
-def test_a_group_is_named_as_a_group() -> None:
-    assert line(component="scratch", group=True).startswith('2 "OST group scratch" ')
-
-
-def test_a_group_gets_the_node_in_its_name() -> None:
-    verdicts = [VERDICT, VERDICT._replace(component="scratch", group=True)]
-    names = [fields(row)[1] for row in local_checks(verdicts, "client1").splitlines()]
-    assert names == ["OST OST0", "OST group scratch client1"]
 
 
 @pytest.mark.parametrize("name", ['a"b', "a'b", "a\nb", "a|b", "a\\nb", "a b", "cached(1,2)"])

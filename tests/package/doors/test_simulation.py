@@ -49,23 +49,6 @@ def test_the_bytes_per_day_are_shown() -> None:
     )
 
 
-def test_each_fault_is_listed_with_its_first_alarm() -> None:
-    lines = output(DETECTED, MISSED).splitlines()
-    assert any(
-        line.startswith("oss1-disk1") and line.endswith("2 d    0       raw oss1-disk1")
-        for line in lines
-    )
-    assert any(
-        line.startswith("oss2-disk1") and line.endswith("-      0       none") for line in lines
-    )
-
-
-def test_a_fault_of_a_part_with_slack_cannot_be_detected() -> None:
-    text = output(DETECTED, HIDDEN)
-    assert "none possible: the part has slack" in text
-    assert "1 of 2 faults slow no measurement" in text
-
-
 def test_many_faults_are_listed_only_by_size() -> None:
     assert "first alarm" not in output(*[DETECTED] * 21)
     assert "first alarm" in output(*[DETECTED] * 20)

@@ -7,7 +7,6 @@ from random import Random
 from typing import Iterator, Mapping, Optional
 
 import pytest
-import yaml
 
 from plumbline.judge.fs import judge_whole
 from plumbline.judge.judging import judge_day
@@ -21,16 +20,14 @@ from plumbline.simulate.fleet import NONE, QUIET, REACHED, YEAR, Flow, Noise, bu
 from plumbline.simulate.weather import Capacity, Measuring, Weather, end_of
 from tests.package.judge.test_floor import recorded
 from tests.package.judgements import NOW, snapshot
-from tests.package.sites import INVENTORIES, paper
+from tests.package.sites import inventory_document, paper
 
 QUARTER = 0.25
 FLOORS = (Reason.BELOW_FLOOR, Reason.BELOW_GOAL)
 
 
 def policy(name: str) -> Policy:
-    path = INVENTORIES / name / "group_vars" / "all" / "policy.yml"
-    variables = yaml.safe_load(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return load(variables.get("plumbline_policy"))
+    return load(inventory_document(name, "policy"))
 
 
 def nights(
@@ -86,7 +83,7 @@ def test_a_quarter_of_the_ceiling_is_one_warning_per_file_system_by_the_fifth_ni
 def test_a_target_of_edison_is_compared_with_its_share_of_a_unit(
     rate_MBps: float, systems: list[str]
 ) -> None:
-    judged = list(nights("edison", NONE, 10, {"ost": rate_MBps / 4000 / REACHED}))
+    judged = list(nights("edison", NONE, 6, {"ost": rate_MBps / 4000 / REACHED}))
     below = [verdict for verdict in judged[-1] if verdict.reason in FLOORS]
     assert [verdict.component for verdict in below] == systems
     if not systems:
@@ -98,7 +95,7 @@ def test_a_target_of_edison_is_compared_with_its_share_of_a_unit(
     ("name", "noise"), [("edison", YEAR), ("redstorm", YEAR), ("bgl", QUIET), ("jaguar", YEAR)]
 )
 def test_a_healthy_site_is_above_its_floors(name: str, noise: Noise) -> None:
-    verdicts = [verdict for night in nights(name, noise, 8, {}) for verdict in night]
+    verdicts = [verdict for night in nights(name, noise, 6, {}) for verdict in night]
     assert not [verdict.sentence for verdict in verdicts if verdict.reason in FLOORS]
 
 

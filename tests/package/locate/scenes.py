@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Iterable, Mapping, Sequence
-
-import yaml
+from functools import cached_property, partial
+from typing import Any, Callable, Iterable, Mapping, Sequence, Union
 
 from plumbline.judge.service import severity
 from plumbline.locate.next_probe import Candidates
@@ -24,7 +23,7 @@ from plumbline.plan.expectations import Plan, compile_plan
 from plumbline.plan.policy import load
 from plumbline.topology.graph import Topology, build
 from tests.package.records import record
-from tests.package.sites import INVENTORIES, paper
+from tests.package.sites import inventory_document, paper
 
 ERROR = 0.02
 SLOW = 0.9
@@ -44,23 +43,33 @@ def lab() -> Topology:
 
 def lab_document() -> dict[str, Any]:
     """Return the topology document of the lab, with round rates."""
-    path = INVENTORIES / "lab" / "group_vars" / "all" / "topology.yml"
-    document: dict[str, Any] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    for part in document["plumbline_topology"]["parts"]:
+    topology: dict[str, Any] = inventory_document("lab", "topology")
+    for part in topology["parts"]:
         part.update({key: value for key, value in ROUND.items() if key in part})
-    topology: dict[str, Any] = document["plumbline_topology"]
     return topology
 
 
 class Scene:
-    """A site, its measurables, and their observations when parts are slow."""
+    """A site, its measurables, and their observations when parts are slow.
 
-    def __init__(self, topology: Topology) -> None:
-        self.plan: Plan = compile_plan(topology, load({}), {})
-        self.measurables = [
-            measurable.of for measurable in Site(self.plan.expectations).measurables()
-        ]
-        self.candidates = Candidates(self.plan.expectations)
+    Nothing is calculated before a test asks for it.
+    """
+
+    def __init__(self, topology: Union[Topology, Callable[[], Topology]]) -> None:
+        self._topology = topology
+
+    @cached_property
+    def plan(self) -> Plan:
+        topology = self._topology
+        return compile_plan(topology() if callable(topology) else topology, load({}), {})
+
+    @cached_property
+    def measurables(self) -> list[Measurable]:
+        return [measurable.of for measurable in Site(self.plan.expectations).measurables()]
+
+    @cached_property
+    def candidates(self) -> Candidates:
+        return Candidates(self.plan.expectations)
 
     def observe(self, remaining: LaneRates, silent: Iterable[str] = ()) -> list[Observation]:
         """Return all observations except those whose names begin with a word of ``silent``."""
@@ -124,8 +133,8 @@ def silence(observations: Sequence[Observation], *names: str) -> list[Observatio
     ]
 
 
-def redstorm() -> Scene:
-    return Scene(paper("redstorm"))
+LAB = Scene(lab)
+REDSTORM = Scene(partial(paper, "redstorm"))
 
 
 def with_baselines(plan: Plan, share: float = 1.0, runs: int = 12) -> dict[str, Any]:

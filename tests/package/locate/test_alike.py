@@ -9,19 +9,17 @@ from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.parts import find_alike
 from plumbline.locate.suspects import locate
 from tests.package.locate.scenes import (
+    LAB,
+    REDSTORM,
     LaneRates,
     Scene,
     alternatives,
     both,
-    lab,
     made,
-    redstorm,
     silence,
 )
 from tests.package.sites import paper
 
-LAB = Scene(lab())
-REDSTORM = redstorm()
 DISKS = ("oss2-disk1", "oss2-disk2")
 TARGETS = ("scratch-OST0002", "scratch-OST0003")
 

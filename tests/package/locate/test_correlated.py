@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from plumbline.locate.observation import Site
 from plumbline.locate.observe import correlated
-from tests.package.locate.scenes import Scene, lab
+from tests.package.locate.scenes import LAB, Scene
 from tests.package.sites import paper
 
 
@@ -14,13 +14,13 @@ def named(scene: Scene, node: str) -> set[tuple[str, ...]]:
 
 
 def test_write_and_read_of_a_target_and_both_ways_of_a_pair_are_correlated() -> None:
-    sets = named(Scene(lab()), "client1")
+    sets = named(LAB, "client1")
     assert ("ost scratch-OST0000 write", "ost scratch-OST0000 read") in sets
     assert ("net client1 send with oss1", "net client1 receive with oss1") in sets
 
 
 def test_devices_read_together_behind_a_shared_part_are_correlated() -> None:
-    sets = named(Scene(lab()), "oss1")
+    sets = named(LAB, "oss1")
     assert ("raw oss1-disk1 read together", "raw oss1-disk2 read together") in sets
     assert ("raw oss1-disk1 read", "raw oss1-disk1 read together") in sets
 

@@ -6,10 +6,7 @@ import pytest
 
 from plumbline.locate.observation import Observation
 from plumbline.locate.suspects import Located, locate
-from tests.package.locate.scenes import Scene, alternatives, lab, observation
-
-LAB = Scene(lab())
-
+from tests.package.locate.scenes import LAB, alternatives, observation
 
 DISK_BPS = 200e6
 

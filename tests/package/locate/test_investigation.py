@@ -14,10 +14,9 @@ from plumbline.model.codec import read, write
 from plumbline.model.errors import UsageError
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.rounds import Role, turn
-from tests.package.locate.scenes import LaneRates, Scene, both, lab, observation, rate, redstorm
+from tests.package.locate.scenes import LAB, REDSTORM, LaneRates, both, observation, rate
 from tests.package.records import failed, record
 
-LAB = Scene(lab())
 PLACED = tuple(Site(LAB.plan.expectations).measurables())
 PLENTY = Budget(1e6, 1e15)
 SLOW_DISK = {"oss2-disk1": both(80e6)}
@@ -219,7 +218,7 @@ def test_any_moved_bytes_clear_a_path_of_a_failure() -> None:
 
 
 def test_the_first_steps_of_a_large_machine_are_planned_at_once() -> None:
-    site = redstorm()
+    site = REDSTORM
     investigation = Investigation(site.plan.expectations)
     empty = Findings(locate([]), locate([]))
     first = investigation.decide(empty, [], PLENTY)

@@ -12,9 +12,8 @@ from plumbline.model.limits import Ceiling, Reference
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
 from tests.package.judgements import BASELINE, host_expectation
-from tests.package.locate.scenes import Scene, both, lab, observation, rate, suspects
+from tests.package.locate.scenes import LAB, both, lab, observation, rate, suspects
 
-LAB = Scene(lab())
 BY_NAME = {of.name: of for of in LAB.measurables}
 
 

@@ -9,11 +9,8 @@ import pytest
 from plumbline.locate.next_probe import Candidates, Intrusion, NextProbe, next_probe
 from plumbline.locate.suspects import Located, locate
 from plumbline.topology.graph import build
-from tests.package.locate.scenes import LaneRates, Scene, both, lab, redstorm
+from tests.package.locate.scenes import LAB, REDSTORM, LaneRates, Scene, both
 from tests.package.sites import site
-
-LAB = Scene(lab())
-REDSTORM = redstorm()
 
 
 def probe_text(scene: Scene, located: Located) -> Optional[NextProbe]:

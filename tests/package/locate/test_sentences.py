@@ -8,10 +8,7 @@ from plumbline.locate.document import document, explanations
 from plumbline.locate.next_probe import Candidates, next_probe
 from plumbline.locate.sentences import HEADERS, listed, remarks, rows, sentence, summary
 from plumbline.locate.suspects import Located, locate
-from tests.package.locate.scenes import LaneRates, Scene, both, lab, made, redstorm
-
-LAB = Scene(lab())
-REDSTORM = redstorm()
+from tests.package.locate.scenes import LAB, REDSTORM, LaneRates, Scene, both, made
 
 
 def sentences(scene: Scene, remaining: LaneRates, *silent: str) -> list[str]:

@@ -7,11 +7,10 @@ import pytest
 from plumbline.locate.investigation import Step, Steps
 from plumbline.plan.duration import START_S
 from plumbline.topology.graph import build
-from tests.package.locate.scenes import Scene, lab
+from tests.package.locate.scenes import LAB, Scene
 from tests.package.sites import part, site
 
 GIGABIT = 125_000_000
-LAB = Scene(lab())
 
 
 def whole(layer: str, forks: int, scene: Scene = LAB) -> Step:

@@ -19,20 +19,16 @@ from plumbline.locate.suspects import Located, locate
 from plumbline.model.errors import DocumentError
 from tests.package.locate.scenes import (
     ERROR,
+    LAB,
+    REDSTORM,
     LaneRates,
-    Scene,
     alternatives,
     both,
-    lab,
     made,
     observation,
-    redstorm,
     silence,
     suspects,
 )
-
-LAB = Scene(lab())
-REDSTORM = redstorm()
 
 SLOW_DISK = {"oss2-disk1": both(80e6)}
 SLOW_LINK = {"oss3-nic": both(25e6)}

@@ -7,9 +7,7 @@ import pytest
 from plumbline.locate.document import explanations
 from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.suspects import locate
-from tests.package.locate.scenes import Scene, both, lab
-
-LAB = Scene(lab())
+from tests.package.locate.scenes import LAB, both
 
 
 def explained(name: str, share: float) -> bool:

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
-import yaml
-
 from plumbline.measure.probes.interface import Job
 from plumbline.model.command import Completed, Within
 from plumbline.model.record import Operation
 from plumbline.model.spec import ProbeSpec
-from tests.package.recorded import data
+from tests.package.recorded import table
 
 _JOBS: dict[str, Job] = {
     "fio": Job(
@@ -70,7 +68,7 @@ class Good(NamedTuple):
         return completed(output, errors, self.exit_code)
 
 
-_FILE = yaml.safe_load(data("probes.yml"))
+_FILE = table("probes.yml")
 GOOD = [Good(**raw) for raw in _FILE["good"]]
 BROKEN: list[dict[str, Any]] = _FILE["broken"]
 VERSIONS: dict[str, dict[str, str]] = _FILE["versions"]

@@ -19,17 +19,16 @@ from __future__ import annotations
 from typing import Any, Mapping, Optional
 
 import pytest
-import yaml
 
 from plumbline.measure.targets import target_for
 from plumbline.measure.targets.interface import TargetState
 from plumbline.model import errors
 from tests.package.fakes import Answer, FakeRunner
 from tests.package.recorded import DATA, data, reply
+from tests.project.repository import document
 
 FILES: dict[str, Any] = {
-    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
-    for path in sorted((DATA / "targets").glob("*.yml"))
+    path.stem: document(path) for path in sorted((DATA / "targets").glob("*.yml"))
 }
 CASES = [
     pytest.param(kind, case, id=f"{kind}: {case['case']}")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Callable, Mapping
 
 import pytest
-import yaml
 
 from plumbline.measure.ost import TargetUnit
 from plumbline.measure.probes import PROBES
@@ -17,9 +16,9 @@ from plumbline.model.quantity import OPERATIONS_PER_S
 from plumbline.model.record import Flag, Measurement, Operation, Outcome
 from tests.package.fakes import Answer, FakeRunner
 from tests.package.measure.units import NONE, SIZE, FakeClock, expectation, fio_report, measured
-from tests.package.recorded import data, reply
+from tests.package.recorded import reply, table
 
-FILE = yaml.safe_load(data("units.yml"))
+FILE = table("units.yml")
 
 
 def target(changes: Mapping[str, Answer] = {}) -> FakeRunner:

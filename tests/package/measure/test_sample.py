@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Mapping, Optional, Sequence
 
 import pytest
-import yaml
 
 from plumbline.measure.sample import (
     PART_S,
@@ -21,7 +20,7 @@ from plumbline.model.record import Operation, Outcome, Record
 from plumbline.observe.coverage import JobRow, RequestRow
 from plumbline.observe.job_stats import JobTraffic
 from tests.package.measure.units import FakeClock
-from tests.package.recorded import data
+from tests.package.recorded import table
 
 READ = Counter("disk1", Operation.READ, "diskstats")
 WRITE = Counter("disk1", Operation.WRITE, "diskstats")
@@ -70,9 +69,7 @@ def details(record: Record) -> Mapping[str, Any]:
     return record.details or {}
 
 
-@pytest.mark.parametrize(
-    "case", yaml.safe_load(data("sampling.yml"))["cases"], ids=lambda case: case["case"]
-)
+@pytest.mark.parametrize("case", table("sampling.yml")["cases"], ids=lambda case: case["case"])
 def test_each_second_has_the_bytes_added_in_it(case: Mapping[str, Any]) -> None:
     options = {name: case[name] for name in ("waits", "ends", "stepped_s") if name in case}
     limit_s = case.get("limit_s", len(case["counter"]) - 1)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from typing import Any, Mapping
 
 import pytest
-import yaml
 
 from plumbline.measure.targets.whereabouts import whereabouts
 from plumbline.model.errors import PlumblineError
 from tests.package.fakes import Answer, FakeRunner
-from tests.package.recorded import data, reply
+from tests.package.recorded import reply, table
 
-FILE = yaml.safe_load(data("whereabouts.yml"))
+FILE = table("whereabouts.yml")
 
 
 def answers(layout: Any = "", changes: Mapping[str, Any] = {}) -> dict[str, Answer]:

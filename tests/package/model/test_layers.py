@@ -11,7 +11,6 @@ from plumbline.model.codec import refuse_impossible
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers import BY_DEPTH, LAYERS, layer_of
 from plumbline.model.layers.layer import Layer
-from plumbline.model.record import Operation, Scenario
 
 EACH = pytest.mark.parametrize("layer", LAYERS.values(), ids=LAYERS)
 
@@ -42,18 +41,6 @@ def test_reports_name_the_layers_from_the_disk_up() -> None:
     names = [layer.name for layer in BY_DEPTH]
     assert [name for name in names if name in PURPOSES] == ["raw", "net", "ost", "fs"]
     assert len({layer.depth for layer in BY_DEPTH}) == len(LAYERS)
-
-
-@EACH
-def test_only_layers_with_peers_can_be_measured_alone(layer: Layer) -> None:
-    scenarios = {scenario for _, scenario in layer.steps(alone=True)}
-    assert (scenarios == {Scenario.SINGLE}) is layer.has_peers
-
-
-@EACH
-def test_devices_and_whole_file_systems_are_measured_together(layer: Layer) -> None:
-    together = (Operation.READ, Scenario.TOGETHER) in layer.steps()
-    assert together is (layer.on_devices or layer.whole)
 
 
 @pytest.mark.parametrize("name", ["server", "sweep", "node", "symptoms", ""])

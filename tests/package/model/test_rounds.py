@@ -40,7 +40,7 @@ def test_over_a_cycle_each_ordered_pair_occurs_exactly_once(number: int, first: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("number", "most"), [(63, 62), (64, 63), (65, 62), (66, 63), (1100, 63)])
+@pytest.mark.parametrize(("number", "most"), [(63, 62), (64, 63), (65, 62), (66, 63), (130, 63)])
 def test_a_host_has_at_most_as_many_partners_as_among_64(number: int, most: int) -> None:
     names = [f"oss{index:04d}" for index in range(number)]
     begun = [

@@ -5,15 +5,14 @@ from __future__ import annotations
 import re
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.model import units
 from plumbline.model.errors import DocumentError
-from tests.package.recorded import data
+from tests.package.recorded import table
 
-QUANTITIES = yaml.safe_load(data("quantities.yml"))
+QUANTITIES = table("quantities.yml")
 READERS = {
     "rates": units.parse_rate,
     "sizes": units.parse_bytes,

@@ -103,12 +103,12 @@ def test_invalid_real_numbers_are_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize("number", ["1e999", "1E999", "1e+0400", "-2.5E+400", "9" * 309 + ".0"])
-@pytest.mark.parametrize("before", [*range(41), 1000])
-def test_an_infinite_number_is_refused(number: str, before: int) -> None:
-    text = f'["{"x" * before}", {number}]'
-    for form in (text, text.encode()):
-        with pytest.raises(ValueError, match="is too large a number"):
-            read_json(form)
+def test_an_infinite_number_is_refused(number: str) -> None:
+    for before in (*range(41), 1000):
+        text = f'["{"x" * before}", {number}]'
+        for form in (text, text.encode()):
+            with pytest.raises(ValueError, match="is too large a number"):
+                read_json(form)
 
 
 @pytest.mark.parametrize("number", ["1e308", "1E-999", "123456789012345678901234567890"])

@@ -5,8 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Mapping
 
-import yaml
-
 from plumbline.model.units import DAY_S
 from plumbline.observe.changes import Ledger, first_ledger
 from plumbline.observe.conditions import Bill, Condition
@@ -14,12 +12,12 @@ from plumbline.observe.gather import LocalSystem
 from plumbline.observe.node import System
 from tests.package.fakes import Answer, FakeRunner
 from tests.package.observe.symptoms_nodes import missing
-from tests.package.recorded import data
+from tests.package.recorded import table
 
 NOW = 1_795_243_788.0
 """2026-11-21 06:49:48 UTC."""
 
-FILE = yaml.safe_load(data("conditions/node.yml"))
+FILE = table("conditions/node.yml")
 FILES: dict[str, str] = FILE["files"]
 HBA = "/sys/devices/pci0000:00/0000:00:01.0/0000:3b:00.0"
 DISK = f"{HBA}/host1/target1:0:0/1:0:0:0"

@@ -12,8 +12,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Mapping, Sequence
 
-import yaml
-
 from plumbline.model.command import Completed
 from plumbline.model.errors import ToolError
 from plumbline.model.expectation import Expectations
@@ -25,6 +23,7 @@ from plumbline.topology.graph import build
 from tests.package.fakes import Answer, FakeRunner
 from tests.package.recorded import DATA, reply, text
 from tests.package.sites import site
+from tests.project.repository import document
 
 NOW = 1_795_243_788.0
 """2026-11-21 06:49:48 UTC."""
@@ -87,8 +86,7 @@ def make_node(
 
 
 CASES: dict[str, list[dict[str, Any]]] = {
-    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
-    for path in sorted((DATA / "symptoms").glob("*.yml"))
+    path.stem: document(path) for path in sorted((DATA / "symptoms").glob("*.yml"))
 }
 """Cases by collector."""
 

@@ -25,6 +25,7 @@ from plumbline.topology.names import expand, fold
 from tests.package.observe.nodes import NOW, bill, condition, ledger
 from tests.package.recorded import data
 
+# the loader in C refuses half of a character
 FILE = yaml.safe_load(data("conditions/changes.yml"))
 OLD, NEW = condition("kernel", "4.18"), condition("kernel", "5.14")
 

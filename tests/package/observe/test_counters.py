@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, Callable, Mapping
 
 import pytest
-import yaml
 
 from plumbline.cli.counters import Looks
 from plumbline.model.errors import ToolError
@@ -33,9 +32,9 @@ from plumbline.observe.counting import BoundedReads, Counters
 from plumbline.observe.lnet import MOST_PEERS, interface_health, peer_health
 from plumbline.observe.lustre_output import job_requests, job_stats, lustre_stats
 from tests.package.observe.lustre_server import OST_STATS, make_server, put
-from tests.package.recorded import data, text
+from tests.package.recorded import data, table, text
 
-FILE = yaml.safe_load(data("counters.yml"))
+FILE = table("counters.yml")
 PARSERS: dict[str, Parse] = {
     "stats": stats,
     "disk_io": disk_io,

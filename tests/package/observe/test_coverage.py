@@ -7,7 +7,6 @@ from random import Random
 from typing import Any, Mapping, Optional, Sequence
 
 import pytest
-import yaml
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Outcome, Record
@@ -22,10 +21,10 @@ from plumbline.observe.coverage import (
     samplings_of,
 )
 from tests.package.observe.servers import OST, START, counted
-from tests.package.recorded import data
+from tests.package.recorded import table
 from tests.package.records import record
 
-FILE = yaml.safe_load(data("coverage.yml"))
+FILE = table("coverage.yml")
 MB = 1e6
 
 

@@ -1,4 +1,4 @@
-"""Another user replaces file or folder just as a tool begins: a hundred times, in vain."""
+"""Another user replaces file or folder just as a tool begins: many times, in vain."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from plumbline.observe.command import SystemClock, SystemRunner
 from tests.package.measure.units import expectation, measured
 from tests.package.strangers import let_through
 
-ROUNDS = 100
+ROUNDS = 25
+"""tests.bench.attacks has hundreds."""
 SIZE = 64 << 10
 PRECIOUS = b"precious" * 512
 NOBODY = 65534

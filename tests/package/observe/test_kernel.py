@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator
 
 import pytest
-import yaml
 
 from plumbline.observe import kernel
 from plumbline.observe.kernel import LogEntry, faults
@@ -16,9 +15,9 @@ from plumbline.observe.kernel_messages import MESSAGES, parse_fault
 from plumbline.observe.symptom import Direction
 from tests.package.fakes import Answer
 from tests.package.observe.symptoms_nodes import NOW, make_node
-from tests.package.recorded import data
+from tests.package.recorded import data, table
 
-CASES = yaml.safe_load(data("messages/kernel.yml"))
+CASES = table("messages/kernel.yml")
 RECORDED = [line.split("\t") for line in data("messages/kernel.tsv").splitlines()]
 
 

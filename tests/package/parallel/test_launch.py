@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, Mapping
 
 import pytest
-import yaml
 
 import plumbline
 from plumbline.model.command import Completed
@@ -29,9 +28,9 @@ from plumbline.parallel.launch import (
     parse_clients,
 )
 from tests.package.fakes import Answer, FakeRunner
-from tests.package.recorded import data, reply
+from tests.package.recorded import reply, table
 
-FILE = yaml.safe_load(data("launch.yml"))
+FILE = table("launch.yml")
 HERE = str(Path(plumbline.__file__).parents[1])
 
 

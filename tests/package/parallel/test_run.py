@@ -11,7 +11,6 @@ import threading
 import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from socket import gethostname
 from typing import Any, Callable, Collection, Iterator, NamedTuple, Optional, Sequence
 
 import pytest
@@ -517,19 +516,6 @@ def test_a_run_that_does_not_fit_is_not_begun(site: Site) -> None:
     records = measured(site.unit(spec=spec))
     assert {record.outcome for record in records} == {Outcome.SKIPPED}
     assert "free space, or measure less (with --directory: --bytes" in records[0].reason
-    assert site.remaining_files() == []
-
-
-def test_the_next_run_removes_the_files_of_a_killed_one(site: Site) -> None:
-    for number in (0, 7):
-        folder = site.home / f"a/.plumbline/a.fs-{number}"
-        folder.mkdir(parents=True)
-        (folder / "probe.dat").write_bytes(b"left")
-    work = site.home / f"work/plumbline-{gethostname()}-4194399-abcdefgh"
-    work.mkdir()
-    (work / "write-000009.json").write_text("{}")
-    records = measured(site.unit())
-    assert {record.outcome for record in records} == {Outcome.OK}
     assert site.remaining_files() == []
 
 

@@ -6,7 +6,6 @@ import json
 from typing import Any, Callable, Sequence
 
 import pytest
-import yaml
 
 from plumbline.model.codec import read_document, write
 from plumbline.model.errors import BusyError, DocumentError, PlumblineError
@@ -30,9 +29,9 @@ from plumbline.parallel.sweep import (
 )
 from plumbline.parallel.terms import TESTS, Aggregation
 from tests.package.parallel.points import MIB, done, point
-from tests.package.recorded import data
+from tests.package.recorded import table
 
-FILE = yaml.safe_load(data("sweep.yml"))
+FILE = table("sweep.yml")
 
 
 def grid(writers: Sequence[int], transfer: Sequence[int] = (MIB,)) -> Grid:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -24,9 +23,9 @@ from plumbline.parallel.terms import (
     share_of_memory,
     spread,
 )
-from tests.package.recorded import data
+from tests.package.recorded import table
 
-FILE = yaml.safe_load(data("terms.yml"))
+FILE = table("terms.yml")
 
 NAMES = Names("--bytes", "--transfer", "--direct")
 

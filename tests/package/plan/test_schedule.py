@@ -8,13 +8,12 @@ import subprocess
 from itertools import combinations
 
 import pytest
-import yaml
 
 from plumbline.model.units import DAY_S
 from plumbline.plan.policy import load
 from plumbline.plan.schedule import Slots, Timer, gaps
 from plumbline.topology.strict import parse
-from tests.package.recorded import data
+from tests.package.recorded import table
 
 HOUR_S = 3600
 STOP_S = 30
@@ -79,7 +78,7 @@ def test_a_calendar_that_fits_its_period_or_cannot_be_checked_is_accepted(
     assert schedule(calendar, every, **more).calendar == calendar
 
 
-CALENDARS = yaml.safe_load(data("calendars.yml"))
+CALENDARS = table("calendars.yml")
 
 
 @pytest.mark.parametrize(("text", "shortest", "longest"), CALENDARS["comes"])

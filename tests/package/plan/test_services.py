@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-import yaml
 
 from plumbline.model.codec import read, write
 from plumbline.model.errors import DocumentError
@@ -14,7 +13,7 @@ from plumbline.plan.assignments import assignments
 from plumbline.plan.policy import load
 from plumbline.plan.services import parents, services, site_host
 from plumbline.topology.graph import build
-from tests.package.recorded import data
+from tests.package.recorded import table
 from tests.package.sites import part, parts, site
 
 
@@ -24,7 +23,7 @@ def of_site(document: dict[str, Any], **layers: Any) -> dict[str, Service]:
 
 
 @pytest.mark.parametrize(
-    "case", yaml.safe_load(data("services.yml")), ids=lambda case: case["service"]["description"]
+    "case", table("services.yml"), ids=lambda case: case["service"]["description"]
 )
 def test_a_service_belongs_to_the_judged_host_and_runs_on_the_measuring_node(
     case: dict[str, Any],

@@ -6,7 +6,6 @@ byte (--remote-debugging-pipe); see chromedevtools.github.io/devtools-protocol.
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import select
@@ -107,14 +106,6 @@ class Browser:
         """Press and release a key."""
         for kind in ("keyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=key, code=key)
-
-    def look(self, path: Path, clip: Optional[dict[str, float]] = None) -> None:
-        """Save a picture of the page, or of a rectangle in it."""
-        extra: dict[str, Any] = {"captureBeyondViewport": True, "optimizeForSpeed": True}
-        if clip:
-            extra["clip"] = {**clip, "scale": 1}
-        data = self.call("Page.captureScreenshot", format="png", **extra)["data"]
-        path.write_bytes(base64.b64decode(data))
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
         """Call a method and return its result."""

@@ -1,6 +1,6 @@
 """The page in Chromium: drawing, hover, keyboard and both themes.
 
-All tests share one browser.  Pictures of all figures are saved in .cache/report.
+All tests share one browser.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ import pytest
 from plumbline.report.overview import overview
 from plumbline.report.page import LIBRARY, Extras, pages
 from plumbline.report.site import Site, find_metrics
-from tests.package.report.browser import Browser, PageLeftError
+from tests.package.report.browser import Browser
 from tests.package.report.sites import HOSTILE, draw, hostile, read, sick
 from tests.package.report.test_drawn_figures import EMPTY, IDS, extras
-from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.long
 
-PICTURES = ROOT / ".cache" / "report"
 PLOTS = """[...document.querySelectorAll('.plot')].map((place) => [
     place.id,
     [...place.querySelectorAll('.trace path, .bars path, .points path, .point path, .hm image')]
@@ -33,8 +31,6 @@ LIVE_AT = "document.getElementById('live')"
 LIVE = f"{LIVE_AT}.textContent"
 LABELS = 2
 """Texts of one point: a label, and the name of its trace unless the label contains it."""
-
-WIDTH = 1280
 
 
 @pytest.fixture(scope="module")
@@ -70,18 +66,6 @@ def opened(browser: Browser, page: str) -> Browser:
     return browser
 
 
-def save_pictures(browser: Browser, theme: str) -> None:
-    """Save a picture of each figure."""
-    PICTURES.mkdir(parents=True, exist_ok=True)
-    for name in IDS:
-        top, height = browser.ask(
-            f"(() => {{ const one = document.getElementById('{name}');"
-            "return [one.offsetTop, one.offsetHeight]; })()"
-        )
-        clip = {"x": 0, "y": top, "width": WIDTH, "height": height}
-        browser.look(PICTURES / f"{name}-{theme}.png", clip)
-
-
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_every_figure_is_drawn_in_both_themes(browser: Browser, page: str, theme: str) -> None:
     browser.call(
@@ -95,7 +79,6 @@ def test_every_figure_is_drawn_in_both_themes(browser: Browser, page: str, theme
     assert paper == {"light": "rgb(255, 255, 255)", "dark": "rgb(20, 24, 29)"}[theme]
     assert browser.ask("document.querySelector('.plot .bg').style.fill") in ("", paper)
     assert browser.ask("document.querySelector('.main-svg').style.background") == paper
-    save_pictures(browser, theme)
     assert browser.complaints == []
 
 
@@ -192,17 +175,3 @@ def test_an_empty_site_is_shown(browser: Browser, tmp_path: Path) -> None:
     browser.open(write_page(tmp_path, EMPTY, Extras()))
     assert browser.ask("document.querySelectorAll('.figure .absent').length") == len(IDS)
     assert browser.complaints == []
-
-
-def test_the_browser_waits_for_the_next_page(browser: Browser, tmp_path: Path) -> None:
-    """The page is left during a call, as after a click on a link."""
-    for name in ("first", "second"):
-        page = f'<!doctype html><html data-drawn="all"><title>{name}</title></html>'
-        (tmp_path / f"{name}.html").write_text(page)
-    first = (tmp_path / "first.html").as_uri()
-    going = "new Promise(() => location.assign('second.html'))"
-    browser.open(first)
-    with pytest.raises(PageLeftError):
-        browser.ask(going)
-    browser.open(first)
-    browser.wait(f"document.title === 'second' || {going}")

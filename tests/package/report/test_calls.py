@@ -35,23 +35,11 @@ def ranks(calls: Profile) -> Sequence[Rank]:
     return operation.ranks
 
 
-def test_a_rank_that_ends_far_later_is_a_straggler() -> None:
-    drawn = ranks(profile(10, 10.1, 9.9, 10.2, 25))
-    assert [rank.straggles for rank in drawn] == [False] * 4 + [True]
-    assert calls_figure(profile(10, 10.1, 9.9, 10.2, 25)).finding == (
-        "5 ranks, 1 of them straggles: rank 4 on nid4."
-    )
-
-
 def test_a_rank_with_several_operations_counts_once() -> None:
     writes = profile(10, 10.1, 9.9, 10.2, 25).blocks
     reads = tuple(block._replace(operation="read") for block in writes)
     finding = calls_figure(Profile({}, writes + reads)).finding
     assert finding == "5 ranks, 1 of them straggles: rank 4 on nid4."
-
-
-def test_similar_ranks_are_no_stragglers() -> None:
-    assert calls_figure(profile(10, 10.2, 10.9, 10.4)).finding == "4 ranks, none straggles."
 
 
 def test_a_rank_is_drawn_with_few_points_up_to_its_end() -> None:
@@ -138,13 +126,6 @@ def test_the_figure_can_be_drawn_from_the_history() -> None:
         ("read", 0, "c1", "a"),
         ("read", 1, "c1", "b"),
     ]
-
-
-def test_a_rank_of_an_hour_has_few_points() -> None:
-    curve = (100.0,) * 3600
-    hour = result(0, "a", bytes=360_000, begin_s=0.0, end_s=3600.0, curve=curve)
-    (operation_ranks,) = of_run(run(hour))
-    assert len(operation_ranks.ranks[0].points) < 70
 
 
 def test_an_old_record_without_durations_is_drawn() -> None:

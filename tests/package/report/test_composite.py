@@ -132,14 +132,6 @@ def test_counters_before_and_long_after_a_run_are_excluded() -> None:
     assert curve.rates == tuple(1e6 * second for second in range(9, 19))
 
 
-def test_other_operations_and_times_are_excluded() -> None:
-    run = run_of(
-        counter("d", 1, 2, operation=Operation.WRITE), counter("e", 1, 2, started_at=500.0)
-    )
-    assert served(run, "read", WINDOW) == []
-    assert "none of them moved during this run" in server_sentence(run, [])
-
-
 def test_servers_count_rereads_as_reads() -> None:
     assert len(served(run_of(counter("d", 1, 2)), "reread", WINDOW)) == 1
 
@@ -201,13 +193,6 @@ def test_missing_samples_are_reported() -> None:
     assert "were not recorded" in server_sentence(run_of(), [])
 
 
-def test_counters_that_start_within_a_second_count_by_share() -> None:
-    run = run_of(counter("d", 100, 100), counter("e", 80, started_at=1000.5))
-    first, total = added(served(run, "read", WINDOW))
-    assert first == 0
-    assert list(total) == [140e6, 140e6]
-
-
 def test_devices_and_targets_are_never_added_up() -> None:
     lustre = {"details": {"source": "lustre"}}
     run = run_of(counter("d", 100), counter("scratch-OST0000", 90, **lustre))
@@ -222,3 +207,11 @@ def test_only_the_sum_of_many_counters_is_drawn() -> None:
     run = run_of(*(counter(f"d{number}", 10) for number in range(336)))
     (only,) = server_traces(served(run, "read", WINDOW))
     assert only["y"] == [3360.0, 3360.0]
+
+
+def test_other_operations_and_times_are_excluded() -> None:
+    run = run_of(
+        counter("d", 1, 2, operation=Operation.WRITE), counter("e", 1, 2, started_at=500.0)
+    )
+    assert served(run, "read", WINDOW) == []
+    assert "none of them moved during this run" in server_sentence(run, [])

@@ -12,7 +12,7 @@ from plumbline.report.figure import Figure
 from plumbline.report.page import Extras
 from plumbline.report.site import Site
 from plumbline.report.suspects import Suspects
-from tests.package.locate.scenes import Scene, both, lab
+from tests.package.locate.scenes import LAB, both
 from tests.package.report.sites import draw, hostile, read, sick
 from tests.package.report.test_calls import profile
 from tests.package.report.years import Year
@@ -23,7 +23,7 @@ EMPTY = Site("nothing", 1e9, (), {}, {}, {}, ())
 
 
 def extras() -> Extras:
-    located = Scene(lab()).locate({"oss2-disk1": both(50e6)})
+    located = LAB.locate({"oss2-disk1": both(50e6)})
     return Extras(None, profile(10, 10, 25), Suspects(located, [None for _ in located.sets]))
 
 

@@ -11,7 +11,7 @@ from plumbline.model.trend import Course, Note
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
 from plumbline.report.page import pages
-from plumbline.report.site import Days, Metric, Metrics, Site, daily, find_metrics, middle, spanned
+from plumbline.report.site import Days, Metric, Metrics, Site, find_metrics, spanned
 from tests.package.report.sites import sick
 from tests.package.report.years import NOW, Year
 
@@ -64,11 +64,6 @@ def test_an_unmeasured_member_has_no_rate(site: Site) -> None:
     assert member.sentence == "scratch-OST0000 was not judged"
 
 
-def test_the_median_ignores_missing_values() -> None:
-    assert middle([3.0, None, 1.0, 2.0]) == 2.0
-    assert middle([None, nan]) is None
-
-
 def test_runs_from_the_future_are_not_drawn_and_reported() -> None:
     site = sick(Year(3))
     moments = array("d", [NOW - DAY_S, NOW + 3600, NOW + 40_000 * DAY_S])
@@ -109,15 +104,6 @@ def test_single_runs_are_kept_on_days_split_by_a_mark(site: Site, metrics: Metri
 RATES = {3: 1.0, 4: 2.0, 7: 5.0}
 
 
-@pytest.mark.parametrize("rates", [RATES, {}, {5: 1.0}, {20_000 + day: day for day in range(9)}])
-def test_days_are_a_mapping_of_rates(rates: dict[int, float]) -> None:
-    days = Days(rates)
-    assert days == rates
-    assert list(days.items()) == sorted(rates.items())
-    assert (len(days), days.rates()) == (len(rates), [rates[day] for day in sorted(rates)])
-    assert days.get(6) == rates.get(6)
-
-
 def test_a_range_selects_its_days() -> None:
     days = Days(RATES)
     for start in range(10):
@@ -134,8 +120,3 @@ def test_days_without_a_rate_are_nan() -> None:
 
 def test_several_members_span_the_time_of_all() -> None:
     assert spanned([Days(RATES), Days({1: 1.0}), Days({5: 1.0})]) == range(1, 8)
-
-
-def test_a_day_has_the_median_of_its_runs() -> None:
-    times = [DAY_S + 5, DAY_S + 1, DAY_S, 2 * DAY_S - 1, 3 * DAY_S, 4 * DAY_S]
-    assert daily(times, [1.0, nan, 8.0, 3.0, 9.0, 7.0], 4 * DAY_S) == {1: 3.0, 3: 9.0}

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from plumbline.locate.suspects import Located
 from plumbline.report.suspects import Suspects, suspects_figure
-from tests.package.locate.scenes import LaneRates, Scene, both, lab
-
-LAB = Scene(lab())
+from tests.package.locate.scenes import LAB, LaneRates, both
 
 
 def suspects(faults: LaneRates) -> Suspects:

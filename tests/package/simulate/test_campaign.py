@@ -26,19 +26,7 @@ def attempts_of(
 
 
 @pytest.mark.slow
-def test_without_noise_every_part_at_fault_is_suspected() -> None:
-    attempts_ = attempts_of(1, 12)
-    assert all(attempt.inside for attempt in attempts_)
-    assert len({attempt.true for attempt in attempts_}) > 3
-
-
-def test_a_healthy_site_has_no_suspect() -> None:
-    assert all(not attempt.named and not attempt.alarms for attempt in attempts_of(0, 5, QUIET))
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("attempts", [2, pytest.param(20, marks=pytest.mark.long)])
-def test_hosts_of_different_speed_are_not_suspects_and_a_slow_one_is(attempts: int) -> None:
+def test_hosts_of_different_speed_are_not_suspects_and_a_slow_one_is() -> None:
     """A host has one baseline for all its partners; not all pairs can reach it."""
     document = site()
     document["parts"] += [
@@ -54,7 +42,7 @@ def test_hosts_of_different_speed_are_not_suspects_and_a_slow_one_is(attempts: i
         frozenset()
     ] * 2
     terms = terms._replace(faults=1)
-    attempts_ = islice(campaign(mixed, capacity, terms, "1"), attempts)
+    attempts_ = islice(campaign(mixed, capacity, terms, "1"), 6)
     assert all(attempt.inside for attempt in attempts_)
 
 

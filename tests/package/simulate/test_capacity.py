@@ -50,23 +50,6 @@ def test_a_slow_disk_slows_its_target_and_its_own_reads() -> None:
     assert list(slowed_.values()) == pytest.approx([0.6] * 4)
 
 
-def test_a_slow_target_slows_only_itself() -> None:
-    slowed_ = shares(CAPACITY, Fault("scratch-OST3", 0.25))
-    assert {flow.component for flow in slowed_} == {"scratch-OST3"}
-    assert list(slowed_.values()) == pytest.approx([0.75] * 2)
-
-
-def test_a_part_may_lose_its_slack_without_slowing_a_flow() -> None:
-    # the disks behind it give 80 MB/s, the port 125 MB/s
-    assert {flow.layer for flow in shares(CAPACITY, Fault("oss1-nic", 0.30))} == {"net"}
-    slowed_ = shares(CAPACITY, Fault("oss1-nic", 0.50))
-    assert {flow.component for flow in slowed_ if flow.layer == "ost"} == {
-        "scratch-OST0",
-        "scratch-OST1",
-    }
-    assert {share for flow, share in slowed_.items() if flow.layer == "ost"} == {62.5 / 80}
-
-
 def test_a_part_without_a_rate_is_just_fast_enough() -> None:
     slowed_ = shares(CAPACITY, Fault("oss1", 0.1))
     # both disks together need all of the server; a single one leaves slack
@@ -87,11 +70,6 @@ def test_flows_that_run_together_share_the_remaining_capacity() -> None:
     assert {flow.component for flow in together} == {"oss1-disk1", "oss1-disk2"}
     assert list(together.values()) == pytest.approx([100 / 160] * 2)
     assert Flow("raw", "oss1-disk1", READ, ALONE) not in slowed_
-
-
-def test_two_faults_of_one_part_add_up() -> None:
-    slowed_ = shares(CAPACITY, Fault("oss1-disk1", 0.5), Fault("oss1-disk1", 0.5, 9))
-    assert slowed_[Flow("raw", "oss1-disk1", READ, ALONE)] == pytest.approx(0.25)
 
 
 def test_every_kind_of_part_on_a_path_can_have_a_fault() -> None:

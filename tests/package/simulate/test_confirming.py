@@ -5,18 +5,14 @@ from __future__ import annotations
 from random import Random
 from typing import Any, Optional
 
-import yaml
-
 from plumbline.judge.weighing import Weighing
 from plumbline.simulate.course import Confirmer, prepare
 from plumbline.simulate.fleet import QUIET, Fault
 from plumbline.simulate.weather import Capacity, Weather
 from tests.package.simulate.fleets import fleet
-from tests.package.sites import INVENTORIES
+from tests.package.sites import inventory_document
 
-LAB = yaml.safe_load(
-    (INVENTORIES / "lab" / "group_vars" / "all" / "topology.yml").read_text(encoding="utf-8")
-)["plumbline_topology"]
+LAB = inventory_document("lab", "topology")
 """Six targets are peers; two would not be confirmed."""
 QUIETER = QUIET._replace(component=0.0)
 

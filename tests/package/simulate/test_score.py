@@ -228,7 +228,7 @@ def alarms(outcomes: Outcome) -> int:
 @pytest.mark.slow
 def test_noise_beyond_the_model_of_the_judge_raises_false_alarms() -> None:
     worse = YEAR._replace(run=0.6, tail_share=0.5, tail_loss=2.0)
-    none, quiet, bad = (outcome(FLEET, 40, noise=noise) for noise in (NONE, QUIET, worse))
+    none, quiet, bad = (outcome(FLEET, 20, noise=noise) for noise in (NONE, QUIET, worse))
     assert alarms(none) == alarms(quiet) == 0
     assert (none.false_days, quiet.false_days) == (0, 0)
     assert alarms(bad) > 0
@@ -238,7 +238,7 @@ def test_noise_beyond_the_model_of_the_judge_raises_false_alarms() -> None:
 @pytest.mark.slow
 def test_a_larger_loss_is_not_found_later() -> None:
     faults = [Fault("scratch-OST1", loss, 4) for loss in (0.12, 0.3, 0.6)]
-    trials: list[Trial] = [outcome(FLEET, 30, fault, noise=QUIET).trials[0] for fault in faults]
+    trials: list[Trial] = [outcome(FLEET, 16, fault, noise=QUIET).trials[0] for fault in faults]
     days = [float("inf") if trial.found is None else trial.found for trial in trials]
     assert days == sorted(days, reverse=True)
     assert days[-1] <= 4

@@ -34,11 +34,6 @@ def test_without_noise_no_run_differs() -> None:
     assert set(drawn(NONE, 20)) == {Draw(0.0, 0.99)}
 
 
-def test_equal_seeds_draw_equally() -> None:
-    assert drawn(YEAR, 20, "7") == drawn(YEAR, 20, "7")
-    assert drawn(YEAR, 20, "7") != drawn(YEAR, 20, "8")
-
-
 @pytest.mark.parametrize("part", ["host", "day", "run"])
 def test_each_part_of_the_noise_has_its_width(part: str) -> None:
     losses = [draw.loss for draw in drawn(NONE._replace(**{part: 0.1}), 2000)]

@@ -567,7 +567,7 @@ def test_a_kill_at_any_moment_loses_and_duplicates_no_records(site: Site) -> Non
 
 @pytest.mark.slow
 def test_two_collections_at_once_give_no_duplicates(site: Site) -> None:
-    ids = [record.id for node in NODES for record in site.measure(node, 1500)]
+    ids = [record.id for node in NODES for record in site.measure(node, 500)]
     processes = [start(site), start(site)]
     assert [process.wait() for process in processes] == [0, 0]
     assert sorted(site.record_ids()) == sorted(ids)

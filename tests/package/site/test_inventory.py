@@ -22,9 +22,9 @@ from plumbline.site.inventory import (
     write_document,
 )
 from tests.package.cli.driver import inventory
-from tests.package.recorded import data
+from tests.package.recorded import table
 
-FILE = yaml.safe_load(data("inventory.yml"))
+FILE = table("inventory.yml")
 
 # --- Reading and refusing documents of an inventory.
 
@@ -84,11 +84,6 @@ def test_a_mapping_as_a_key_is_refused(tmp_path: Path) -> None:
         read_document(path, "a")
 
 
-def test_the_lab_inventory_is_valid() -> None:
-    lab = Path(__file__).parents[3] / "inventories" / "lab"
-    assert plan_of(read_inventory(str(lab))).site == "lab"
-
-
 def plan_without_site_packages(folder: Path, *path: Path) -> subprocess.CompletedProcess[str]:
     """Run ``plumbline plan`` on a Python with only the standard library and ``path``."""
     source = Path(__file__).parents[3] / "src"
@@ -136,14 +131,6 @@ def rewrite(path: Path, before: str, document: dict[str, Any] = NOTES) -> str:
     path.write_text(before, encoding="utf-8")
     write_document(path, document, HEADER)
     return path.read_text(encoding="utf-8")
-
-
-def test_a_written_document_is_read_unchanged(path: Path) -> None:
-    assert write_document(path, NOTES, HEADER)
-    assert path.read_text(encoding="utf-8") == TEXT
-    assert read_document(path, "a") == NOTES["a"]
-    assert os.listdir(path.parent) == ["notes.yml"]
-    assert path.stat().st_mode & 0o777 == 0o644
 
 
 def test_an_unchanged_document_is_not_rewritten(path: Path) -> None:

@@ -11,8 +11,8 @@ from plumbline.model.errors import UsageError
 from plumbline.model.record import Record
 from plumbline.model.rounds import Role, pairing
 from tests.package.cli.test_investigate import LAYERS, Ask, ask, done
-from tests.package.cli.test_locate import LAB, measured
-from tests.package.locate.scenes import LaneRates, both
+from tests.package.cli.test_locate import measured
+from tests.package.locate.scenes import LAB, LaneRates, both
 from tests.package.records import failed
 
 __all__ = ["ask"]

@@ -121,11 +121,6 @@ def test_a_node_that_failed_keeps_its_cursor_and_the_time_of_its_last_answer(
     assert unanswered(tmp_path) == (never,)
 
 
-def test_the_history_of_a_node_has_no_unanswered_nodes(tmp_path: Path) -> None:
-    with History(tmp_path / "history.sqlite"):
-        assert unanswered(tmp_path) == ()
-
-
 def test_running_measurements_of_nodes_are_independent(
     tmp_path: Path, collection: Collection
 ) -> None:
@@ -152,20 +147,11 @@ def test_the_latest_offset_of_a_clock_is_kept(collection: Collection) -> None:
     assert set(read_clocks(collection)) == {first, second}
 
 
-def test_a_history_without_collections_has_no_clocks(history: History) -> None:
-    assert read_clocks(history) == ()
-
-
 def test_notes_are_read_in_the_order_of_their_dates(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
     add_note(path, Note(2000.0, "Lustre 2.15.8"))
     add_note(path, Note(1000.0, "new disks"))
     assert read_notes(path) == (Note(1000.0, "new disks"), Note(2000.0, "Lustre 2.15.8"))
-
-
-def test_a_history_without_notes_has_none(history: History) -> None:
-    history.save(record())
-    assert read_notes(history.path) == ()
 
 
 def test_a_note_disturbs_neither_records_nor_a_collection(tmp_path: Path) -> None:
@@ -214,11 +200,10 @@ def test_damaged_text_is_detected(place: int) -> None:
         assert inflate(deflated[:place] + flipped + deflated[place + 1 :]) in ("", TEXT)
 
 
-@pytest.mark.parametrize(
-    "content", [b"", b"{}", zlib.compress(b"{}", 9)[:-1], zlib.compress(bytes(80 << 20))]
-)
-def test_anything_but_a_record_inflates_to_empty_text(content: bytes) -> None:
-    assert inflate(content) == ""
+def test_anything_but_a_record_inflates_to_empty_text() -> None:
+    bomb = zlib.compress(bytes(80 << 20))
+    for content in (b"", b"{}", zlib.compress(b"{}", 9)[:-1], bomb):
+        assert inflate(content) == ""
 
 
 # --- Traffic of jobs is kept with the records, bounded; damage is reported.

@@ -6,12 +6,11 @@ import gzip
 from pathlib import Path
 
 import pytest
-import yaml
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.series import Sampled
 from plumbline.store.samples import read_samples
-from tests.package.recorded import data
+from tests.package.recorded import table
 
 HEAD = "host,day,ts,component,latency,coverage,baseline\n"
 
@@ -119,9 +118,7 @@ def test_time_stamps_of_a_finer_unit_are_refused(
         read_samples(path)
 
 
-@pytest.mark.parametrize(
-    "case", yaml.safe_load(data("refused_samples.yml")), ids=lambda case: case["says"]
-)
+@pytest.mark.parametrize("case", table("refused_samples.yml"), ids=lambda case: case["says"])
 def test_errors_in_sample_files_are_named(tmp_path: Path, case: dict[str, str]) -> None:
     with pytest.raises(DocumentError, match=r"samples\.csv") as caught:
         read_samples(written(tmp_path, case["text"]))

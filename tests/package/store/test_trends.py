@@ -11,7 +11,7 @@ import pytest
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Record
-from plumbline.model.trend import NodeClock, VersionChange
+from plumbline.model.trend import NodeClock
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.database import Store
 from plumbline.store.history import History, SeriesKey
@@ -86,12 +86,6 @@ def test_the_latest_run_comes_from_the_first_layer_with_one(tmp_path: Path) -> N
     assert run is not None
     assert (run.layer, run.run_id) == ("ost", "new")
     assert [result.component for result in run.records] == ["a", "b"]
-
-
-def test_an_empty_history_has_no_courses(tmp_path: Path) -> None:
-    with Pictures(history(tmp_path), 0.0) as pictures:
-        assert (pictures.courses(), pictures.pairs()) == ((), ())
-        assert pictures.latest_run(("ost",)) is None
 
 
 def test_a_damaged_record_is_named_with_the_remedy(tmp_path: Path) -> None:
@@ -302,7 +296,3 @@ def test_damaged_versions_are_one_sentence(tmp_path: Path, versions: str) -> Non
             version_changes(store, 0.0)
     with pytest.raises(DocumentError, match="damaged versions"):
         since(tmp_path)
-
-
-def test_the_text_of_a_version_change() -> None:
-    assert VersionChange(1.0, "client", "1", "2", 3, 3).text == "client 1 -> 2"

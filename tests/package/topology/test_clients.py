@@ -6,18 +6,16 @@ from collections import Counter
 from typing import Any
 
 import pytest
-import yaml
 
 from plumbline.plan.expectations import Plan, compile_plan
 from plumbline.plan.policy import load
 from plumbline.topology.graph import Topology, build
-from tests.package.sites import INVENTORIES, part, site
+from tests.package.sites import inventory_document, part, site
 
 
 def of_paper(name: str, clients: str, rate: str) -> dict[str, Any]:
     """Return a machine of the papers with several clients instead of login1."""
-    text = (INVENTORIES / name / "group_vars" / "all" / "topology.yml").read_text(encoding="utf-8")
-    document: dict[str, Any] = yaml.safe_load(text)["plumbline_topology"]
+    document: dict[str, Any] = inventory_document(name, "topology")
     part(document, "login1").update(name=clients, rate=rate)
     for file_system in document["file_systems"]:
         file_system["client"] = clients
@@ -36,9 +34,8 @@ def crossed(topology: Topology) -> dict[str, set[str]]:
 
 
 def edison(clients: str = "login[1-4]") -> Plan:
-    text = (INVENTORIES / "edison" / "group_vars" / "all" / "policy.yml").read_text("utf-8")
     topology = build(of_paper("edison", clients, "10 GB/s"))
-    return compile_plan(topology, load(yaml.safe_load(text)["plumbline_policy"]), {})
+    return compile_plan(topology, load(inventory_document("edison", "policy")), {})
 
 
 @pytest.mark.parametrize(
