@@ -91,7 +91,7 @@ RULES = {
     "attribute": Rule(
         "attribute",
         State.WARNING,
-        "{disk} has attribute {id} ({name}) not above its threshold, {value} of {threshold}",
+        "{disk} has attribute {id} ({name}) at or below its threshold, {value} of {threshold}",
     ),
     "spare": Rule("spare", State.WARNING, "{disk} has {left} % of its spare left, below {least} %"),
     "worn": Rule("worn", State.WARNING, "{disk} is worn out, {used} % of its life used"),

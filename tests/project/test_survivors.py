@@ -1,0 +1,30 @@
+"""The listed mutants of the judge that no test kills are of existing lines."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+import yaml
+
+from tests.project.repository import ROOT
+
+JUDGE = ROOT / "src/plumbline/judge"
+LISTED = yaml.safe_load((ROOT / "tests/bench/survivors.yml").read_text(encoding="utf-8"))
+MUTANTS = [mutant for entry in LISTED for mutant in entry["mutants"]]
+
+
+def test_each_mutant_is_listed_once_with_a_reason() -> None:
+    assert all(entry["why"] and entry["mutants"] for entry in LISTED)
+    assert all(type(entry["equivalent"]) is bool for entry in LISTED)
+    assert [mutant for mutant, count in Counter(MUTANTS).items() if count > 1] == []
+
+
+@pytest.mark.parametrize("mutant", MUTANTS)
+def test_the_changed_line_exists(mutant: str) -> None:
+    module, _, change = mutant.partition(": ")
+    before, arrow, after = change.partition(" => ")
+    assert arrow
+    assert after != before
+    lines = (JUDGE / f"{module}.py").read_text(encoding="utf-8").splitlines()
+    assert before in [" ".join(line.split()) for line in lines]
