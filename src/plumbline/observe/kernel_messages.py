@@ -329,7 +329,6 @@ bulk_error | warning | target | failed bulk transfers of <name>
 checksum | warning | target | data of <name> that was changed on its way
     LustreError: (?!.*false positive)(?:.*? )?{_TARGET}(?:-\S+)?: BAD (?:READ|WRITE) CHECKSUM
     LustreError: (?!.*false positive).*?BAD (?:READ|WRITE) CHECKSUM: .*?{_TARGET}
-# after a restart without what its disks or their caches had reported as written
 lost_writes | critical | target | writes that <name> had confirmed and lost
     LustreError: .*?{_TARGET}_UUID went back in time\b
 # --- connections to them
