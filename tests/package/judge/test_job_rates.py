@@ -10,6 +10,7 @@ from typing import Iterable, Sequence
 import pytest
 
 from plumbline.judge.replay import JobFindings, judge_jobs
+from plumbline.model.codec import write
 from plumbline.model.evidence import odds_within
 from plumbline.model.record import Operation
 from plumbline.observe.darshan import FileIo, Log
@@ -68,7 +69,7 @@ def test_a_hint_says_what_jobs_lost_and_what_to_measure() -> None:
     )
     assert first.endswith("a hint, no alarm, measure it: plumbline probe ost --component OST9")
     assert last == "10 jobs measured 10 targets, 1 of them slow"
-    (slow,) = result.to_json()["said"]
+    (slow,) = write(result)["said"]
     assert (slow["target"], slow["operation"], slow["slow"]) == ("OST9", "write", True)
     assert slow["ratio"] == pytest.approx(0.6, abs=0.03)
 
