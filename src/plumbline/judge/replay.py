@@ -26,6 +26,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Seque
 from plumbline.judge.judging import Judging
 from plumbline.judge.phrases import number, odds, over_runs
 from plumbline.judge.weighing import Weighing, weigh_all
+from plumbline.model.codec import write
 from plumbline.model.evidence import MONTH_S, Evidence, odds_within
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Baseline, Limits, Reference
@@ -393,7 +394,7 @@ class JobFindings(NamedTuple):
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
-        return {"jobs": self.jobs, "targets": self.targets, "said": self.judgements}
+        return {"jobs": self.jobs, "targets": self.targets, "said": write(self.judgements)}
 
 
 def judge_jobs(logs: Sequence[Log], naming: Naming, traffic: Iterable[JobIo]) -> JobFindings:
