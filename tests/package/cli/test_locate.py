@@ -201,7 +201,7 @@ def test_jobs_on_a_slow_target_are_named_and_probes_are_not(tmp_path: Path, exec
     ]
     assert remark.startswith("Jobs on scratch-OST0002 within 10 min of its low ")
     jobs = "job 4711 moved 38.0 GB, job a\N{REPLACEMENT CHARACTER}[31m moved 5000.0 MB."
-    assert remark.endswith(f"Z: {jobs}")
+    assert remark.endswith(f" UTC: {jobs}")
     assert remark in execute([], "--json", code=1).document["remarks"]
 
 
