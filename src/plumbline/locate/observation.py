@@ -90,6 +90,7 @@ class Site:
                     lanes,
                     (),
                     node,
+                    partner.name,
                 )
                 yield PlannedMeasurement(test, entry, operation, scenario, partner)
 
@@ -206,7 +207,8 @@ class Measurable(NamedTuple):
     components crossed, each once, client end first.  ``lanes`` are the lanes crossed in each of
     them, empty if all are crossed in the lane ``operation``; ``flows`` the number of flows of the
     same run that share each evenly, empty if this is the only one.  ``expected`` is the rate in
-    bytes per second while everything is healthy, ``node`` the measuring node.
+    bytes per second while everything is healthy, ``node`` the measuring node, ``partner`` the other
+    host of a pair, else empty.
     """
 
     name: str
@@ -218,6 +220,7 @@ class Measurable(NamedTuple):
     lanes: tuple[tuple[str, ...], ...] = ()
     flows: tuple[int, ...] = ()
     node: str = ""
+    partner: str = ""
 
     @property
     def is_rate(self) -> bool:

@@ -238,27 +238,29 @@ def _figures(observation: Observation) -> tuple[str, str, str]:
 
 
 def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
-    """Return how many slow and healthy components of the main layer cross the suspects.
+    """Return how many slow and healthy components, or pairs of hosts, cross the suspects.
 
-    If the suspects differ, components that cross any of them count.  What was measured before the
-    fault does not.
+    Those of the main layer count, and if the suspects differ, those that cross any of them.  What
+    was measured before the fault does not.
     """
     explained = [located.observations[index] for index in ambiguity.explains]
     layer, begun = _main_layer(explained), min(observation.since for observation in explained)
     suspects = {suspect.name for suspect in ambiguity.suspects}
-    slow: dict[str, bool] = {}
-    healthy: dict[str, bool] = {}
+    slow: dict[frozenset[str], bool] = {}
+    healthy: dict[frozenset[str], bool] = {}
     for observation in located.observations:
         votes = observation.vote is not Vote.NONE and observation.at >= begun
         if observation.of.layer == layer and votes:
             side = slow if observation.vote is Vote.BAD else healthy
             crosses = not suspects.isdisjoint(observation.of.path)
-            side[observation.of.component] = side.get(observation.of.component, False) or crosses
+            # a pair is the same one, whichever of its hosts measured it
+            name = frozenset((observation.of.component, observation.of.partner))
+            side[name] = side.get(name, False) or crosses
     fine = [crosses for name, crosses in healthy.items() if name not in slow]
-    noun = LAYERS[layer].noun
+    noun, rest = ("pair", " of hosts") if LAYERS[layer].paired else (LAYERS[layer].noun, "")
     them = "it" if len(suspects) == 1 else "them"
     crossing = sum(slow.values())
-    what = f"{noun}{'s' * (len(slow) != 1)}"
+    what = f"{noun}{'s' * (len(slow) != 1)}{rest}"
     if any(located.observations[index].of.is_rate for index in ambiguity.explains):
         what = f"slow {what}"
     else:

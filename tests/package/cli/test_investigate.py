@@ -159,9 +159,10 @@ def test_a_failure_is_reported_with_the_tool_s_message_and_not_as_slow(ask: Ask)
 def test_lost_segments_point_to_the_cable(ask: Ask) -> None:
     answer = ask(measured({}, ["oss1-nic"]), done=done(*LAYERS))
     assert answer["sentences"] == [
-        "Suspect: nic oss1-nic (4 of 4 hosts that lose segments cross it). Segments are lost, "
-        "which slows each connection by another amount. Network rates fine, targets fine. Next: "
-        "change its cable and transceiver, one at a time; ethtool -S counts what is lost."
+        "Suspect: nic oss1-nic (3 of 3 pairs of hosts that lose segments cross it, 3 healthy "
+        "ones do not). Segments are lost, which slows each connection by another amount. Network "
+        "rates fine, targets fine. Next: change its cable and transceiver, one at a time; ethtool "
+        "-S counts what is lost."
     ]
 
 
