@@ -10,8 +10,8 @@ from plumbline.judge.fs import FileSystem, Ruled, decide_whole, file_systems
 from plumbline.judge.group import by_group, decide_group
 from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.pair import judge_pair_host, judge_pair_service
-from plumbline.judge.phrases import Ruling, odds_of_run, of_service, weighed, within_chance
-from plumbline.judge.service import by_evidence, evidence, severity, with_runs
+from plumbline.judge.phrases import Ruling, odds_of_run, weighed, within_chance
+from plumbline.judge.service import by_evidence, evidence, of_service, with_runs
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
@@ -129,11 +129,7 @@ class Judging:
         texts = lines or (odds_of_run(evidence, services=services),) * low
         sentence = "; ".join((verdict.sentence, *texts))
         if services and (low or verdict.reason.fine):
-            sentence += of_service(evidence, low=low)
-            if low and evidence and evidence.alarm:
-                state = severity(evidence.ratio, limits)
-                if state is not verdict.state:
-                    sentence += f"; its runs together make its service {state.name}"
+            sentence += of_service(evidence, verdict.state, limits)
         if low and evidence and within_chance(evidence):
             verdict = verdict._replace(state=State.OK, reason=Reason.WATCHED)
         return verdict._replace(sentence=sentence, evidence=(*lines, *verdict.evidence))

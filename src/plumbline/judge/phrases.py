@@ -156,19 +156,6 @@ def more(evidence: Evidence) -> str:
     return f"; {number(evidence.more, 'more run')} like this one {does} {which} alarm"
 
 
-def of_service(evidence: Optional[Evidence], *, low: bool) -> str:
-    """Return the state of the service if it differs from the verdict on the last run, else empty.
-
-    ``low`` is whether the last run alone is bad.
-    """
-    if evidence is None or evidence.shared or evidence.alarm is low:
-        return ""
-    if evidence.alarm:
-        return f"; its service still has the alarm{more(evidence)}"
-    runs = number(evidence.more, "more run") if evidence.more else ""
-    return f"; its service watches{runs and f': {runs} like this one for an alarm'}"
-
-
 def within_chance(evidence: Evidence) -> bool:
     """Return whether a slow run is too weak as evidence to measure again for it."""
     return not (evidence.shared or evidence.in_question)

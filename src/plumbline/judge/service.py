@@ -15,6 +15,7 @@ from plumbline.judge.phrases import (
     figures_and_ceiling,
     limited,
     more,
+    number,
     over_runs,
     peers,
     repeats,
@@ -149,6 +150,20 @@ def severity(ratio: Optional[float], limits: Limits) -> State:
     """Return the state of an alarm by the remaining share of the reference."""
     gross = ratio is not None and limits.critical.alerts(100 * ratio)
     return State.CRITICAL if gross else State.WARNING
+
+
+def of_service(weighed: Optional[Evidence], run: State, limits: Limits) -> str:
+    """Return the state of the service if it differs from that of the last run alone, else empty."""
+    if weighed is None or weighed.shared:
+        return ""
+    if not weighed.alarm:
+        runs = number(weighed.more, "more run") if weighed.more else ""
+        text = f"; its service watches{runs and f': {runs} like this one for an alarm'}"
+        return text if run.alarm else ""
+    if not run.alarm:
+        return f"; its service still has the alarm{more(weighed)}"
+    service = severity(weighed.ratio, limits)
+    return "" if service is run else f"; its runs together make its service {service.name}"
 
 
 def _alarming(rulings: Sequence[Ruling], weighed: Evidence) -> Optional[Ruling]:

@@ -14,7 +14,7 @@ from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.suspects import Located
 from plumbline.measure.probes import PROBES
 from plumbline.measure.targets import KINDS
-from plumbline.model.codec import write_fields
+from plumbline.model.codec import write, write_fields
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST as LAYER
@@ -155,7 +155,7 @@ class JobUsage(NamedTuple):
             "begin": self.window.begin,
             "end": self.window.end,
             "used": [{**write_fields(io), "rate_Bps": io.rate_Bps} for io in self.usages],
-            "requests": self.requests,
+            "requests": write(self.requests),
             "jobs": {name: job._asdict() for name, job in self.jobs.items()},
             "without_traffic": [job.id for job in self.idle],
         }

@@ -12,15 +12,16 @@ from plumbline.judge.phrases import (
     number,
     odds,
     odds_of_run,
-    of_service,
     over_runs,
     peers,
     several,
     so_far,
     weighed,
 )
+from plumbline.judge.service import of_service, severity
 from plumbline.model.evidence import Evidence
 from plumbline.model.limits import Limits, Reference
+from plumbline.model.verdict import State
 from tests.package.judgements import evidence, series
 
 
@@ -139,6 +140,7 @@ def test_the_odds_of_one_run_are_shown_unless_its_group_has_them() -> None:
 def test_a_run_names_its_service_where_that_differs(
     known: Optional[Evidence], low: bool, words: str
 ) -> None:
-    text = of_service(known, low=low)
+    run = severity(evidence().ratio, Limits()) if low else State.OK
+    text = of_service(known, run, Limits())
     assert text.startswith(words)
     assert bool(text) is bool(words)
