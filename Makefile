@@ -21,7 +21,7 @@ CHECKS := $(wildcard checks/check_*)
 
 .DEFAULT_GOAL := help
 .PHONY: help venv collection programs check format test demo demo-down bench mutate clean constraints root \
-	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest pytest-short pytest-quick \
+	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest pytest-quick \
 	debian13 ordinary-user sanity units integration lab lab-debian12 test-el test-vm
 
 help:  ## list the targets
@@ -36,7 +36,7 @@ format: venv  ## format the Python code and apply lint fixes
 
 # Steps of test that need no root, and those that build Debian systems.
 STEPS      := ruff mypy layers vermin yamllint shellcheck pytest ansible-lint sanity units integration
-ROOT_STEPS := debian13 ordinary-user lab-debian12 test-el test-vm --beside lab
+ROOT_STEPS := debian13 ordinary-user lab-debian12 test-el --beside lab test-vm
 
 test: venv programs  ## everything: check, Debian 13's Python, Ansible's sanity tests, the lab test (without root a part)
 	@if .ci/root; then \
@@ -131,15 +131,12 @@ PYTEST := pytest --quiet -n 2 --dist loadfile --no-loadscope-reorder
 pytest:
 	@$(PYTEST)
 
-pytest-short:
-	@$(PYTEST) -m 'not long'
-
 pytest-quick:
 	@$(PYTEST) -m 'not long and not slow'
 
 # The tests that need no daemon and no browser on the other Python: requirements/debian13.txt says which are left out and why.
-debian13: root venv  ## all but the long tests on Debian 13 with Python 3.13 (root)
-	@.ci/debian13 pytest-short
+debian13: root venv  ## the quick tests on Debian 13 with Python 3.13 (root)
+	@.ci/debian13 pytest-quick
 
 # README promises that `make check` needs no root.
 ordinary-user: root venv programs  ## make check on a clean clone of HEAD as a temporary user (root)
