@@ -61,7 +61,8 @@ class Measurement:
     """One operation of one component: its samples, newest first, and its baseline if it has one.
 
     ``kind`` is the key of measurements that should give the same.  ``era`` is set if the baseline
-    was taken before a change of software or settings.
+    was taken before a change of software or settings.  ``what`` is the operation in words,
+    ``partner`` the other host of a pair, else empty.
     """
 
     kind: Hashable
@@ -71,6 +72,8 @@ class Measurement:
     limits: Limits
     ceiling_rate: Optional[float]
     era: Optional[Era] = None
+    what: str = ""
+    partner: str = ""
 
     @property
     def level(self) -> float:
@@ -276,11 +279,16 @@ _TURNS_S = 1800.0
 """Runs that begin within so many seconds of a run of a few take turns with it."""
 
 
-class ComparedSource(NamedTuple):
-    """A source for weighing, and the name of its reference."""
+class Comparison(NamedTuple):
+    """A measurement, its runs relative to a reference, and the name of that reference."""
 
+    measurement: Measurement
     source: Source
     against: str
+
+    def with_runs(self, runs: Rows) -> Comparison:
+        """Return the same with other runs."""
+        return self._replace(source=self.source._replace(runs=runs))
 
 
 class _Group:
@@ -364,23 +372,23 @@ class References:
             self._numbers[id(measurement)] = len(group.measurements)
             group.measurements.append(measurement)
 
-    def of(self, measurement: Measurement) -> Optional[ComparedSource]:
+    def of(self, measurement: Measurement) -> Optional[Comparison]:
         """Return the runs of a measurement with their reference, None without one."""
         group = self._of_kind[measurement.kind]
         own = group.table.rows(self._numbers[id(measurement)])
         if _accepted_low(measurement, group):
-            source = _peer_source(own, group.form(Against.BASELINE))
-            return source or baseline_source(measurement)
+            compared = _with_peers(measurement, own, group.form(Against.BASELINE))
+            return compared or with_baseline(measurement)
         for form in group.forms:
-            source = _peer_source(own, form)
-            if source:
+            compared = _with_peers(measurement, own, form)
+            if compared:
                 return (
-                    (baseline_source(measurement) or source) if _differ_widely(source) else source
-                )
-        return baseline_source(measurement) or _few(measurement) or _own_history(measurement)
+                    with_baseline(measurement) if _differ_widely(compared) else None
+                ) or compared
+        return with_baseline(measurement) or _few(measurement) or _own_history(measurement)
 
 
-def _peer_source(own: slice, form: _Form) -> Optional[ComparedSource]:
+def _with_peers(measurement: Measurement, own: slice, form: _Form) -> Optional[Comparison]:
     """Return the runs of a measurement on days with peers, None without any."""
     rows, usable = (array[own] for array in form.rows)
     if not usable.any():
@@ -389,7 +397,7 @@ def _peer_source(own: slice, form: _Form) -> Optional[ComparedSource]:
         rows = rows[usable]
         if not form.table.full[own].all():
             rows = merge([rows, *_few_rows(own, form), *_named_rows(own, form)])
-    return ComparedSource(Source(rows, form.kind.apart), form.against.value)
+    return Comparison(measurement, Source(rows, form.kind.apart), form.against.value)
 
 
 def _few_rows(own: slice, form: _Form) -> Iterator[Rows]:
@@ -455,13 +463,13 @@ def _accepted_low(measurement: Measurement, group: _Group) -> bool:
     return ratio < log(1 - measurement.limits.peer_loss) / 2
 
 
-def _differ_widely(compared: ComparedSource) -> bool:
+def _differ_widely(compared: Comparison) -> bool:
     """Return whether peers differ by more than on busy days: some of them are slow themselves."""
     spreads: list[float] = compared.source.runs[:, SPREAD].tolist()
     return median(spreads) > LONE_NOISE.tail
 
 
-def baseline_source(measurement: Measurement) -> Optional[ComparedSource]:
+def with_baseline(measurement: Measurement) -> Optional[Comparison]:
     """Return the runs relative to the baseline, including busy days; None without one."""
     baseline = measurement.baseline
     if baseline is None or (measurement.era and measurement.era.with_group):
@@ -472,10 +480,11 @@ def baseline_source(measurement: Measurement) -> Optional[ComparedSource]:
     spread = max(_SPREAD_ALONE, baseline.spread)
     error = max(LEAST_SPREAD, error_of_median(spread, max(1, baseline.runs)))
     rows = rows_of(table.at, table.ratios(Against.BASELINE), spread)
-    return ComparedSource(Source(rows, error, LONE_NOISE), baseline_words([measurement]))
+    source = Source(rows, error, LONE_NOISE)
+    return Comparison(measurement, source, baseline_words([measurement]))
 
 
-def group_source(group: Sequence[Measurement], members: int) -> Optional[ComparedSource]:
+def of_group(group: Sequence[Measurement], members: int) -> Optional[Comparison]:
     """Return the joint runs of a group relative to the members' baselines, day by day.
 
     A day counts if more than half of all ``members`` were measured, by their upper median: one slow
@@ -498,7 +507,7 @@ def group_source(group: Sequence[Measurement], members: int) -> Optional[Compare
     error = max(LEAST_SPREAD, error_of_median(_SPREAD_ALONE, max(1, fewest)))
     errors = MEDIAN_FACTOR * MAD_FACTOR * deviations[counts] / np.sqrt(sizes[counts])
     rows = rows_of(starts[counts], middles[counts], np.hypot(_SPREAD_ALONE, errors))
-    return ComparedSource(Source(rows, error, LONE_NOISE), baseline_words(measurements))
+    return Comparison(group[0], Source(rows, error, LONE_NOISE), baseline_words(measurements))
 
 
 def baseline_words(members: Sequence[Measurement]) -> str:
@@ -509,7 +518,7 @@ def baseline_words(members: Sequence[Measurement]) -> str:
     return f"the baseline from before {several(list(changes))}"
 
 
-def _few(measurement: Measurement) -> Optional[ComparedSource]:
+def _few(measurement: Measurement) -> Optional[Comparison]:
     """Return the runs relative to one to three peers, each of which may be slow itself.
 
     So few do not show whether the day is busy, so all runs have the spread of busy days.  A run by
@@ -523,7 +532,7 @@ def _few(measurement: Measurement) -> Optional[ComparedSource]:
     usable = last >= 0
     ratios = table.rates[usable] - table.peers_rates[last[usable]]
     rows = rows_of(table.at[usable], ratios, hypot(_SPREAD_BUSY, _SPREAD_BUSY))
-    return ComparedSource(Source(rows, FEW_APART, PEER_NOISE), Against.FEW.value)
+    return Comparison(measurement, Source(rows, FEW_APART, PEER_NOISE), Against.FEW.value)
 
 
 def _usual(measurement: Measurement) -> float:
@@ -535,7 +544,7 @@ def _usual(measurement: Measurement) -> float:
     return min(measurement.limits.min_coverage, _HALVED * median(coverages)) if coverages else 0.0
 
 
-def _own_history(measurement: Measurement) -> Optional[ComparedSource]:
+def _own_history(measurement: Measurement) -> Optional[Comparison]:
     """Return up to eight of the newest runs, relative to the median of at least eight before them.
 
     The earlier runs show how often the next ones are disturbed.
@@ -550,5 +559,5 @@ def _own_history(measurement: Measurement) -> Optional[ComparedSource]:
     low = sum(rate - level < -max(2 * spread, _LEVEL_MOVES) for rate in earlier)
     lower = (LONE_NOISE.lower * _RUNS_KNOWN + low) / (_RUNS_KNOWN + count)
     noise = LONE_NOISE._replace(lower=max(LONE_NOISE.lower, lower))
-    error = error_of_median(spread, count)
-    return ComparedSource(Source(rows, error, noise, _LEVEL_MOVES), Against.HISTORY.value)
+    source = Source(rows, error_of_median(spread, count), noise, _LEVEL_MOVES)
+    return Comparison(measurement, source, Against.HISTORY.value)

@@ -19,7 +19,7 @@ from plumbline.judge.memory import Memory, Weighable
 from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
 from plumbline.judge.recursion import weigh
-from plumbline.judge.references import ComparedSource, Era, Measurement, References, group_source
+from plumbline.judge.references import Comparison, Era, Measurement, References, of_group
 from plumbline.judge.runs import (
     AT,
     NUMBER,
@@ -50,57 +50,41 @@ _MAX_FURTHER_RUNS = 9
 """Limit of hypothetical further runs: nobody measures more of them to see an alarm."""
 
 
-class NamedMeasurement(NamedTuple):
-    """One measurement of a component: its operation in words, its partner's name if it has one."""
-
-    what: str
-    partner: str
-    measurement: Measurement
-
-
-Compared = Sequence[tuple[NamedMeasurement, ComparedSource]]
-"""Measurements, each with the runs of its reference."""
+Compared = Sequence[Comparison]
 
 
 def numbered(compared: Compared) -> Compared:
     """Return the same runs, numbered by operation."""
-    operations = list(dict.fromkeys(measurement.what for measurement, _ in compared))
-    return [
-        (measurement, _with_number(source, operations.index(measurement.what)))
-        for measurement, source in compared
-    ]
+    operations = _operations(compared)
+    return [_with_number(item, operations.index(item.measurement.what)) for item in compared]
 
 
-def _with_number(compared: ComparedSource, number: int) -> ComparedSource:
+def _operations(compared: Compared) -> list[str]:
+    return list(dict.fromkeys(item.measurement.what for item in compared))
+
+
+def _with_number(compared: Comparison, number: int) -> Comparison:
     if not number:
         # the number of all runs until then
         return compared
-    source = compared.source
-    runs = source.runs.copy()
+    runs = compared.source.runs.copy()
     runs[:, NUMBER] = number
-    return compared._replace(source=source._replace(runs=runs))
+    return compared.with_runs(runs)
 
 
-def last_change(measurements: Sequence[NamedMeasurement]) -> Optional[float]:
+def last_change(measurements: Sequence[Measurement]) -> Optional[float]:
     """Return when a change of software or settings was last seen, in epoch seconds.
 
     Each measurement sees it in its own turn.  The first of one night counts: the others are later
     than the start of their moment.
     """
     changes = [
-        measurement.measurement.era.since
+        measurement.era.since
         for measurement in measurements
-        if measurement.measurement.era and measurement.measurement.era.since is not None
+        if measurement.era and measurement.era.since is not None
     ]
     last = max(changes, default=0.0)
     return min((at for at in changes if last - at < _ONE_NIGHT_S), default=None)
-
-
-def claims_of(compared: Compared) -> tuple[list[Claim], list[Claim]]:
-    """Return the claims of each operation, and the joint claim if there are several."""
-    runs = numbered(compared)
-    claims = by_operation(runs)
-    return claims, [joint_claim(runs)] if len(claims) > 1 else []
 
 
 def further_runs(compared: Compared, question: Question, alarm: bool) -> list[Case]:
@@ -110,60 +94,45 @@ def further_runs(compared: Compared, question: Question, alarm: bool) -> list[Ca
     last two.
     """
     limit = -question.limit
-    if not alarm and not any((item.source.runs[:, RATIO] < limit).any() for _, item in compared):
+    if not alarm and not any((item.source.runs[:, RATIO] < limit).any() for item in compared):
         # nearly all components: no run to sort
         return []
     compared = numbered(compared)
-    runs = merge([source.source.runs for _, source in compared])
+    runs = merge([item.source.runs for item in compared])
     moments = moments_of(runs)
     low = bool((since(runs, moments[-1])[:, RATIO] < limit).any())
     if alarm is low:
         return []
     spacing_s = moments[-1] - moments[-2] if len(moments) > 1 else HOUR_S
     return [
-        case_of(
-            [
-                (measurement, _repeated(source, moments[-1], count, spacing_s))
-                for measurement, source in compared
-            ],
-            question,
-        )
+        case_of([_repeated(item, moments[-1], count, spacing_s) for item in compared], question)
         for count in range(1, _MAX_FURTHER_RUNS + 1)
     ]
 
 
 def case_of(compared: Compared, question: Question) -> Case:
-    """Return the claims and the question on some measurements."""
-    return Case(*claims_of(compared), question)
+    """Return the claims and the question on some measurements, of a host with all partners.
+
+    The claims are that one operation is slow and, of several operations, that all are.
+    """
+    of_operations: dict[str, list[Source]] = {}
+    of_partners: dict[str, list[Source]] = {}
+    for item in numbered(compared):
+        of_operations.setdefault(item.measurement.what, []).append(item.source)
+        of_partners.setdefault(item.measurement.partner, []).append(item.source)
+    single = [Claim(tuple(sources)) for sources in of_operations.values()]
+    joint = [Claim(tuple(map(_merged, of_partners.values())))] if len(single) > 1 else []
+    return Case(single, joint, question)
 
 
-def _repeated(
-    compared: ComparedSource, moment: float, count: int, spacing_s: float
-) -> ComparedSource:
+def _repeated(compared: Comparison, moment: float, count: int, spacing_s: float) -> Comparison:
     """Return the same with ``count`` repetitions of the last moment's runs."""
-    source = compared.source
-    last = since(source.runs, moment)
+    runs = compared.source.runs
+    last = since(runs, moment)
     step = np.zeros(last.shape[1])
     step[AT] = spacing_s
     further = [last + number * step for number in range(1, count + 1)]
-    return compared._replace(source=source._replace(runs=np.concatenate([source.runs, *further])))
-
-
-def by_operation(compared: Compared) -> list[Claim]:
-    """Return the claim that an operation is slow, for each; of a host with all partners."""
-    sources: dict[str, list[Source]] = {}
-    for measurement, source in compared:
-        sources.setdefault(measurement.what, []).append(source.source)
-    return [Claim(tuple(of_operation)) for of_operation in sources.values()]
-
-
-def joint_claim(compared: Compared) -> Claim:
-    """Return the claim that all operations are slow, of a host with all partners."""
-    merged = tuple(
-        _merged([source.source for measurement, source in compared if measurement.partner == name])
-        for name in dict.fromkeys(measurement.partner for measurement, _ in compared)
-    )
-    return Claim(merged)
+    return compared.with_runs(np.concatenate([runs, *further]))
 
 
 def _merged(sources: Sequence[Source]) -> Source:
@@ -174,7 +143,7 @@ def _merged(sources: Sequence[Source]) -> Source:
     return Source(runs, off, noise, least)
 
 
-def separate_pairs(measured: dict[tuple[str, str], list[NamedMeasurement]]) -> None:
+def separate_pairs(measured: dict[tuple[str, str], list[Measurement]]) -> None:
     """Give measurements without peers a kind of their own, such as pairs that mostly share a host.
 
     Compared with one another they do not show that the host is slow.
@@ -182,24 +151,22 @@ def separate_pairs(measured: dict[tuple[str, str], list[NamedMeasurement]]) -> N
     ends: dict[Hashable, list[tuple[str, str]]] = {}
     for (layer, name), measurements in measured.items():
         for measurement in measurements if LAYERS[layer].paired else ():
-            ends.setdefault(measurement.measurement.kind, []).append((name, measurement.partner))
+            ends.setdefault(measurement.kind, []).append((name, measurement.partner))
     most = {kind: Counter(chain(*pairs)).most_common(1)[0][1] for kind, pairs in ends.items()}
     for place, measurements in measured.items():
         measured[place] = [
-            named._replace(measurement=_separated(named.measurement))
-            if 2 * most.get(named.measurement.kind, 0) > len(ends.get(named.measurement.kind, ()))
-            else named
-            for named in measurements
+            replace(measurement, kind=(measurement.kind, measurement.member))
+            if 2 * most.get(measurement.kind, 0) > len(ends.get(measurement.kind, ()))
+            else measurement
+            for measurement in measurements
         ]
-
-
-def _separated(measurement: Measurement) -> Measurement:
-    return replace(measurement, kind=(measurement.kind, measurement.member))
 
 
 Nodes = Mapping[str, Sequence[Expectation]]
 Component = tuple[str, str]
 """Layer and name."""
+Group = tuple[str, str]
+"""Layer and name of a group of peers."""
 
 _FEWEST_MEMBERS = 2
 
@@ -209,13 +176,6 @@ _LEAST_LIMIT = 0.01
 
 Questions = dict[Subject, tuple[Compared, Question]]
 """Questions on some components and groups, with their runs and references."""
-
-
-class _Terms(NamedTuple):
-    """Limits of a question, and the change that may have slowed its subject."""
-
-    limits: Limits
-    change: Optional[Change]
 
 
 class Weighing:
@@ -239,30 +199,29 @@ class Weighing:
             for expectation in expectations
         }
         self._systems = _systems(nodes)
-        self._group_of = {
-            (expectation.layer, expectation.component): LAYERS[expectation.layer].peer_group(
-                expectation.group
+        self._group_of: dict[Component, Group] = {
+            (expectation.layer, expectation.component): (
+                expectation.layer,
+                LAYERS[expectation.layer].peer_group(expectation.group),
             )
             for expectations in nodes.values()
             for expectation in expectations
             if LAYERS[expectation.layer].has_peers
         }
-        self._groups: dict[tuple[str, str], list[Component]] = {}
+        self._groups: dict[Group, list[Component]] = {}
         for place, group in self._group_of.items():
-            self._groups.setdefault((place[0], group), []).append(place)
-        self._measured: dict[Component, list[NamedMeasurement]] = {}
+            self._groups.setdefault(group, []).append(place)
+        self._measured: dict[Component, list[Measurement]] = {}
         for node, expectations in nodes.items():
             for expectation in expectations:
-                measurements = list(self._measurements(expectation, memories[node]))
-                self._measured.setdefault((expectation.layer, expectation.component), []).extend(
-                    measurements
+                measurements = self._measured.setdefault(
+                    (expectation.layer, expectation.component), []
                 )
+                measurements += self._measurements(expectation, memories[node])
         separate_pairs(self._measured)
-        self._references = References(
-            [named.measurement for measured in self._measured.values() for named in measured]
-        )
+        self._references = References(list(chain.from_iterable(self._measured.values())))
         self._compared: dict[Component, Compared] = {}
-        self._compared_groups: dict[Component, Compared] = {}
+        self._compared_groups: dict[Optional[Group], Compared] = {}
         self._evidence: dict[Subject, Optional[Evidence]] = {}
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
@@ -302,7 +261,7 @@ class Weighing:
             self._evidence[subject] = _evidence(compared, question, weight, more.get(subject))
         for subject, (compared, _) in questions.items():
             evidence = self._evidence[subject]
-            lone = any(source.source.noise is not PEER_NOISE for _, source in compared)
+            lone = any(item.source.noise is not PEER_NOISE for item in compared)
             if evidence and evidence.alarm and lone and not subject[2]:
                 self._evidence[subject] = self._unless_shared(subject[:2], evidence)
 
@@ -327,43 +286,37 @@ class Weighing:
         place = subject[:2]
         if subject[2]:
             members = self._groups[place]
-            compared = self.compared_group(members[0])
-            terms = self._terms(members[0], self._measurements_of(members))
-            return (compared, _question(terms)) if compared else None
-        compared = self.compared(place)
-        if not compared:
-            return None
-        lone = place not in self._group_of or len(self._members(place)) < _FEWEST_MEMBERS
-        terms = self._terms(place, [measurement for measurement, _ in compared] if lone else ())
-        return compared, _question(terms)
+            place = members[0]
+            compared, shared = self.compared_group(place), self._measurements_of(members)
+        else:
+            compared = self.compared(place)
+            lone = len(self._members(place)) < _FEWEST_MEMBERS
+            shared = [item.measurement for item in compared] if lone else []
+        return (compared, _question(self._limits[place], shared)) if compared else None
 
     def compared(self, component: Component) -> Compared:
         """Return the measurements of a component that have a reference, with it."""
         if component not in self._compared:
-            self._compared[component] = [
-                (measurement, source)
-                for measurement in self._measured.get(component, ())
-                if (source := self._references.of(measurement.measurement))
-            ]
+            measurements = self._measured.get(component, ())
+            self._compared[component] = list(filter(None, map(self._references.of, measurements)))
         return self._compared[component]
 
     def compared_group(self, component: Component) -> Compared:
         """Return the joint results of a component's group with their baselines, if it has any."""
-        group = component[0], self._group_of.get(component, "")
+        group = self._group_of.get(component)
         if group not in self._compared_groups:
-            self._compared_groups[group] = list(self._group_sources(self._members(component)))
+            self._compared_groups[group] = list(self._joint_results(self._members(component)))
         return self._compared_groups[group]
 
     def group_evidence(self, component: Component) -> Optional[Evidence]:
         """Return the evidence on the group of a component, None without one."""
         group = self._group_of.get(component)
-        return None if group is None else self.evidence((component[0], group, True))
+        return self.evidence((*group, True)) if group else None
 
     def weigh(self, parts: Sequence[Compared]) -> list[Evidence]:
         """Return for each part the joint evidence of the measurements that it may slow."""
         questions = [
-            (compared, _question(_Terms(compared[0][0].measurement.limits, None)))
-            for compared in parts
+            (compared, _question(compared[0].measurement.limits, ())) for compared in parts
         ]
         weights = weigh([case_of(*question) for question in questions])
         return [_evidence(*question, weight, None) for question, weight in zip(questions, weights)]
@@ -376,20 +329,12 @@ class Weighing:
         shared = evidence.ratio >= (1 - self._limits[component].peer_loss) * group.ratio
         return evidence._replace(alarm=not shared, shared=shared)
 
-    def _terms(self, component: Component, shared: Sequence[NamedMeasurement]) -> _Terms:
-        """Return the terms of a question; only a change of ``shared`` measurements counts."""
-        limits, at = self._limits[component], last_change(shared)
-        if at is None or not limits.change_starts:
-            return _Terms(limits, None)
-        return _Terms(limits, Change(at, limits.change_starts))
-
     def _members(self, component: Component) -> Sequence[Component]:
         """Return the members of a component's group, empty without one."""
-        return self._groups.get((component[0], self._group_of.get(component, "")), ())
+        group = self._group_of.get(component)
+        return self._groups[group] if group else ()
 
-    def _group_sources(
-        self, members: Sequence[Component]
-    ) -> Iterator[tuple[NamedMeasurement, ComparedSource]]:
+    def _joint_results(self, members: Sequence[Component]) -> Iterator[Comparison]:
         if len(members) < _FEWEST_MEMBERS:
             return
         measurements = self._measurements_of(members)
@@ -397,14 +342,14 @@ class Weighing:
             same = [measurement for measurement in measurements if measurement.what == what]
             # hosts meet in pairs
             least = len(members) // 2 if LAYERS[members[0][0]].paired else len(members)
-            source = group_source([measurement.measurement for measurement in same], least)
-            if source:
-                yield same[0], source
+            compared = of_group(same, least)
+            if compared:
+                yield compared
 
-    def _measurements_of(self, members: Sequence[Component]) -> list[NamedMeasurement]:
+    def _measurements_of(self, members: Sequence[Component]) -> list[Measurement]:
         return [measurement for member in members for measurement in self._measured.get(member, ())]
 
-    def _measurements(self, entry: Expectation, memory: Weighable) -> Iterator[NamedMeasurement]:
+    def _measurements(self, entry: Expectation, memory: Weighable) -> Iterator[Measurement]:
         try:
             series = memory.of(entry.layer, entry.component)
         except DocumentError:
@@ -422,7 +367,7 @@ class Weighing:
 
     def _measurement(
         self, entry: Expectation, series: Series, partner: Optional[Partner], memory: Weighable
-    ) -> NamedMeasurement:
+    ) -> Measurement:
         latest = series.latest
         reference = entry.reference(latest.operation, latest.scenario)
         if partner:
@@ -432,18 +377,16 @@ class Weighing:
         change = era_of(reference.baseline, latest, limits) if doubt else ""
         era = Era(change, memory.changed_at(latest), self._has_peers(entry)) if change else None
         name = partner.name if partner else ""
-        return NamedMeasurement(
+        return Measurement(
+            self._kind(entry, latest.operation, latest.scenario, reference),
+            f"{entry.component} {name}",
+            series.samples,
+            None if doubt and not era else reference.baseline,
+            entry.limits,
+            reference.ceiling.rate if reference.ceiling else None,
+            era,
             label(latest.operation, latest.scenario),
             name,
-            Measurement(
-                self._kind(entry, latest.operation, latest.scenario, reference),
-                f"{entry.component} {name}",
-                series.samples,
-                None if doubt and not era else reference.baseline,
-                entry.limits,
-                reference.ceiling.rate if reference.ceiling else None,
-                era,
-            ),
         )
 
     def _has_peers(self, entry: Expectation) -> bool:
@@ -492,25 +435,25 @@ def weigh_subjects(chosen: Sequence[tuple[Weighing, Iterable[Subject]]]) -> None
         weighing.answer(questions, list(islice(weights, len(questions))))
 
 
-def _question(terms: _Terms) -> Question:
+def _question(limits: Limits, shared: Sequence[Measurement]) -> Question:
+    """Return the question by a policy; only a change of ``shared`` measurements counts."""
+    at = last_change(shared)
     return Question(
-        max(_LEAST_LIMIT, -log(1 - terms.limits.peer_loss)),
-        log(terms.limits.alarm_odds),
-        log(terms.limits.end_odds),
-        terms.change,
+        max(_LEAST_LIMIT, -log(1 - limits.peer_loss)),
+        log(limits.alarm_odds),
+        log(limits.end_odds),
+        Change(at, limits.change_starts) if at is not None and limits.change_starts else None,
     )
 
 
 def _evidence(
     compared: Compared, question: Question, weight: Weight, more: Optional[int]
 ) -> Evidence:
-    operations = list(dict.fromkeys(measurement.what for measurement, _ in compared))
+    operations = _operations(compared)
     losses = [(middle, number) for number, middle in enumerate(weight.middles) if middle]
     lowest, number = min(losses, default=(0.0, 0))
     also = [(operations[index], exp(middle)) for middle, index in losses if index != number]
-    against = next(
-        source.against for measurement, source in compared if measurement.what == operations[number]
-    )
+    against = next(item.against for item in compared if item.measurement.what == operations[number])
     return Evidence(
         weight.odds,
         question.needed,

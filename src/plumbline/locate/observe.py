@@ -25,11 +25,11 @@ from plumbline.judge.memory import Memory
 from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
 from plumbline.judge.phrases import Ruling
-from plumbline.judge.references import FEW_APART, LEAST_SPREAD, ComparedSource, baseline_source
-from plumbline.judge.runs import AT, RATIO, SPREAD, Rows, Source
+from plumbline.judge.references import FEW_APART, LEAST_SPREAD, Comparison, with_baseline
+from plumbline.judge.runs import AT, RATIO, SPREAD, Rows
 from plumbline.judge.runs import since as runs_since
 from plumbline.judge.service import severity
-from plumbline.judge.weighing import NamedMeasurement, Weighing
+from plumbline.judge.weighing import Weighing
 from plumbline.locate.observation import (
     SEGMENTS,
     Measurable,
@@ -66,8 +66,6 @@ def correlated(measured: Sequence[PlannedMeasurement]) -> list[tuple[int, ...]]:
                 streams.setdefault((test.node, part), []).append(index)
     return list(dict.fromkeys(tuple(indices) for indices in streams.values() if len(indices) > 1))
 
-
-_Comparison = tuple[NamedMeasurement, ComparedSource]
 
 _FEWEST = 3
 """Runs of a measurement that show today's speed; two of a young history."""
@@ -118,13 +116,15 @@ def _of_one_component(group: Sequence[PlannedMeasurement]) -> bool:
     )
 
 
-def _comparison(placed: PlannedMeasurement, weighing: Weighing) -> Optional[_Comparison]:
+def _comparison(placed: PlannedMeasurement, weighing: Weighing) -> Optional[Comparison]:
     """Return a measurement with its reference, None without one."""
     expectation = placed.expectation
     what = label(placed.operation, placed.scenario)
     partner = placed.partner.name if placed.partner else ""
-    compared = weighing.compared((expectation.layer, expectation.component))
-    return next((entry for entry in compared if entry[0][:2] == (what, partner)), None)
+    for comparison in weighing.compared((expectation.layer, expectation.component)):
+        if (comparison.measurement.what, comparison.measurement.partner) == (what, partner):
+            return comparison
+    return None
 
 
 def _own_alarm(placed: PlannedMeasurement, weighing: Weighing) -> Optional[float]:
@@ -135,11 +135,11 @@ def _own_alarm(placed: PlannedMeasurement, weighing: Weighing) -> Optional[float
 
 def _shared_alarms(
     groups: Sequence[Sequence[int]],
-    comparisons: Sequence[Optional[_Comparison]],
+    comparisons: Sequence[Optional[Comparison]],
     weighing: Weighing,
 ) -> Iterator[tuple[float, int]]:
     """Yield when correlated measurements became slow together, for each of them."""
-    parts: list[dict[int, _Comparison]] = []
+    parts: list[dict[int, Comparison]] = []
     for group in groups:
         compared = {index: comparison for index in group if (comparison := comparisons[index])}
         if len(compared) > 1:
@@ -152,7 +152,7 @@ def _shared_alarms(
 
 def _weighed_vote(
     placed: PlannedMeasurement,
-    comparison: Optional[_Comparison],
+    comparison: Optional[Comparison],
     since: Optional[float],
     weighing: Weighing,
 ) -> Optional[WeighedVote]:
@@ -162,24 +162,24 @@ def _weighed_vote(
         comparison, since = _against_baseline(comparison), group.since
     if comparison is None:
         return None
-    measurement, (source, _) = comparison
-    limit = log(1 - measurement.measurement.limits.peer_loss)
+    measurement = comparison.measurement
+    limit = log(1 - measurement.limits.peer_loss)
     if since is not None:
         # the same runs as in the service: one good run before them would halve a loss of two
-        runs = runs_since(source.runs, since)
+        runs = runs_since(comparison.source.runs, since)
         if len(runs) and (middle := _middle(runs)) <= limit:
             ratio = _ratio_of_service(weighing.evidence((*place, False)), measurement.what) or exp(
                 middle
             )
-            vote = _vote_of(Vote.BAD, measurement, source, runs)
-            return vote._replace(state=severity(ratio, measurement.measurement.limits))
-    runs = source.runs[-_MOST:]
+            vote = _vote_of(Vote.BAD, comparison, runs)
+            return vote._replace(state=severity(ratio, measurement.limits))
+    runs = comparison.source.runs[-_MOST:]
     if len(runs) < _TWO:
         return None
     last = runs[-_FEWEST:, RATIO].tolist()
     low = median(last) < limit or last[-1] < limit
     busy = _group_is_low(placed, weighing, limit)
-    return _vote_of(Vote.NONE if low or busy else Vote.GOOD, measurement, source, runs)
+    return _vote_of(Vote.NONE if low or busy else Vote.GOOD, comparison, runs)
 
 
 def _ratio_of_service(evidence: Optional[Evidence], what: str) -> Optional[float]:
@@ -189,21 +189,20 @@ def _ratio_of_service(evidence: Optional[Evidence], what: str) -> Optional[float
     return {**dict(evidence.also), evidence.what: evidence.ratio}.get(what)
 
 
-def _against_baseline(comparison: Optional[_Comparison]) -> Optional[_Comparison]:
+def _against_baseline(comparison: Optional[Comparison]) -> Optional[Comparison]:
     """Return a measurement with its baseline; None without one of this era."""
-    if comparison is None:
+    if comparison is None or comparison.measurement.era:
         return None
-    source = None if comparison[0].measurement.era else baseline_source(comparison[0].measurement)
-    return (comparison[0], source) if source else None
+    return with_baseline(comparison.measurement)
 
 
 def _group_is_low(placed: PlannedMeasurement, weighing: Weighing, limit: float) -> bool:
     """Return whether most of the group are slow, which comparing them does not show."""
     what = label(placed.operation, placed.scenario)
     compared = weighing.compared_group((placed.expectation.layer, placed.expectation.component))
-    for measurement, (source, _) in compared:
-        if measurement.what == what:
-            return _middle(source.runs[-_MOST:]) < limit
+    for comparison in compared:
+        if comparison.measurement.what == what:
+            return _middle(comparison.source.runs[-_MOST:]) < limit
     return False
 
 
@@ -213,23 +212,22 @@ def _middle(runs: Rows) -> float:
     return median(ratios)
 
 
-def _vote_of(vote: Vote, named: NamedMeasurement, source: Source, runs: Rows) -> WeighedVote:
+def _vote_of(vote: Vote, comparison: Comparison, runs: Rows) -> WeighedVote:
     middle = _middle(runs)
     # the error of a median of values that differ by s_1 ... s_n is 1.2533 sqrt(n) / sum(1 / s_i)
     own = MEDIAN_FACTOR * sqrt(len(runs)) / float((1 / runs[:, SPREAD]).sum())
-    expected = _healthy_rate(named, source)
-    error = max(LEAST_SPREAD, hypot(own, source.off))
+    expected = _healthy_rate(comparison)
+    error = max(LEAST_SPREAD, hypot(own, comparison.source.off))
     return WeighedVote(vote, expected, expected * exp(middle), error, float(runs[0, AT]))
 
 
-def _healthy_rate(named: NamedMeasurement, source: Source) -> float:
+def _healthy_rate(comparison: Comparison) -> float:
     """Return the healthy rate of a measurement, in B/s."""
-    if named.measurement.baseline:
-        return named.measurement.baseline.median
-    rates = {sample.started_at: sample.rate for sample in named.measurement.samples if sample.rate}
-    return median(
-        rates[at] / exp(ratio) for at, ratio, *_ in source.runs[-_MOST:].tolist() if at in rates
-    )
+    measurement, runs = comparison.measurement, comparison.source.runs[-_MOST:].tolist()
+    if measurement.baseline:
+        return measurement.baseline.median
+    rates = {sample.started_at: sample.rate for sample in measurement.samples if sample.rate}
+    return median(rates[at] / exp(ratio) for at, ratio, *_ in runs if at in rates)
 
 
 _SAME_FILL = 0.2

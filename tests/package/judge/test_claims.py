@@ -7,14 +7,14 @@ from typing import Optional, Sequence
 import pytest
 
 from plumbline.judge.references import Era, Measurement
-from plumbline.judge.weighing import NamedMeasurement, last_change
+from plumbline.judge.weighing import last_change
 from plumbline.model.limits import Limits
 from plumbline.model.units import DAY_S
 
 
-def measurement_with_change(at: Optional[float]) -> NamedMeasurement:
+def measurement_with_change(at: Optional[float]) -> Measurement:
     era = Era("Lustre 2.3.0", at, with_group=True)
-    return NamedMeasurement("read", "", Measurement("kind", "a", (), None, Limits(), None, era))
+    return Measurement("kind", "a", (), None, Limits(), None, era)
 
 
 NIGHT = 40 * DAY_S

@@ -8,9 +8,9 @@ from typing import Any, Optional, Sequence
 import pytest
 
 from plumbline.judge.recursion import weigh
-from plumbline.judge.references import Against, Era, Measurement, References, group_source
+from plumbline.judge.references import Against, Era, Measurement, References, of_group
 from plumbline.judge.runs import AT, LONE_NOISE, PEER_NOISE, RATIO, SPREAD, Question
-from plumbline.judge.weighing import NamedMeasurement, case_of
+from plumbline.judge.weighing import case_of
 from plumbline.model.limits import Limits
 from plumbline.model.series import Sample
 from tests.package.judge.rows import runs_of
@@ -264,7 +264,7 @@ def test_without_peers_the_spread_is_at_least_five_percent() -> None:
 @pytest.mark.parametrize(("runs", "off"), [(0, 1.2533 * 0.05), (1, 1.2533 * 0.05), (100, 0.015)])
 def test_the_error_of_a_baseline_follows_its_number_of_runs(runs: int, off: float) -> None:
     single = measurement(baseline=BASE._replace(runs=runs))
-    for compared in (References([single]).of(single), group_source([single], 1)):
+    for compared in (References([single]).of(single), of_group([single], 1)):
         assert compared is not None
         assert compared.source.off == pytest.approx(off)
 
@@ -462,7 +462,7 @@ def test_the_share_of_disturbed_runs_follows_the_earlier_runs(
 @pytest.mark.parametrize(("baselines", "judged"), [(1, False), (2, False), (3, True), (4, True)])
 def test_more_than_half_of_a_group_must_have_a_baseline(baselines: int, judged: bool) -> None:
     members = [measurement(str(n), baseline=BASE if n < baselines else None) for n in range(4)]
-    assert bool(group_source(members, 4)) is judged
+    assert bool(of_group(members, 4)) is judged
 
 
 @pytest.mark.parametrize(("measured", "days"), [(1, 4), (2, 4), (3, 5), (4, 5)])
@@ -470,7 +470,7 @@ def test_a_day_counts_if_more_than_half_of_the_group_was_measured(measured: int,
     members = [
         measurement(str(n), samples=samples([RATE] * (5 if n < measured else 4))) for n in range(4)
     ]
-    compared = group_source(members, 4)
+    compared = of_group(members, 4)
     assert compared is not None
     assert len(compared.source.runs) == days
 
@@ -483,7 +483,7 @@ def test_a_group_has_the_upper_median_of_its_members(
     shares: tuple[float, ...], middle: float
 ) -> None:
     group = [measurement(str(n), samples=samples([RATE * share])) for n, share in enumerate(shares)]
-    compared = group_source(group, len(shares))
+    compared = of_group(group, len(shares))
     assert compared is not None
     assert list(compared.source.runs[:, RATIO]) == pytest.approx([log(middle)])
 
@@ -491,7 +491,7 @@ def test_a_group_has_the_upper_median_of_its_members(
 def test_the_spread_of_a_group_on_a_day_follows_its_members() -> None:
     shares = (0.5, 0.6, 0.8, 1.0)
     group = [measurement(str(n), samples=samples([RATE * share])) for n, share in enumerate(shares)]
-    compared = group_source(group, 4)
+    compared = of_group(group, 4)
     assert compared is not None
     far = sorted(abs(log(share / 0.8)) for share in shares)
     spread = 1.4826 * (far[1] + far[2]) / 2
@@ -503,11 +503,11 @@ def test_several_runs_of_a_member_on_a_day_count_by_their_median() -> None:
     often = tuple(
         Sample(HOUR_S * (3 + n), rate, None, None, 0, None) for n, rate in enumerate(rates)
     )[::-1]
-    compared = group_source([measurement(samples=often)], 1)
+    compared = of_group([measurement(samples=often)], 1)
     assert compared is not None
     assert [run.at for run in runs_of(compared.source)] == [3 * HOUR_S]
     assert list(compared.source.runs[:, RATIO]) == pytest.approx([log(0.8)])
-    twice = group_source([measurement(samples=often[1:])], 1)
+    twice = of_group([measurement(samples=often[1:])], 1)
     assert twice is not None
     assert list(twice.source.runs[:, RATIO]) == pytest.approx([log(0.5) / 2])
 
@@ -559,10 +559,10 @@ def test_a_busy_week_accuses_neither_of_two_peers(turned: int) -> None:
             Sample(night * DAY_S, RATE * exp(turned * ratio), None, RATE, 1, None)
             for night, ratio in sorted(nights.items(), reverse=True)
         )
-        named = NamedMeasurement(what, "", measurement(baseline=None, samples=runs))
-        compared = References([named.measurement]).of(named.measurement)
+        single = measurement(baseline=None, samples=runs, what=what)
+        compared = References([single]).of(single)
         assert compared is not None
-        pairs.append((named, compared))
+        pairs.append(compared)
     question = Question(-log(0.9), log(100.0), log(100.0))
     weight = weigh([case_of(pairs, question)])[0]
     assert not weight.alarm
