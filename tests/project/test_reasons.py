@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from plumbline.judge.absence import RULES as ABSENCE
+from plumbline.judge.absence import WITHOUT_RATE
 from plumbline.judge.rules import RULES
 from plumbline.model.verdict import Reason
 from tests.project.repository import ROOT
@@ -20,7 +20,7 @@ def documented() -> list[list[str]]:
 
 
 def test_the_table_of_rules_has_the_order_of_the_rules() -> None:
-    before = [Reason.HANGS, Reason.NEVER_MEASURED, *ABSENCE]
+    before = [Reason.HANGS, Reason.NEVER_MEASURED, Reason.AHEAD, Reason.STALE, *WITHOUT_RATE]
     assert documented()[0] == [
         reason.value for reason in (*before, *(rule.reason for rule in RULES))
     ]

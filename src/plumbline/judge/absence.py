@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from plumbline.judge.operations import label
 from plumbline.judge.phrases import Finding, moment
 from plumbline.model.ages import CLOCK_STEP_S, age
 from plumbline.model.layers import layer_of
@@ -11,14 +12,14 @@ from plumbline.model.units import format_duration
 from plumbline.model.verdict import Reason, State
 
 if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Optional
+    from typing import Iterable, Optional, Sequence
 
     from plumbline.model.expectation import Expectation
     from plumbline.model.limits import Limits
     from plumbline.model.record import Record
     from plumbline.model.series import Running
 
-_WORDS = {
+WITHOUT_RATE = {
     Reason.HUNG: "hung on {when}",
     Reason.BROKEN: "failed on {when}, it is broken",
     Reason.UNREACHABLE: "was not measured",
@@ -27,16 +28,8 @@ _WORDS = {
     Reason.FAILED: "failed",
     Reason.SKIPPED: "was skipped",
 }
+"""Words for each reason of a run that ended without a rate."""
 _ALARMS = (Reason.HUNG, Reason.BROKEN)
-
-
-class Last(NamedTuple):
-    """The latest record of one operation, with the limits and the time to check it."""
-
-    record: Record
-    what: str
-    limits: Limits
-    now: float
 
 
 def never(what: str, expectation: Expectation) -> Finding:
@@ -49,35 +42,26 @@ def never(what: str, expectation: Expectation) -> Finding:
     )
 
 
-def absence(last: Last) -> Optional[Finding]:
+def absence(record: Record, limits: Limits, now: float) -> Optional[Finding]:
     """Return the finding on a latest record without a rate, None if it has one."""
-    for rule in _CHECKS:
-        finding = rule(last)
-        if finding:
-            return finding
-    return None
+    what = label(record.operation, record.scenario)
+    return _ahead(what, record, now) or _stale(what, record, limits, now) or _ended(what, record)
 
 
-def hung_run(expectation: Expectation, running: Iterable[Running], now: float) -> Optional[Finding]:
-    """Return the finding if a run of this component has begun and does not end."""
-    hanging = run_texts(
-        _runs(expectation, running), expectation.limits.hung_after_s, expectation.layer, now
-    ).hanging
-    return Finding(State.CRITICAL, Reason.HANGS, hanging) if hanging else None
+def unfinished(
+    entries: Iterable[Expectation], running: Sequence[Running], now: float
+) -> tuple[Optional[Finding], str]:
+    """Return the finding on a run of some components that does not end, and a remark.
 
-
-def interruption(expectation: Expectation, running: Iterable[Running]) -> str:
-    """Return the remark that the last run of a component was interrupted, empty if it was not.
-
-    Earlier results stand until they are stale.
+    The remark is that the last run was interrupted, empty if it was not: earlier results stand
+    until they are stale.
     """
-    limit = expectation.limits.hung_after_s
-    return run_texts(_runs(expectation, running), limit, expectation.layer, 0.0).interrupted
-
-
-def _runs(expectation: Expectation, running: Iterable[Running]) -> Iterator[Running]:
-    place = expectation.layer, expectation.component
-    return (run for run in running if (run.layer, run.component) == place)
+    hanging = interrupted = ""
+    for entry in entries:
+        own = [run for run in running if (run.layer, run.component) == entry.subject[:2]]
+        texts = run_texts(own, entry.limits.hung_after_s, entry.layer, now)
+        hanging, interrupted = hanging or texts.hanging, interrupted or texts.interrupted
+    return Finding(State.CRITICAL, Reason.HANGS, hanging) if hanging else None, interrupted
 
 
 class RunTexts(NamedTuple):
@@ -108,51 +92,41 @@ def run_texts(running: Iterable[Running], limit_s: float, layer: str, now: float
     return RunTexts(hanging, interrupted)
 
 
-def ahead(last: Last) -> Optional[Finding]:
+def _ahead(what: str, record: Record, now: float) -> Optional[Finding]:
     """Refuse a record that is dated in the future: its age is unknown."""
-    lead = last.record.finished_at - last.now
-    if lead <= CLOCK_STEP_S:
+    if record.finished_at - now <= CLOCK_STEP_S:
         return None
     return Finding(
         State.UNKNOWN,
         Reason.AHEAD,
-        f"{last.what} is dated {moment(last.record.finished_at)}, "
-        f"{age(last.record.finished_at, last.now)} of the clock; set the clock of "
-        f"{last.record.host} (chronyc tracking) and probe again",
+        f"{what} is dated {moment(record.finished_at)}, {age(record.finished_at, now)} of the "
+        f"clock; set the clock of {record.host} (chronyc tracking) and probe again",
     )
 
 
-def stale(last: Last) -> Optional[Finding]:
+def _stale(what: str, record: Record, limits: Limits, now: float) -> Optional[Finding]:
     """Refuse a record that is too old to show today's speed."""
-    record, limit = last.record, last.limits.stale_after_s
-    if last.now - record.finished_at <= limit:
+    if now - record.finished_at <= limits.stale_after_s:
         return None
     return Finding(
         State.UNKNOWN,
         Reason.STALE,
-        f"{last.what} is stale: last run {moment(record.finished_at)}, "
-        f"{age(record.finished_at, last.now)} (limit {format_duration(limit)}); see systemctl "
-        f"status {layer_of(record.layer).timer} on {record.host}",
+        f"{what} is stale: last run {moment(record.finished_at)}, "
+        f"{age(record.finished_at, now)} (limit {format_duration(limits.stale_after_s)}); see "
+        f"systemctl status {layer_of(record.layer).timer} on {record.host}",
     )
 
 
-def ended(last: Last) -> Optional[Finding]:
+def _ended(what: str, record: Record) -> Optional[Finding]:
     """Return the finding on a run that ended without a rate.
 
     Hung: a tool did not come back from the component's own file or device. Broken: the component
     gives I/O errors or is gone, in the words of the kernel or a tool.  All else is UNKNOWN: the
     fault may lie before the component.
     """
-    if last.record.outcome is Outcome.OK:
+    if record.outcome is Outcome.OK:
         return None
-    reason = Reason(last.record.outcome.value)
+    reason = Reason(record.outcome.value)
     state = State.CRITICAL if reason in _ALARMS else State.UNKNOWN
-    words = _WORDS[reason].format(when=moment(last.record.started_at))
-    return Finding(state, reason, f"{last.what} {words}: {last.record.reason}")
-
-
-RULES = {Reason.AHEAD: ahead, Reason.STALE: stale, **dict.fromkeys(_WORDS, ended)}
-"""In the order of evaluation, before any rule on the rate."""
-
-_CHECKS = tuple(dict.fromkeys(RULES.values()))
-"""Each check once: most records have a rate and pass all of them."""
+    words = WITHOUT_RATE[reason].format(when=moment(record.started_at))
+    return Finding(state, reason, f"{what} {words}: {record.reason}")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Optional, Sequence
 
-from plumbline.judge.absence import Last, absence, hung_run, interruption, never
+from plumbline.judge.absence import absence, never, unfinished
 from plumbline.judge.measured import measured
 from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, summary
@@ -38,8 +38,7 @@ def decide(
 ) -> Verdict:
     """Return the verdict from the rulings on a component, without the evidence."""
     figures = tuple(figure(ruling) for ruling in rulings)
-    hang = hung_run(expectation, running, now)
-    remark = interruption(expectation, running)
+    hang, remark = unfinished([expectation], running, now)
     if hang or not rulings:
         finding = hang or never("it", expectation)
         return unmeasured(expectation, finding, remark)._replace(figures=figures)
@@ -58,11 +57,11 @@ def rule(
 ) -> Ruling:
     """Return the ruling on one operation; ``series`` is None if it was never measured."""
     operation, scenario = step
-    what = label(operation, scenario)
     if series is None:
-        return Ruling(operation, scenario, None, None, never(what, expectation))
+        finding = never(label(operation, scenario), expectation)
+        return Ruling(operation, scenario, None, None, finding)
     record, limits = series.latest, expectation.limits
-    absent = absence(Last(record, what, limits, now))
+    absent = absence(record, limits, now)
     if absent:
         return Ruling(operation, scenario, record, None, absent)
     current = measured(series, expectation.reference(operation, scenario), limits)

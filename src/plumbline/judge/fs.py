@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.judge.absence import hung_run, interruption, never
+from plumbline.judge.absence import never, unfinished
 from plumbline.judge.component import rulings_on, unmeasured, verdict
 from plumbline.judge.floor import accepted, least_rate
 from plumbline.judge.memory import EvidenceSource, Memory
@@ -149,9 +149,7 @@ def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdic
     """Return the verdict from the rulings on a whole, its members and its tests."""
     expectation, rulings = ruled.whole
     figures = (*map(figure, rulings), *_slowest_figures(ruled), *_test_figures(ruled))
-    driven = [expectation, *(test for test, _ in ruled.tests)]
-    hang = next(filter(None, (hung_run(entry, running, now) for entry in driven)), None)
-    remark = next(filter(None, (interruption(entry, running) for entry in driven)), "")
+    hang, remark = unfinished([expectation, *(test for test, _ in ruled.tests)], running, now)
     if hang or not rulings:
         finding = hang or never("it", expectation)
         return unmeasured(expectation, finding, remark)._replace(figures=figures, group=True)

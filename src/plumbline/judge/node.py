@@ -7,7 +7,7 @@ and mounts that the group names.
 
 from __future__ import annotations
 
-from plumbline.judge.absence import Last, absence, hung_run, never
+from plumbline.judge.absence import absence, never, unfinished
 from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import several
 from plumbline.model.ages import age, seconds_since
@@ -119,9 +119,7 @@ def _layer(name: str, members: Sequence[Expectation], node: JudgedNode, memory: 
     checked = [operation for _, operations in measured_members for operation in operations]
     measured = len({operation.component for operation in checked if operation.finding is None})
     ended_at = max(operation.ended_at for operation in checked)
-    hang = next(
-        filter(None, (hung_run(member, memory.running, node.now) for member in members)), None
-    )
+    hang, _ = unfinished(members, memory.running, node.now)
     unalarmed = list(_without_alarm(measured_members))
     silent = [operation for operation in unalarmed if operation.finding]
     if hang:
@@ -163,7 +161,7 @@ def _operation(
     if not candidates:
         return _Operation(entry.component, what, never(what, entry), 0.0, 0.0)
     ordered = sorted(candidates, key=lambda series: -series.latest.finished_at)
-    absences = [absence(Last(series.latest, what, entry.limits, now)) for series in ordered]
+    absences = [absence(series.latest, entry.limits, now) for series in ordered]
     finding = None if None in absences else absences[0]
     rates = (
         sample.started_at for of in candidates for sample in of.samples if sample.rate is not None

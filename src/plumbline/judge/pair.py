@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Callable, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.judge.absence import hung_run, interruption, never
+from plumbline.judge.absence import never, unfinished
 from plumbline.judge.component import rule, unmeasured, verdict
 from plumbline.judge.floor import host_below
 from plumbline.judge.operations import label, operations
@@ -148,13 +148,13 @@ def _judge(
     pairs = tuple(
         _pairs(expectation, place, series, now) for place in operations(expectation, series)
     )
-    hang = hung_run(expectation, running, now)
+    hang, remark = unfinished([expectation], running, now)
     finding = hang or (None if pairs and expectation.partners else _nothing(expectation))
     decided = (
         unmeasured(expectation, finding) if finding else _decide(expectation, pairs, basis, now)
     )
     return decided._replace(
-        sentence=decided.sentence + interruption(expectation, running),
+        sentence=decided.sentence + remark,
         evidence=tuple(line for pair in pairs for line in _lines(pair, now)),
         figures=tuple(_figures(expectation, pairs)),
     )

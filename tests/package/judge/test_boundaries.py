@@ -7,7 +7,7 @@ from typing import Any, Optional
 
 import pytest
 
-from plumbline.judge.absence import Last, absence, hung_run
+from plumbline.judge.absence import absence, unfinished
 from plumbline.judge.measured import measured
 from plumbline.judge.rules import RULES, apply
 from plumbline.model.errors import DocumentError
@@ -208,14 +208,14 @@ def test_a_record_more_than_a_minute_ahead_is_refused(
     ahead_s: float, reason: Optional[Reason]
 ) -> None:
     record = series().latest
-    finding = absence(Last(record, "read", Limits(), record.finished_at - ahead_s))
+    finding = absence(record, Limits(), record.finished_at - ahead_s)
     assert (finding and finding.reason) is reason
 
 
 @pytest.mark.parametrize(("more_s", "reason"), [(-1, None), (0, None), (1, Reason.STALE)])
 def test_a_record_is_stale_beyond_its_age(more_s: float, reason: Optional[Reason]) -> None:
     record, limits = series().latest, Limits(stale_after_s=1000.0)
-    finding = absence(Last(record, "read", limits, record.finished_at + 1000.0 + more_s))
+    finding = absence(record, limits, record.finished_at + 1000.0 + more_s)
     assert (finding and finding.reason) is reason
 
 
@@ -223,8 +223,8 @@ def test_a_record_is_stale_beyond_its_age(more_s: float, reason: Optional[Reason
 def test_a_run_hangs_beyond_its_limit(more_s: float, hangs: bool) -> None:
     entry = expectation(limits=Limits(hung_after_s=900.0))
     run = Running("ost", entry.component, NOW - 900.0 - more_s)
-    result = hung_run(entry, [run], NOW)
-    assert (result is not None) is hangs
+    hang, _ = unfinished([entry], [run], NOW)
+    assert (hang is not None) is hangs
 
 
 _NO_RATE = r"scratch-OST0003 read the \w+ .* which is no rate"

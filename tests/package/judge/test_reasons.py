@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.judge.absence import RULES as ABSENCE
+from plumbline.judge.absence import WITHOUT_RATE
 from plumbline.judge.rules import RULES
 from plumbline.model.verdict import Reason, State, Verdict
 
+ABSENCE = (Reason.AHEAD, Reason.STALE, *WITHOUT_RATE)
 IN_ORDER = (*ABSENCE, *(rule.reason for rule in RULES))
 
 
