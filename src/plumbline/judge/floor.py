@@ -14,7 +14,7 @@ from __future__ import annotations
 from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.measured import Measured
-from plumbline.judge.phrases import Finding, Rule, date_of, limited_by, several
+from plumbline.judge.phrases import Finding, date_of, limited_by, several
 from plumbline.model.series import SAMPLES, Sample
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State
@@ -240,14 +240,16 @@ REMEDY = (
 )
 
 
-def _explain_floor(measured: Measured) -> str:
+def explain_floor(measured: Measured) -> str:
+    """Return the floor, and what was demonstrated."""
     level = least_rate(measured)
     if level is None:
         return "no floor"
     return f"floor {measured.shown(level)}, {_demonstrated(measured)}"
 
 
-def _explain_goal(measured: Measured) -> str:
+def explain_goal(measured: Measured) -> str:
+    """Return the goal, and what was demonstrated."""
     goal = measured.given.goal
     if goal is None:
         return "no goal"
@@ -261,10 +263,6 @@ def _demonstrated(measured: Measured) -> str:
     text = f"best of {NIGHTS} nights {measured.shown(max(rate for _, rate in nights[-NIGHTS:]))}"
     baseline = measured.given.baseline
     return f"{text}; accepted below its floor" if baseline and baseline.below_floor else text
-
-
-BELOW_GOAL = Rule(Reason.BELOW_GOAL, below_goal, _explain_goal)
-BELOW_FLOOR = Rule(Reason.BELOW_FLOOR, below_floor, _explain_floor)
 
 
 class _Low(NamedTuple):

@@ -21,15 +21,7 @@ from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 _BROKEN = (Reason.BROKEN, Reason.HUNG)
 
 
-class Note(NamedTuple):
-    """A fact that the median hides: a broken member, or the obstacle of several measurements."""
-
-    state: State
-    reason: Reason
-    text: str
-
-
-def notes_on(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Iterator[Note]:
+def notes_on(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Iterator[Finding]:
     """Yield each fault other than speed once.
 
     A dead server or mount has no service of its own on the node that misses it: this is its alarm.
@@ -47,10 +39,10 @@ def notes_on(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> Iterator[
                 broken.setdefault(member.component, ruling.finding.reason)
     for (reason, cause), names in obstacles.items():
         text = f"{cause}: no figure of {several(tuple(names))}"
-        yield Note(State.CRITICAL, reason, text)
+        yield Finding(State.CRITICAL, reason, text)
     if broken:
         reason = Reason.BROKEN if Reason.BROKEN in broken.values() else Reason.HUNG
-        yield Note(State.WARNING, reason, f"broken or hung: {several(tuple(broken))}")
+        yield Finding(State.WARNING, reason, f"broken or hung: {several(tuple(broken))}")
 
 
 def _cause(member: Expectation, ruling: Ruling) -> str:
@@ -62,7 +54,7 @@ def _cause(member: Expectation, ruling: Ruling) -> str:
     return ""
 
 
-def alarms_of(ruled: Iterable[tuple[Expectation, Sequence[Ruling]]]) -> Iterator[Note]:
+def alarms_of(ruled: Iterable[tuple[Expectation, Sequence[Ruling]]]) -> Iterator[Finding]:
     """Yield the members that are CRITICAL and measured, with the reason of the first.
 
     They have alarms of their own, so a group without a figure only shows them.
@@ -76,7 +68,7 @@ def alarms_of(ruled: Iterable[tuple[Expectation, Sequence[Ruling]]]) -> Iterator
     if alarms:
         name, finding = next(iter(alarms.items()))
         first = f", first {name}: {finding.text}" if len(alarms) > 1 else f": {finding.text}"
-        yield Note(State.WARNING, finding.reason, f"CRITICAL {several(list(alarms))}{first}")
+        yield Finding(State.WARNING, finding.reason, f"CRITICAL {several(list(alarms))}{first}")
 
 
 _SHARED = (
@@ -246,7 +238,7 @@ def decide_group(
     )
 
 
-def _reason_of_notes(state: State, notes: Sequence[Note]) -> Optional[Reason]:
+def _reason_of_notes(state: State, notes: Sequence[Finding]) -> Optional[Reason]:
     """Return the reason of the first deciding note, which precedes any level; None without one."""
     return next((note.reason for note in notes if note.state is state), None)
 

@@ -200,12 +200,6 @@ class Measured(NamedTuple):
         return even is not None and self.rate >= (1 - self.limits.peer_loss) * even
 
     @property
-    def accepted(self) -> bool:
-        """Return whether a person has accepted the present rate as the baseline."""
-        ratio = self.ratio_baseline
-        return ratio is not None and ratio >= 1 - self.limits.peer_loss
-
-    @property
     def repeats(self) -> tuple[float, ...]:
         """Return the rates of the repeats within the run, or the only one."""
         return self.record.repeats or (self.rate,)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from plumbline.judge.absence import absence, never, unfinished
 from plumbline.judge.operations import label, operations
-from plumbline.judge.phrases import several
+from plumbline.judge.phrases import Finding, several
 from plumbline.model.ages import age, seconds_since
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from typing import Iterator, Optional, Sequence
 
     from plumbline.judge.memory import Memory
-    from plumbline.judge.phrases import Finding
     from plumbline.model.expectation import Expectation, Expectations
     from plumbline.model.series import Series
 
@@ -60,19 +59,11 @@ class _Operation(NamedTuple):
         return f"{self.component} {self.finding.text}" if self.finding else ""
 
 
-class _Statement(NamedTuple):
-    """State, reason and text of one layer."""
-
-    state: State
-    reason: Reason
-    text: str
-
-
 class _Layer(NamedTuple):
     """One layer of a node; ``measured`` of ``expected`` components have a rate."""
 
     name: str
-    statement: _Statement
+    finding: Finding
     measured: int
     expected: int
     ended_at: float
@@ -94,12 +85,11 @@ def _judged(node: JudgedNode, memory: Memory) -> Verdict:
     for expectation in expectations:
         layers.setdefault(expectation.layer, []).append(expectation)
     summaries = [_layer(name, members, node, memory) for name, members in layers.items()]
-    state = worst(layer.statement.state for layer in summaries)
-    deciding = [layer.statement for layer in summaries if layer.statement.state is state]
+    state = worst(layer.finding.state for layer in summaries)
+    deciding = [layer.finding for layer in summaries if layer.finding.state is state]
     host = node.expectations.node
     texts = (
-        "; ".join(statement.text for statement in deciding)
-        or "nothing is expected to be measured here"
+        "; ".join(finding.text for finding in deciding) or "nothing is expected to be measured here"
     )
     return Verdict(
         NODE,
@@ -108,7 +98,7 @@ def _judged(node: JudgedNode, memory: Memory) -> Verdict:
         _reason(deciding),
         f"{host}: {texts}",
         evidence=tuple(
-            line for layer in summaries for line in (layer.statement.text, *layer.evidence)
+            line for layer in summaries for line in (layer.finding.text, *layer.evidence)
         ),
         figures=tuple(figure for layer in summaries for figure in _figures(layer, node.now)),
     )
@@ -123,9 +113,9 @@ def _layer(name: str, members: Sequence[Expectation], node: JudgedNode, memory: 
     unalarmed = list(_without_alarm(measured_members))
     silent = [operation for operation in unalarmed if operation.finding]
     if hang:
-        statement = _Statement(State.OK, Reason.HANGS, f"{name} {hang.text}")
+        finding = Finding(State.OK, Reason.HANGS, f"{name} {hang.text}")
     elif silent and len(silent) == len(checked):
-        statement = _all_silent(name, silent, node, members)
+        finding = _all_silent(name, silent, node, members)
     else:
         alarmed = len(
             {operation.component for operation in checked}
@@ -134,11 +124,11 @@ def _layer(name: str, members: Sequence[Expectation], node: JudgedNode, memory: 
         text = f"{name} {measured} of {len(members)} measured"
         text += f", last {age(ended_at, node.now)}" if ended_at else ""
         text += f", {alarmed} with an alarm elsewhere" if alarmed else ""
-        statement = _some_silent(
+        finding = _some_silent(
             text, [operation for operation in silent if _lasts(operation, node, members)]
         )
     evidence = tuple(f"  {operation.text}" for operation in silent)
-    return _Layer(name, statement, measured, len(members), ended_at, evidence)
+    return _Layer(name, finding, measured, len(members), ended_at, evidence)
 
 
 def _operations(entry: Expectation, memory: Memory, now: float) -> list[_Operation]:
@@ -193,23 +183,23 @@ def _without_alarm(
 
 def _all_silent(
     name: str, silent: Sequence[_Operation], node: JudgedNode, members: Sequence[Expectation]
-) -> _Statement:
+) -> Finding:
     newest = max(silent, key=lambda silence: silence.ended_at)
     reason = newest.finding.reason if newest.finding else Reason.NOT_JUDGED
     if reason is Reason.NEVER_MEASURED and node.now - node.since <= _limit(members):
         deployed = age(node.since, node.now)
         text = f"{name} waits for its first run, expectations were deployed {deployed}"
-        return _Statement(State.OK, reason, text)
+        return Finding(State.OK, reason, text)
     text = f"{name} is silent, none of {len(members)} measured: {newest.text}"
-    return _Statement(State.UNKNOWN, reason, text)
+    return Finding(State.UNKNOWN, reason, text)
 
 
-def _some_silent(text: str, late: Sequence[_Operation]) -> _Statement:
+def _some_silent(text: str, late: Sequence[_Operation]) -> Finding:
     if not late or not late[0].finding:
-        return _Statement(State.OK, Reason.FINE, text)
+        return Finding(State.OK, Reason.FINE, text)
     names = several(tuple(dict.fromkeys(operation.component for operation in late)))
     text += f"; without a rate for too long: {names}, first {late[0].text}"
-    return _Statement(State.WARNING, late[0].finding.reason, text)
+    return Finding(State.WARNING, late[0].finding.reason, text)
 
 
 def _lasts(operation: _Operation, node: JudgedNode, members: Sequence[Expectation]) -> bool:
@@ -221,9 +211,9 @@ def _limit(members: Sequence[Expectation]) -> float:
     return max(member.limits.stale_after_s for member in members)
 
 
-def _reason(deciding: Sequence[_Statement]) -> Reason:
+def _reason(deciding: Sequence[Finding]) -> Reason:
     """Return the first reason that is not plainly fine."""
-    reasons = [statement.reason for statement in deciding] or [Reason.NOT_JUDGED]
+    reasons = [finding.reason for finding in deciding] or [Reason.NOT_JUDGED]
     return next((reason for reason in reasons if reason is not Reason.FINE), Reason.FINE)
 
 

@@ -10,7 +10,7 @@ from plumbline.model.record import Flag
 from plumbline.model.verdict import Reason, State, worst
 
 if TYPE_CHECKING:
-    from typing import Callable, Iterable, Iterator, Optional, Sequence
+    from typing import Iterable, Iterator, Optional, Sequence
 
     from plumbline.judge.measured import Measured
     from plumbline.model.evidence import Evidence
@@ -28,18 +28,6 @@ class Finding(NamedTuple):
     reason: Reason
     text: str
     counts: bool = True
-
-
-class Rule(NamedTuple):
-    """A possible finding on a rate: reason, condition and explanation.
-
-    ``applies`` gives the finding, None if the rule does not match; ``explain`` puts the figures of
-    the rule into words, whether or not it matches.
-    """
-
-    reason: Reason
-    applies: Callable[[Measured], Optional[Finding]]
-    explain: Callable[[Measured], str]
 
 
 class Ruling(NamedTuple):

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Optional, Sequence
+from typing import Callable, NamedTuple, Optional, Sequence
 
-from plumbline.judge.floor import BELOW_FLOOR, BELOW_GOAL, below_floor, below_goal
+from plumbline.judge.floor import below_floor, below_goal, explain_floor, explain_goal
 from plumbline.judge.measured import Measured, contended
-from plumbline.judge.measured import contended as is_contended
 from plumbline.judge.phrases import (
     Finding,
-    Rule,
     against_levels,
     figures,
     figures_and_ceiling,
@@ -90,9 +88,6 @@ def profile_words(measured: Measured) -> str:
 
 def _explain_profile(measured: Measured) -> str:
     return profile_words(measured) or "no profile to compare, or none of its baseline"
-
-
-PROFILE = Rule(Reason.PROFILE, changed_profile, _explain_profile)
 
 
 def _sound(profile: Sequence[float], record: Record) -> Sequence[float]:
@@ -214,13 +209,6 @@ def _explain_fine(_measured: Measured) -> str:
     return "no other rule applies"
 
 
-INVALID = Rule(Reason.INVALID, invalid, _explain_invalid)
-PROVISIONAL = Rule(Reason.PROVISIONAL, provisional_loss, _explain_provisional)
-NO_REFERENCE = Rule(Reason.NO_REFERENCE, incomparable, _explain_reference)
-BELOW_LEVEL = Rule(Reason.BELOW_LEVEL, beyond_level, _explain_level)
-FINE = Rule(Reason.FINE, fine, _explain_fine)
-
-
 _DAYS = 3
 """Days in a row: an excuse that comes back each night is a wrong hour for the probe."""
 _SERVER = "server"
@@ -301,7 +289,7 @@ def _low_and_contended(measured: Measured, sample: Sample) -> bool:
     if not reference_rate or sample.rate is None:
         return False
     low = measured.low(100 * sample.rate / reference_rate)
-    return low and is_contended(sample.coverage, measured.limits)
+    return low and contended(sample.coverage, measured.limits)
 
 
 def _explain(measured: Measured) -> str:
@@ -311,10 +299,6 @@ def _explain(measured: Measured) -> str:
 
 def _explain_days(measured: Measured) -> str:
     return f"{_explain(measured)}; on each of {_DAYS} days"
-
-
-CONTENDED_FOR_DAYS = Rule(Reason.CONTENDED_FOR_DAYS, contended_for_days, _explain_days)
-CONTENDED = Rule(Reason.CONTENDED, contended_finding, _explain)
 
 
 _KNOWN_STATES = {
@@ -370,25 +354,32 @@ def _explain_shared(measured: Measured) -> str:
     return f"{peers(measured)} is {share:.0f} % of this baseline; this {own:.0f} % of it"
 
 
-KNOWN_STATE = Rule(Reason.KNOWN_STATE, known_state, flags)
-EVEN_SHARE = Rule(Reason.EVEN_SHARE, even_share, _explain_even)
-SHARED_LOSS = Rule(Reason.SHARED_LOSS, shared_loss, _explain_shared)
+class Rule(NamedTuple):
+    """A possible finding on a rate: reason, condition and explanation.
+
+    ``applies`` gives the finding, None if the rule does not match; ``explain`` puts the figures of
+    the rule into words, whether or not it matches.
+    """
+
+    reason: Reason
+    applies: Callable[[Measured], Optional[Finding]]
+    explain: Callable[[Measured], str]
 
 
-RULES: tuple[Rule, ...] = (
-    INVALID,
-    KNOWN_STATE,
-    EVEN_SHARE,
-    CONTENDED_FOR_DAYS,
-    CONTENDED,
-    SHARED_LOSS,
-    PROVISIONAL,
-    NO_REFERENCE,
-    BELOW_LEVEL,
-    BELOW_GOAL,
-    BELOW_FLOOR,
-    PROFILE,
-    FINE,
+RULES = (
+    Rule(Reason.INVALID, invalid, _explain_invalid),
+    Rule(Reason.KNOWN_STATE, known_state, flags),
+    Rule(Reason.EVEN_SHARE, even_share, _explain_even),
+    Rule(Reason.CONTENDED_FOR_DAYS, contended_for_days, _explain_days),
+    Rule(Reason.CONTENDED, contended_finding, _explain),
+    Rule(Reason.SHARED_LOSS, shared_loss, _explain_shared),
+    Rule(Reason.PROVISIONAL, provisional_loss, _explain_provisional),
+    Rule(Reason.NO_REFERENCE, incomparable, _explain_reference),
+    Rule(Reason.BELOW_LEVEL, beyond_level, _explain_level),
+    Rule(Reason.BELOW_GOAL, below_goal, explain_goal),
+    Rule(Reason.BELOW_FLOOR, below_floor, explain_floor),
+    Rule(Reason.PROFILE, changed_profile, _explain_profile),
+    Rule(Reason.FINE, fine, _explain_fine),
 )
 """In the order of evaluation; the last one always applies."""
 
