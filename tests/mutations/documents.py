@@ -23,7 +23,6 @@ from plumbline.doors.plugin import plugin_output
 from plumbline.doors.runtime import parse as parse_call
 from plumbline.doors.unfinished import with_runs
 from plumbline.judge.fs import judge_whole
-from plumbline.judge.pair import judge_pair_service
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.measure.lock import read_holder
 from plumbline.model.codec import read_document, write
@@ -383,7 +382,7 @@ def _host(expectations: str, snapshot: str) -> Verdict:
     read = load_snapshot(snapshot)
     (entry,) = load_expectations(expectations).find("net", "oss3")[:1]
     weighed = read.evidence(("net", "oss3", False))
-    return judge_pair_service(entry, read.of("net", "oss3"), read.running, NOW, weighed)
+    return judge_service(entry, read.of("net", "oss3"), read.running, NOW, weighed)
 
 
 def _group(expectations: str, snapshot: str) -> Verdict:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, 
 
 from plumbline.judge.component import decide, rulings_on
 from plumbline.judge.judging import Judging
+from plumbline.judge.pair import judge_pair_host
 from plumbline.judge.service import evidence as evidence_of
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation, Expectations, Partner
@@ -191,6 +192,13 @@ def judge_service(
     """Return the verdict on a component by the evidence of its runs."""
     memory = ComponentMemory(series, tuple(running), known)
     return Judging(memory, memory, now).component(expectation)
+
+
+def judge_host(
+    expectation: Expectation, series: Sequence[Series], running: Sequence[Running], now: float
+) -> Verdict:
+    """Return the verdict on the last run of a host with each partner."""
+    return judge_pair_host(expectation, ComponentMemory(series, tuple(running), None), now)
 
 
 def judge_group(

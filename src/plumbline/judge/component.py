@@ -9,7 +9,7 @@ from typing import Optional, Sequence
 
 from plumbline.judge.absence import absence, never, unfinished
 from plumbline.judge.measured import measured
-from plumbline.judge.operations import label, operations
+from plumbline.judge.operations import label, operations, series_of
 from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, summary
 from plumbline.judge.rules import apply
 from plumbline.judge.service import figure
@@ -28,7 +28,7 @@ def rulings_on(
         DocumentError: a reference is no rate, or an operation is unknown.
     """
     return tuple(
-        rule(expectation, place, _series_of(series, place), now)
+        rule(expectation, place, series_of(series, *place), now)
         for place in operations(expectation, series)
     )
 
@@ -75,13 +75,6 @@ def firmly(ruling: Ruling) -> Ruling:
         return ruling
     firm = current._replace(provisional=None)
     return ruling._replace(measured=firm, finding=apply(firm))
-
-
-def _series_of(series: Sequence[Series], step: tuple[Operation, Scenario]) -> Optional[Series]:
-    for measured_series in series:
-        if (measured_series.latest.operation, measured_series.latest.scenario) == step:
-            return measured_series
-    return None
 
 
 def unmeasured(expectation: Expectation, finding: Finding, remark: str = "") -> Verdict:

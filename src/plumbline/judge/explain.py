@@ -10,13 +10,12 @@ from typing import Iterator, Optional, Sequence
 
 from plumbline.judge.component import rule
 from plumbline.judge.measured import Measured, measured
-from plumbline.judge.operations import operations
+from plumbline.judge.operations import operations, series_of
 from plumbline.judge.pair import with_partner
 from plumbline.judge.phrases import Ruling, flags
 from plumbline.judge.rules import RULES, apply
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Reference
-from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Series
 from plumbline.model.verdict import Reason, State
 
@@ -36,15 +35,10 @@ def explain(expectation: Expectation, series: Sequence[Series], now: float) -> I
         for partner in expectation.partners or (None,):
             own = with_partner(expectation, partner, place) if partner else expectation
             name = partner.name if partner else None
-            latest = next((candidate for candidate in series if _is(candidate, place, name)), None)
+            latest = series_of(series, *place, name)
             yield from _operation(
                 rule(own, place, latest, now), latest, own.reference(*place), name
             )
-
-
-def _is(series: Series, step: tuple[Operation, Scenario], partner: Optional[str]) -> bool:
-    latest = series.latest
-    return (latest.operation, latest.scenario, latest.partner) == (*step, partner)
 
 
 def _operation(

@@ -9,7 +9,7 @@ from plumbline.judge.component import decide, rulings_on
 from plumbline.judge.fs import FileSystem, Ruled, decide_whole, file_systems
 from plumbline.judge.group import by_group, decide_group
 from plumbline.judge.memory import EvidenceSource, Memory
-from plumbline.judge.pair import judge_pair_host, judge_pair_service
+from plumbline.judge.pair import judge_pair_host
 from plumbline.judge.phrases import Ruling, odds_of_run, weighed, within_chance
 from plumbline.judge.service import by_evidence, evidence, of_service, with_runs
 from plumbline.model.errors import DocumentError
@@ -90,32 +90,28 @@ class Judging:
     def component(self, entry: Expectation) -> Verdict:
         """Return the verdict on one component; a damaged document gives UNKNOWN."""
         try:
-            evidence = self._weighing.evidence(entry.subject)
-            verdict = (
-                self._host(entry, evidence)
-                if LAYERS[entry.layer].paired
-                else self._target(entry, evidence)
-            )
+            last_runs = self._weighing.evidence(entry.subject)
+            judge = self._host if LAYERS[entry.layer].paired else self._target
+            verdict = judge(entry, last_runs)
         except DocumentError as error:
             return _damaged(entry.layer, entry.component, error)
+        if self._basis is Basis.RUNS:
+            verdict = with_runs(verdict, last_runs)
+        else:
+            verdict = self._last_run(verdict, last_runs, entry.limits)
         return verdict if self._evidence else verdict._replace(evidence=())
 
-    def _host(self, entry: Expectation, evidence: Optional[Evidence]) -> Verdict:
-        series = self._memory.of(entry.layer, entry.component)
-        host = entry, series, self._memory.running, self._now
-        if self._basis is not Basis.RUNS:
-            return self._last_run(judge_pair_host(*host), evidence, entry.limits)
-        return judge_pair_service(*host, evidence)
+    def _host(self, entry: Expectation, last_runs: Optional[Evidence]) -> Verdict:
+        over_runs = self._basis is Basis.RUNS
+        return judge_pair_host(entry, self._memory, self._now, last_runs, over_runs=over_runs)
 
     def _target(self, entry: Expectation, last_runs: Optional[Evidence]) -> Verdict:
         rulings = self._by_evidence(entry, last_runs)
         verdict = decide(entry, rulings, self._memory.running, self._now)
-        if self._evidence:
-            lines = tuple(line for ruling in rulings for line in evidence(ruling, self._now))
-            verdict = verdict._replace(evidence=lines)
-        if self._basis is Basis.RUNS:
-            return with_runs(verdict, last_runs)
-        return self._last_run(verdict, last_runs, entry.limits)
+        if not self._evidence:
+            return verdict
+        lines = tuple(line for ruling in rulings for line in evidence(ruling, self._now))
+        return verdict._replace(evidence=lines)
 
     def _last_run(self, verdict: Verdict, evidence: Optional[Evidence], limits: Limits) -> Verdict:
         """Return the verdict on the last run alone, followed by the evidence of the last runs.

@@ -7,7 +7,7 @@ from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.record import Operation, Scenario
 
 if TYPE_CHECKING:
-    from typing import Iterator, Sequence
+    from typing import Iterable, Iterator, Optional, Sequence
 
     from plumbline.model.expectation import Expectation
     from plumbline.model.series import Series
@@ -37,6 +37,21 @@ def operations(
                 f"expectations of {expectation.component} name the unknown operation {key!r}; "
                 "deploy the role agent again"
             ) from error
+
+
+def series_of(
+    series: Iterable[Series],
+    operation: Operation,
+    scenario: Scenario,
+    partner: Optional[str] = None,
+) -> Optional[Series]:
+    """Return the series of one operation, of a host with one partner; None without one."""
+    step = operation, scenario, partner
+    for candidate in series:
+        latest = candidate.latest
+        if (latest.operation, latest.scenario, latest.partner) == step:
+            return candidate
+    return None
 
 
 def label(operation: Operation, scenario: Scenario) -> str:

@@ -2,83 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Callable, Iterator, NamedTuple, Optional, Sequence
+from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.absence import never, unfinished
 from plumbline.judge.component import rule, unmeasured, verdict
 from plumbline.judge.floor import host_below
-from plumbline.judge.operations import label, operations
+from plumbline.judge.memory import Memory
+from plumbline.judge.operations import label, operations, series_of
 from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, several, summary
-from plumbline.judge.recurring import Recurrence, in_moments, lower_median, recurrence
-from plumbline.judge.service import by_evidence, evidence, figure, with_runs
+from plumbline.judge.recurring import NEVER, Recurrence, in_moments, lower_median, recurrence
+from plumbline.judge.service import by_evidence, evidence, figure
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Scenario, segments_retransmitted
-from plumbline.model.series import Running, Series
+from plumbline.model.series import Series
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
-
-
-class Tests(NamedTuple):
-    """One operation of a host, in words, with all partners that gave a rate."""
-
-    what: str
-    rulings: Sequence[Ruling]
-
-    @property
-    def share(self) -> Optional[float]:
-        """Return the lower median over the partners of retransmitted segments / segments."""
-        shares = [
-            segments_retransmitted(ruling.record.retransmits, ruling.record.bytes)
-            for ruling in self.rulings
-            if ruling.record
-        ]
-        counted = [share for share in shares if share is not None]
-        return lower_median(counted) if counted else None
-
-
-def in_last_run(tests: Sequence[Tests], limits: Limits) -> Optional[Finding]:
-    """Return the finding on the first operation with too many retransmits in its last run."""
-    for operation in tests:
-        share = operation.share
-        if share is not None and share > limits.retransmit_share:
-            text = f"{_words(operation.what, share, limits)}, bad cable?"
-            return Finding(State.WARNING, Reason.RETRANSMITS, text)
-    return None
-
-
-def over_runs(tests: Sequence[Tests], limits: Limits) -> Optional[Finding]:
-    """Return the finding on retransmits over the last runs; a single bad run is watched."""
-    watched = None
-    for operation in tests:
-        share, recurring = operation.share, _recurrence(operation, limits)
-        if share is None or (share <= limits.retransmit_share and not recurring.alarm):
-            continue
-        text = f"{_words(operation.what, share, limits)}, {recurring.words}; bad cable?"
-        if recurring.alarm:
-            return Finding(State.WARNING, Reason.RETRANSMITS, text)
-        watched = watched or Finding(State.OK, Reason.WATCHED, f"watching: {text}")
-    return watched
-
-
-def _recurrence(tests: Tests, limits: Limits) -> Recurrence:
-    shares = [
-        [
-            (sample.started_at, sample.retransmitted)
-            for sample in ruling.measured.samples
-            if sample.retransmitted is not None
-        ]
-        for ruling in tests.rulings
-        if ruling.measured
-    ]
-    return recurrence(tuple(in_moments(shares, limits.retransmit_share)), limits.alarm_odds)
-
-
-def _words(what: str, share: float, limits: Limits) -> str:
-    return (
-        f"{100 * share:.2f} % of the segments of {what} retransmitted (limit "
-        f"{100 * limits.retransmit_share:g} %)"
-    )
 
 
 class _Pairs(NamedTuple):
@@ -97,9 +36,20 @@ class _Pairs(NamedTuple):
         return min(self.rulings, key=lambda pair: _severity(pair[1].finding.state))
 
     @property
-    def tests(self) -> Tests:
-        """Return the tests that gave a rate."""
-        return Tests(label(self.operation, self.scenario), [ruling for _, ruling in self.usable])
+    def what(self) -> str:
+        """Return the operation in words."""
+        return label(self.operation, self.scenario)
+
+    @property
+    def share(self) -> Optional[float]:
+        """Return the lower median over the partners of retransmitted segments / segments."""
+        shares = [
+            segments_retransmitted(ruling.record.retransmits, ruling.record.bytes)
+            for _, ruling in self.usable
+            if ruling.record
+        ]
+        counted = [share for share in shares if share is not None]
+        return lower_median(counted) if counted else None
 
     @property
     def ruling(self) -> Ruling:
@@ -112,52 +62,70 @@ class _Pairs(NamedTuple):
         return chosen._replace(finding=below) if below else chosen
 
 
-class _Basis(NamedTuple):
-    """Basis of a verdict on a host, its last run or its last runs: rates, and retransmits."""
-
-    rulings: Callable[[Sequence[Ruling]], Sequence[Ruling]]
-    retransmits: Callable[[Sequence[Tests], Limits], Optional[Finding]]
-
-
 def judge_pair_host(
-    expectation: Expectation, series: Sequence[Series], running: Sequence[Running], now: float
-) -> Verdict:
-    """Return the verdict on the last run of a host with each partner."""
-    return _judge(expectation, series, running, now, _Basis(tuple, in_last_run))
-
-
-def judge_pair_service(
     expectation: Expectation,
-    series: Sequence[Series],
-    running: Sequence[Running],
+    memory: Memory,
     now: float,
-    weighed: Optional[Evidence],
+    weighed: Optional[Evidence] = None,
+    *,
+    over_runs: bool = False,
 ) -> Verdict:
-    """Return the verdict on a host by the evidence of its runs, as a service shows it."""
-    basis = _Basis(lambda rulings: by_evidence(rulings, weighed), over_runs)
-    return with_runs(_judge(expectation, series, running, now, basis), weighed)
+    """Return the verdict on the last run of a host with each partner.
 
-
-def _judge(
-    expectation: Expectation,
-    series: Sequence[Series],
-    running: Sequence[Running],
-    now: float,
-    basis: _Basis,
-) -> Verdict:
+    With ``over_runs`` it is that of its service, by ``weighed``, the evidence of its last runs.
+    """
+    series = memory.of(expectation.layer, expectation.component)
     pairs = tuple(
         _pairs(expectation, place, series, now) for place in operations(expectation, series)
     )
-    hang, remark = unfinished([expectation], running, now)
+    hang, remark = unfinished([expectation], memory.running, now)
     finding = hang or (None if pairs and expectation.partners else _nothing(expectation))
-    decided = (
-        unmeasured(expectation, finding) if finding else _decide(expectation, pairs, basis, now)
-    )
+    if finding:
+        decided = unmeasured(expectation, finding)
+    else:
+        rulings = tuple(pair.ruling for pair in pairs)
+        retransmits = _retransmits(pairs, expectation.limits, over_runs=over_runs)
+        chosen = by_evidence(rulings, weighed) if over_runs else rulings
+        decided = _decide(expectation, pairs, chosen, retransmits, now)
     return decided._replace(
         sentence=decided.sentence + remark,
         evidence=tuple(line for pair in pairs for line in _lines(pair, now)),
         figures=tuple(_figures(expectation, pairs)),
     )
+
+
+def _retransmits(pairs: Sequence[_Pairs], limits: Limits, *, over_runs: bool) -> Optional[Finding]:
+    """Return the finding on the first operation with too many retransmits.
+
+    That is in its last run or, ``over_runs``, again and again: there a single bad run is watched.
+    """
+    watched = None
+    for pair in pairs:
+        share, recurring = pair.share, _recurrence(pair, limits) if over_runs else NEVER
+        if share is None or (share <= limits.retransmit_share and not recurring.alarm):
+            continue
+        text = (
+            f"{100 * share:.2f} % of the segments of {pair.what} retransmitted (limit "
+            f"{100 * limits.retransmit_share:g} %), "
+        )
+        text += f"{recurring.words}; bad cable?" if over_runs else "bad cable?"
+        if recurring.alarm or not over_runs:
+            return Finding(State.WARNING, Reason.RETRANSMITS, text)
+        watched = watched or Finding(State.OK, Reason.WATCHED, f"watching: {text}")
+    return watched
+
+
+def _recurrence(pairs: _Pairs, limits: Limits) -> Recurrence:
+    shares = [
+        [
+            (sample.started_at, sample.retransmitted)
+            for sample in ruling.measured.samples
+            if sample.retransmitted is not None
+        ]
+        for _, ruling in pairs.usable
+        if ruling.measured
+    ]
+    return recurrence(tuple(in_moments(shares, limits.retransmit_share)), limits.alarm_odds)
 
 
 def rulings_on_host(
@@ -170,7 +138,7 @@ def rulings_on_host(
     for place in operations(expectation, series):
         pairs = _pairs(expectation, place, series, now)
         if pairs.rulings:
-            yield pairs.chosen[1], pairs.tests.share
+            yield pairs.chosen[1], pairs.share
 
 
 def _nothing(expectation: Expectation) -> Finding:
@@ -187,27 +155,20 @@ def _pairs(
     now: float,
 ) -> _Pairs:
     rulings = tuple(
-        (partner.name, _rule(expectation, partner, step, series, now))
+        (
+            partner.name,
+            rule(
+                with_partner(expectation, partner, step),
+                step,
+                series_of(series, *step, partner.name),
+                now,
+            ),
+        )
         for partner in expectation.partners
     )
     usable = [pair for pair in rulings if pair[1].finding.reason.measured]
     usable.sort(key=_rate)
     return _Pairs(*step, rulings, tuple(usable))
-
-
-def _rule(
-    expectation: Expectation,
-    partner: Partner,
-    step: tuple[Operation, Scenario],
-    series: Sequence[Series],
-    now: float,
-) -> Ruling:
-    own = with_partner(expectation, partner, step)
-    for measured_series in series:
-        latest = measured_series.latest
-        if (latest.operation, latest.scenario, latest.partner) == (*step, partner.name):
-            return rule(own, step, measured_series, now)
-    return rule(own, step, None, now)
 
 
 def with_partner(
@@ -241,15 +202,14 @@ def of_pair(entry: Expectation, partner: Partner, reference: Reference) -> Refer
 def _decide(
     expectation: Expectation,
     pairs: Sequence[_Pairs],
-    basis: _Basis,
+    chosen: Sequence[Ruling],
+    retransmits: Optional[Finding],
     now: float,
 ) -> Verdict:
-    chosen = basis.rulings(tuple(pair.ruling for pair in pairs))
     decided = by_rate = deciding(chosen)
     fine = decided.finding.reason.fine
     text = summary([ruling.measured for ruling in chosen if ruling.measured]) if fine else ""
     text = text or decided.finding.text
-    retransmits = basis.retransmits([pair.tests for pair in pairs], expectation.limits)
     if retransmits:
         text += f"; {retransmits.text}"
         if decided.finding.state is State.OK:
@@ -301,9 +261,9 @@ def _figures(expectation: Expectation, pairs: Sequence[_Pairs]) -> Iterator[Figu
         if not pair.rulings:
             continue
         yield figure(pair.chosen[1])
-        share = pair.tests.share
+        share = pair.share
         yield Figure(
-            f"{label(pair.operation, pair.scenario).replace(' ', '_')}_retransmits",
+            f"{pair.what.replace(' ', '_')}_retransmits",
             None if share is None else 100 * share,
             "%",
             limit,

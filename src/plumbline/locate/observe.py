@@ -22,7 +22,7 @@ from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, 
 from plumbline.judge.component import firmly, rule
 from plumbline.judge.measured import CERTAIN, Measured, clearing
 from plumbline.judge.memory import Memory
-from plumbline.judge.operations import label
+from plumbline.judge.operations import label, series_of
 from plumbline.judge.pair import of_pair
 from plumbline.judge.phrases import Ruling
 from plumbline.judge.references import FEW_APART, LEAST_SPREAD, Comparison, with_baseline
@@ -355,7 +355,12 @@ def _observe(
 ) -> _Observed:
     expectation = placed.expectation
     try:
-        series = _series(placed, memory.of(expectation.layer, expectation.component))
+        series = series_of(
+            memory.of(expectation.layer, expectation.component),
+            placed.operation,
+            placed.scenario,
+            placed.partner.name if placed.partner else None,
+        )
         expected = _with_pair(placed, over_runs=weighing is not None)
         ruling = rule(expected, (placed.operation, placed.scenario), series, now)
     except DocumentError as error:
@@ -370,17 +375,6 @@ def _observe(
     segments = tuple(_segments(placed, ruling)) if placed.partner else ()
     telling = ruling.finding.reason.telling
     return _Observed(_observation(placed, series, ruling), telling, segments)
-
-
-def _series(placed: PlannedMeasurement, series: Sequence[Series]) -> Optional[Series]:
-    partner = placed.partner.name if placed.partner else None
-    for measured_series in series:
-        latest = measured_series.latest
-        if (latest.operation, latest.scenario) == (placed.operation, placed.scenario) and (
-            partner in (None, latest.partner)
-        ):
-            return measured_series
-    return None
 
 
 def _with_pair(placed: PlannedMeasurement, *, over_runs: bool) -> Expectation:

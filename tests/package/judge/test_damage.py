@@ -9,7 +9,6 @@ from typing import Any, Iterator
 import pytest
 
 from plumbline.doors.plugin import plugin_output
-from plumbline.judge.pair import judge_pair_host
 from plumbline.model.codec import read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectations
@@ -20,6 +19,7 @@ from tests.package.judgements import (
     expectation,
     host_expectation,
     judge,
+    judge_host,
     sent,
     series,
     snapshot,
@@ -86,7 +86,7 @@ def outputs(expected: Any, raw: Any) -> Iterator[str]:
 
 
 def output(expected: Any, raw: Any, only: tuple[str, str]) -> str:
-    judging = judge_pair_host if only[0] == "net" else judge
+    judging = judge_host if only[0] == "net" else judge
     try:
         (entry,) = read_document(Expectations, expected).find(*only)
         recorded = read_document(Snapshot, raw)

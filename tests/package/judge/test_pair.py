@@ -6,19 +6,27 @@ from typing import Any, Sequence
 
 import pytest
 
-from plumbline.judge.pair import judge_pair_host, judge_pair_service, of_pair, rulings_on_host
+from plumbline.judge.pair import of_pair, rulings_on_host
 from plumbline.model.limits import Reference
 from plumbline.model.record import Operation, Outcome
 from plumbline.model.series import Running, Sample, Series
 from plumbline.model.verdict import Reason, State, Verdict
-from tests.package.judgements import BASELINE, DAY_S, NOW, host_expectation, sent
+from tests.package.judgements import (
+    BASELINE,
+    DAY_S,
+    NOW,
+    host_expectation,
+    judge_host,
+    judge_service,
+    sent,
+)
 
 HUNG = {"outcome": Outcome.HUNG, "reason": "did not end"}
 FAILED = {"outcome": Outcome.FAILED, "reason": "netperf: no route"}
 
 
 def judged(*tests: Series, partners: tuple[str, ...] = ("oss1", "oss2"), **changes: Any) -> Verdict:
-    return judge_pair_host(host_expectation(*partners, **changes), tests, (), NOW)
+    return judge_host(host_expectation(*partners, **changes), tests, (), NOW)
 
 
 def test_a_healthy_host_is_ok() -> None:
@@ -109,7 +117,7 @@ def test_a_partner_that_is_no_longer_expected_is_not_judged() -> None:
 def test_a_hung_run_is_critical() -> None:
     running = (Running("net", "oss3", NOW - 1500),)
     tests = (sent("oss1", 117e6),)
-    verdict = judge_pair_host(host_expectation("oss1"), tests, running, NOW)
+    verdict = judge_host(host_expectation("oss1"), tests, running, NOW)
     assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.HANGS)
 
 
@@ -171,7 +179,7 @@ def test_a_service_alarms_about_retransmits_when_they_recur(
     shares: Sequence[float], state: State, reason: Reason, text: str
 ) -> None:
     tests = [nights_of_retransmits(name, shares) for name in ("oss1", "oss2")]
-    verdict = judge_pair_service(host_expectation("oss1", "oss2"), tests, (), NOW, None)
+    verdict = judge_service(host_expectation("oss1", "oss2"), tests, (), NOW, None)
     assert (verdict.state, verdict.reason) == (state, reason)
     assert text in verdict.sentence
 

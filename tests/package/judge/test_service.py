@@ -7,7 +7,6 @@ from typing import Any, Optional
 import pytest
 
 from plumbline.judge.component import rulings_on
-from plumbline.judge.pair import judge_pair_service
 from plumbline.judge.service import by_evidence, severity
 from plumbline.model.codec import write
 from plumbline.model.evidence import Evidence
@@ -156,9 +155,9 @@ def test_without_a_baseline_its_own_history_is_a_reference() -> None:
 def test_a_host_alarms_on_evidence_and_not_on_one_test() -> None:
     entry = host_expectation("oss1", "oss2")
     runs = (sent("oss1", 24e6), sent("oss2", 24e6))
-    watched = judge_pair_service(entry, runs, (), NOW, None)
+    watched = judge_service(entry, runs, (), NOW, None)
     assert (watched.state, watched.reason) == (State.OK, Reason.WATCHED)
-    verdict = judge_pair_service(entry, runs, (), NOW, evidence(what="send", ratio=0.2))
+    verdict = judge_service(entry, runs, (), NOW, evidence(what="send", ratio=0.2))
     assert (verdict.state, verdict.reason) == (State.CRITICAL, Reason.SLOW)
     assert "upper median of 2 partners" in verdict.sentence
 

@@ -9,7 +9,6 @@ import pytest
 from plumbline.judge.floor import host_below, least_rate
 from plumbline.judge.fs import judge_whole
 from plumbline.judge.measured import measured
-from plumbline.judge.pair import judge_pair_host
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Ceiling, Limits, Reference
 from plumbline.model.record import Operation, Scenario
@@ -25,6 +24,7 @@ from tests.package.judgements import (
     host_expectation,
     judge,
     judge_group,
+    judge_host,
     sent,
     snapshot,
 )
@@ -237,7 +237,7 @@ def host(*tests: Series, baseline: bool = False) -> Verdict:
     entry: Expectation = host_expectation(
         *names, limits=limits, references={"send/single": Reference(None, baseline_)}
     )
-    return judge_pair_host(entry, tests, (), NOW)
+    return judge_host(entry, tests, (), NOW)
 
 
 def test_a_host_is_below_its_floor_if_it_is_with_all_partners() -> None:
@@ -361,7 +361,7 @@ def test_a_host_accepted_below_its_floor_is_silent_until_it_loses_more() -> None
         limits = FLOOR._replace(stale_after_s=30 * DAY_S)
         references = {"send/single": Reference(None, baseline)}
         entry = host_expectation("a", "b", limits=limits, references=references)
-        return judge_pair_host(entry, (first, second), (), NOW).reason
+        return judge_host(entry, (first, second), (), NOW).reason
 
     assert judged(45.1e6) is Reason.NO_REFERENCE
     assert judged(44.9e6) is Reason.BELOW_FLOOR
@@ -430,5 +430,5 @@ def test_a_host_with_unequal_partners_is_shown_in_percent_of_one_ceiling() -> No
     fast = first._replace(ceiling=Ceiling(236e6, ("fast",), ("nic",)))
     nights = (0, 1, 2, 3, 4)
     tests = (sent_to("a", 40e6, nights), sent_to("b", 50e6, nights))
-    verdict = judge_pair_host(entry._replace(partners=(fast, second)), tests, (), NOW)
+    verdict = judge_host(entry._replace(partners=(fast, second)), tests, (), NOW)
     assert "42.4 % of the ceiling 236.0 MB/s (limited by nic)" in verdict.sentence

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from plumbline.judge.pair import judge_pair_service
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate.course import Scenario, Today, simulated_days
 from plumbline.simulate.fleet import BEFORE, NONE, YEAR, Fault
@@ -130,10 +129,9 @@ def test_the_verdicts_equal_those_of_the_judge() -> None:
     }
     for entries in today.nodes.values():
         for entry in entries:
-            judging = judge_pair_service if entry.layer == "net" else judge_service
             series = today.memory.of(entry.layer, entry.component)
             evidence = today.weighing.evidence((entry.layer, entry.component, False))
-            alone = judging(entry, series, (), today.now, evidence)
+            alone = judge_service(entry, series, (), today.now, evidence)
             simulated = verdicts[entry.layer, entry.component]
             assert simulated._replace(evidence=()) == alone._replace(evidence=())
 
