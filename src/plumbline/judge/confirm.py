@@ -197,15 +197,46 @@ class QueuePlace(NamedTuple):
 
 
 class Turn(NamedTuple):
-    """One run: the components in question, and healthy peers."""
+    """One run: the components in question, and healthy peers.
+
+    ``together`` is whether all members of a planned joint run are chosen.
+    """
 
     targets: tuple[Expectation, ...]
     controls: tuple[Expectation, ...]
+    together: bool = False
 
     @property
     def chosen(self) -> tuple[Expectation, ...]:
         """Return all components of the run: controls before, between and after their target."""
         return (*self.controls[:1], *self.targets, *self.controls[1:])
+
+    @property
+    def steps(self) -> tuple[Expectation, ...]:
+        """Return the same with their joint steps only if the run is a joint one."""
+        if self.together:
+            return self.chosen
+        return tuple(map(_alone, self.chosen))
+
+    def entries(self, run_id: str, now: float) -> list[Measured]:
+        """Return the entries that record this run if it begins now."""
+        controls = {entry.component for entry in self.controls}
+        return [
+            Measured(
+                run_id,
+                now,
+                entry.layer,
+                entry.component,
+                _bytes_of(entry),
+                entry.component in controls,
+            )
+            for entry in self.steps
+        ]
+
+    @property
+    def most_bytes(self) -> int:
+        """Return the most bytes that the run moves."""
+        return sum(map(_bytes_of, self.steps))
 
 
 class PastRuns(NamedTuple):
@@ -253,28 +284,13 @@ def turns(layer: Layer, queue: Sequence[QueuePlace], past: PastRuns, now: float)
         for members in _targets_by_group(chosen):
             turn = _turn(layer, members, in_question, past)
             most_bytes = budget_bytes - max(reserve, later_bytes if chosen_turns else 0.0)
-            while turn and _cost(turn, layer) > most_bytes:
+            while turn and turn.most_bytes > most_bytes:
                 turn = _turn(layer, turn.targets[:-1], in_question, past)
             if turn is None:
                 break
-            budget_bytes -= _cost(turn, layer)
+            budget_bytes -= turn.most_bytes
             chosen_turns.append(turn)
     return chosen_turns
-
-
-def run_entries(turn: Turn, run_id: str, now: float, layer: Layer) -> list[Measured]:
-    """Return the entries that record a run which begins now."""
-    return [
-        Measured(
-            run_id,
-            now,
-            expectation.layer,
-            expectation.component,
-            bytes_of(expectation, together=_all_together(turn, layer)),
-            expectation in turn.controls,
-        )
-        for expectation in turn.chosen
-    ]
 
 
 def remaining_bytes(entry: Expectation, measured: Sequence[Measured], now: float) -> float:
@@ -291,26 +307,6 @@ def remaining_bytes(entry: Expectation, measured: Sequence[Measured], now: float
     return min(terms.most_bytes, budget_bytes + terms.daily_bytes * passed_s / DAY_S)
 
 
-def bytes_of(entry: Expectation, *, together: bool) -> int:
-    """Return the most bytes that one run of a component moves, joint runs included."""
-    steps = [key for key in entry.references if together or not _is_together(key)]
-    return entry.spec.bytes * entry.spec.repeats * len(steps)
-
-
-def steps_of(turn: Turn, layer: Layer) -> tuple[Expectation, ...]:
-    """Return the steps of a run; joint steps only if all their members are chosen."""
-    if _all_together(turn, layer):
-        return turn.chosen
-    return tuple(
-        expectation._replace(
-            references={
-                key: value for key, value in expectation.references.items() if not _is_together(key)
-            }
-        )
-        for expectation in turn.chosen
-    )
-
-
 def _queue_place(candidate: Candidate, past: PastRuns, now: float) -> QueuePlace:
     entry = candidate.entry
     since = past.planned_at.get(entry.component, -inf)
@@ -319,15 +315,18 @@ def _queue_place(candidate: Candidate, past: PastRuns, now: float) -> QueuePlace
     ]
     # if planned runs are rare, each day has runs of its own
     recent = [at for at in confirmed_at if at > max(since, now - DAY_S)]
-    obstacle = candidate.obstacle or _waits(candidate, (since, recent, confirmed_at), now)
+    obstacle = candidate.obstacle or _waits(candidate, since, recent, confirmed_at, now)
     return QueuePlace(candidate, len(recent), obstacle)
 
 
 def _waits(
-    candidate: Candidate, measured_at: tuple[float, Sequence[float], Sequence[float]], now: float
+    candidate: Candidate,
+    since: float,
+    recent: Sequence[float],
+    confirmed_at: Sequence[float],
+    now: float,
 ) -> str:
     """Return why its own runs make it wait: the planned one, those of a day, or all."""
-    since, recent, confirmed_at = measured_at
     terms, last = candidate.entry.confirm, max([since, *recent])
     if now - since > candidate.entry.limits.stale_after_s:
         return "its last planned run is too old"
@@ -372,7 +371,8 @@ def _turn(
     # another server first, as the targets' own server may be at fault; then the longest unused
     peers.sort(key=lambda peer: (peer.host in hosts, served.get(peer.component, -inf)))
     healthy = (expectation for expectation in peers if _is_healthy(expectation, layer))
-    return Turn(targets, tuple(islice(healthy, CONTROLS)))
+    turn = Turn(targets, tuple(islice(healthy, CONTROLS)))
+    return turn._replace(together=_all_together(turn.chosen, layer))
 
 
 def _is_healthy(entry: Expectation, layer: Layer) -> bool:
@@ -380,20 +380,26 @@ def _is_healthy(entry: Expectation, layer: Layer) -> bool:
     return not (evidence and evidence.reportable) and layer.verdict(entry).reason.fine
 
 
-def _cost(turn: Turn, layer: Layer) -> int:
-    together = _all_together(turn, layer)
-    return sum(bytes_of(expectation, together=together) for expectation in turn.chosen)
-
-
-def _all_together(turn: Turn, layer: Layer) -> bool:
+def _all_together(chosen: Sequence[Expectation], layer: Layer) -> bool:
     """Return whether all members of a planned joint run are chosen."""
-    layers = {
-        expectation.component
-        for expectation in layer.entries
-        if any(map(_is_together, expectation.references))
-    }
-    return bool(layers) and layers <= {expectation.component for expectation in turn.chosen}
+    names = {entry.component for entry in chosen}
+    return any(map(_runs_jointly, chosen)) and all(
+        entry.component in names for entry in layer.entries if _runs_jointly(entry)
+    )
 
 
-def _is_together(key: str) -> bool:
-    return key.partition("/")[2] == Scenario.TOGETHER.value
+def _alone(entry: Expectation) -> Expectation:
+    single = {key: value for key, value in entry.references.items() if not _is_joint(key)}
+    return entry._replace(references=single)
+
+
+def _bytes_of(step: Expectation) -> int:
+    return step.spec.bytes * step.spec.repeats * len(step.references)
+
+
+def _runs_jointly(entry: Expectation) -> bool:
+    return any(map(_is_joint, entry.references))
+
+
+def _is_joint(key: str) -> bool:
+    return key.endswith(f"/{Scenario.TOGETHER.value}")

@@ -117,9 +117,8 @@ class Confirmer:
             if not due:
                 break
             for number, turn in enumerate(due):
-                records = confirming.run_entries(turn, f"{now} {number}", now, layer)
-                node.measured.extend(records)
-                self._measuring.confirm(confirming.steps_of(turn, layer), now, rates_Bps)
+                node.measured.extend(turn.entries(f"{now} {number}", now))
+                self._measuring.confirm(turn.steps, now, rates_Bps)
             evidence.forget(
                 {expectation.component for turn in due for expectation in turn.chosen}, now
             )

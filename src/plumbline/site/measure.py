@@ -191,7 +191,6 @@ class Confirmation(NamedTuple):
     ``trouble`` is the reason why the console's suspicions are unknown, empty if they are known.
     """
 
-    layer: confirming.Layer
     queue: Sequence[confirming.QueuePlace]
     due: Sequence[confirming.Turn]
     left_bytes: float
@@ -215,7 +214,7 @@ def confirmation(
     queue = confirming.places(confirming.find_candidates(state), past, now)
     left_bytes = confirming.remaining_bytes(entries[0], past.measured, now)
     turns = confirming.turns(state, queue, past, now)
-    return Confirmation(state, queue, turns, left_bytes, trouble)
+    return Confirmation(queue, turns, left_bytes, trouble)
 
 
 def _suspected(history: History, layer: str, now: float) -> tuple[dict[str, float], str]:
@@ -247,9 +246,9 @@ def confirm(
             break
         turn = queue.due[0]
         run_id = f"{run_id_at(now)}-{len(results)}"
-        history.begin_confirmation(confirming.run_entries(turn, run_id, now, queue.layer))
+        history.begin_confirmation(turn.entries(run_id, now))
         limit_s = None if deadline is None else max(0.0, deadline - time.monotonic())
-        units = units_of(layer, confirming.steps_of(turn, queue.layer))
+        units = units_of(layer, turn.steps)
         run = options._replace(limit_s=limit_s, run_id=run_id)
         results.append(measure(expectations, units, history, run))
         if results[-1].interrupted:

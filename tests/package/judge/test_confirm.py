@@ -12,8 +12,6 @@ from plumbline.judge.confirm import (
     find_candidates,
     places,
     remaining_bytes,
-    run_entries,
-    steps_of,
     turns,
 )
 from plumbline.model.evidence import CONFIRMED_ODDS, Evidence, Subject
@@ -336,8 +334,8 @@ def test_a_part_of_the_devices_is_read_one_by_one() -> None:
     layer = Site(*map(device, "abcdef"), layer="raw").report("a")
     before = past()
     (turn,) = turns(layer.state, places(find_candidates(layer.state), before, NOW), before, NOW)
-    assert {len(entry.references) for entry in steps_of(turn, layer.state)} == {1}
-    runs = run_entries(turn, "run", NOW, layer.state)
+    assert {len(entry.references) for entry in turn.steps} == {1}
+    runs = turn.entries("run", NOW)
     assert sum(run.bytes for run in runs) == 3 * SIZE
     assert {run.component for run in runs if not run.control} == {"a"}
 
@@ -385,9 +383,9 @@ def test_devices_are_read_together_if_all_that_run_together_are_chosen(
     layer = Site(*members, layer="raw").report("a")
     (turn,) = turns(layer.state, places(find_candidates(layer.state), past(), NOW), past(), NOW)
     assert sorted(entry.component for entry in turn.chosen) == ["a", "b", "c"]
-    (first,) = [entry for entry in steps_of(turn, layer.state) if entry.component == "a"]
+    (first,) = [entry for entry in turn.steps if entry.component == "a"]
     assert len(first.references) == steps
-    (planned,) = [run for run in run_entries(turn, "run", NOW, layer.state) if run.component == "a"]
+    (planned,) = [run for run in turn.entries("run", NOW) if run.component == "a"]
     assert planned.bytes == steps * SIZE
 
 
