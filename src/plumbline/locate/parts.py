@@ -182,35 +182,42 @@ def find_parts(observations: Sequence[Observation]) -> dict[str, Part]:
     for name, crossed in _crossed(observations, suspected).items():
         lanes = tuple(_part_lanes(crossed, observations))
         if lanes:
-            blamed = frozenset(member.observation for lane in lanes for member in lane.blamed)
-            parts[name] = Part(name, lanes, blamed)
+            parts[name] = _part(name, lanes)
     return parts
 
 
-def _part_lanes(
-    crossed: Mapping[str, Sequence[tuple[int, int]]], observations: Sequence[Observation]
-) -> Iterator[Lane]:
+def _part(name: str, lanes: Sequence[Lane], alike: tuple[str, ...] = ()) -> Part:
+    explains = frozenset(member.observation for lane in lanes for member in lane.blamed)
+    return Part(name, tuple(lanes), explains, alike)
+
+
+def _part_lanes(crossed: _Crossing, observations: Sequence[Observation]) -> Iterator[Lane]:
     """Yield the lanes of a part that explain something, those of segments last."""
-    segments = [
-        make_lane(key, members, observations)
-        for key, members in sorted(crossed.items())
-        if key.startswith(SEGMENTS)
-    ]
-    dropping = [lane for lane in segments if lane.blamed]
-    for key, members in sorted(crossed.items()):
-        if not key.startswith(SEGMENTS):
-            lane = make_lane(key, members, observations, _ANY if dropping else log(OVERHEAD))
-            if lane.blamed:
-                yield lane
+    segments = {key: members for key, members in crossed.items() if key.startswith(SEGMENTS)}
+    dropping = list(_blamed_lanes(segments, observations))
+    rates = {key: members for key, members in crossed.items() if key not in segments}
+    yield from _blamed_lanes(rates, observations, _ANY if dropping else log(OVERHEAD))
     yield from dropping
 
 
-_Crossed = dict[str, dict[str, list[tuple[int, int]]]]
+def _blamed_lanes(
+    crossed: _Crossing, observations: Sequence[Observation], room: float = log(OVERHEAD)
+) -> Iterator[Lane]:
+    for key, members in sorted(crossed.items()):
+        lane = make_lane(key, members, observations, room)
+        if lane.blamed:
+            yield lane
 
 
-def _crossed(observations: Sequence[Observation], suspected: Mapping[str, None]) -> _Crossed:
+_Crossing = dict[str, list[tuple[int, float]]]
+"""Observations by lane: their indices, with the flows that shared it."""
+
+
+def _crossed(
+    observations: Sequence[Observation], suspected: Mapping[str, None]
+) -> dict[str, _Crossing]:
     """Return the voters that cross each component, by lane, and how many flows shared it."""
-    crossed: _Crossed = {name: {} for name in suspected}
+    crossed: dict[str, _Crossing] = {name: {} for name in suspected}
     names = suspected.keys()
     for index, observation in enumerate(observations):
         if observation.vote is Vote.NONE or names.isdisjoint(observation.of.path):
@@ -353,8 +360,8 @@ def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
     for name in suspected:
         lanes = tuple(_lanes(streams[name], most, observations))
         if lanes:
-            explains = frozenset(member.observation for lane in lanes for member in lane.blamed)
-            parts[name] = Part(name, lanes, explains, _devices(explains, observations))
+            part = _part(name, lanes)
+            parts[name] = part._replace(alike=_devices(part.explains, observations))
     return parts
 
 
@@ -429,9 +436,6 @@ def _devices(explains: frozenset[int], observations: Sequence[Observation]) -> t
     return tuple(dict.fromkeys(devices))
 
 
-_Crossing = dict[str, list[tuple[int, float]]]
-
-
 def find_hosts(
     observations: Sequence[Observation], alike: Mapping[str, Part]
 ) -> Iterator[tuple[str, Part]]:
@@ -447,9 +451,10 @@ def find_hosts(
         and LAYERS[observation.of.layer].paired
         for name in _ends(observation.of)
     }
-    for name, (tests, streams) in _crossing(observations, suspected).items():
-        network = list(_slow(tests, observations))
-        capacities = _part(name, [*network, *_slow(streams, observations)], ())
+    for name, crossed in _crossed(observations, suspected).items():
+        tests, streams = _tests_and_streams(name, crossed, observations)
+        network = list(_blamed_lanes(tests, observations))
+        capacities = _part(name, [*network, *_blamed_lanes(streams, observations)])
         part = capacities
         if name in alike:
             shares = _part(name, [*network, *alike[name].lanes], alike[name].alike)
@@ -462,35 +467,17 @@ def _ends(measurable: Measurable) -> tuple[str, str]:
     return measurable.path[0], measurable.path[-1]
 
 
-def _crossing(
-    observations: Sequence[Observation], hosts: Mapping[str, None]
-) -> dict[str, tuple[_Crossing, _Crossing]]:
-    """Return by host and lane the tests of the network that end in it, and the others."""
-    crossings: dict[str, tuple[_Crossing, _Crossing]] = {name: ({}, {}) for name in hosts}
-    for index, observation in enumerate(observations if hosts else ()):
-        if (
-            observation.vote is Vote.NONE
-            or not observation.of.is_rate
-            or hosts.keys().isdisjoint(observation.of.path)
-        ):
-            continue
-        for name, lanes, flows in observation.of.crossings():
-            if name not in hosts:
-                continue
-            is_end = LAYERS[observation.of.layer].paired and name in _ends(observation.of)
-            for lane in lanes:
-                kind, key = (0, NETWORK + lane) if is_end else (1, lane)
-                crossings[name][kind].setdefault(key, []).append((index, flows))
-    return crossings
-
-
-def _slow(crossing: _Crossing, observations: Sequence[Observation]) -> Iterator[Lane]:
-    for key, members in sorted(crossing.items()):
-        lane = make_lane(key, members, observations)
-        if lane.blamed:
-            yield lane
-
-
-def _part(name: str, lanes: Sequence[Lane], alike: tuple[str, ...]) -> Part:
-    explains = frozenset(member.observation for lane in lanes for member in lane.blamed)
-    return Part(name, tuple(lanes), explains, alike)
+def _tests_and_streams(
+    host: str, crossed: _Crossing, observations: Sequence[Observation]
+) -> tuple[_Crossing, _Crossing]:
+    """Return the tests of the network that end in a host, and the other rates across it."""
+    tests: _Crossing = {}
+    streams: _Crossing = {}
+    for lane, members in crossed.items():
+        for index, flows in members if not lane.startswith(SEGMENTS) else ():
+            of = observations[index].of
+            if LAYERS[of.layer].paired and host in _ends(of):
+                tests.setdefault(NETWORK + lane, []).append((index, flows))
+            else:
+                streams.setdefault(lane, []).append((index, flows))
+    return tests, streams

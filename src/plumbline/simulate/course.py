@@ -80,11 +80,6 @@ class Confirmer:
             )
         ]
 
-    @property
-    def moved_bytes(self) -> int:
-        """Return the bytes that the nodes have counted against their limit."""
-        return sum(run.bytes for node in self._nodes for run in node.measured)
-
     def day(self, number: int, rates_Bps: Mapping[Flow, float]) -> None:
         """Confirm the low runs of a day, the first of which is 1, and those in question before."""
         for looks in zip_longest(*(self._looks(node, number) for node in self._nodes)):

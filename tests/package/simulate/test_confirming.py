@@ -41,7 +41,7 @@ def course(
                 if evidence.alarm and not group
             }
         alarms.append(alarming)
-    return alarms, confirming.moved_bytes
+    return alarms, measuring.confirmed_bytes
 
 
 def test_without_a_loss_nothing_is_measured_again() -> None:
