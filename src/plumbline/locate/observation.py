@@ -238,8 +238,8 @@ class Measurable(NamedTuple):
 class _ObservationFields(NamedTuple):
     of: Measurable
     vote: Vote
-    measured: float
-    error: float
+    measured: float = 0.0
+    error: float = 0.0
     at: float = 0.0
     since: float = 0.0
     reason: str = ""

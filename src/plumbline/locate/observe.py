@@ -74,23 +74,10 @@ _MOST = 9
 _TWO = 2
 
 
-class WeighedVote(NamedTuple):
-    """The vote of the last runs, their expected and their median rate, both in B/s.
-
-    ``error`` is that of the rate, a fraction; ``begun`` is the start of the runs, in epoch seconds.
-    ``state`` is that of the alarm of a bad one.
-    """
-
-    vote: Vote
-    expected: float
-    rate: float
-    error: float
-    begun: float
-    state: State = State.OK
-
-
-def votes(placed: Sequence[PlannedMeasurement], weighing: Weighing) -> list[Optional[WeighedVote]]:
+def votes(placed: Sequence[PlannedMeasurement], weighing: Weighing) -> list[Optional[Observation]]:
     """Return the vote of the last runs of each measurement, None if they are too few.
+
+    ``since`` is the start of these runs; neither time nor reason is given.
 
     All measurements of a site in one call take a tenth of the time of one node after another.
     """
@@ -155,7 +142,7 @@ def _weighed_vote(
     comparison: Optional[Comparison],
     since: Optional[float],
     weighing: Weighing,
-) -> Optional[WeighedVote]:
+) -> Optional[Observation]:
     place = placed.expectation.layer, placed.expectation.component
     group = weighing.group_evidence(place)
     if group and group.alarm:
@@ -171,15 +158,15 @@ def _weighed_vote(
             ratio = _ratio_of_service(weighing.evidence((*place, False)), measurement.what) or exp(
                 middle
             )
-            vote = _vote_of(Vote.BAD, comparison, runs)
-            return vote._replace(state=severity(ratio, measurement.limits))
+            state = severity(ratio, measurement.limits)
+            return _vote_of(Vote.BAD, placed, comparison, runs)._replace(state=state)
     runs = comparison.source.runs[-_MOST:]
     if len(runs) < _TWO:
         return None
     last = runs[-_FEWEST:, RATIO].tolist()
     low = median(last) < limit or last[-1] < limit
     busy = _group_is_low(placed, weighing, limit)
-    return _vote_of(Vote.NONE if low or busy else Vote.GOOD, comparison, runs)
+    return _vote_of(Vote.NONE if low or busy else Vote.GOOD, placed, comparison, runs)
 
 
 def _ratio_of_service(evidence: Optional[Evidence], what: str) -> Optional[float]:
@@ -212,13 +199,22 @@ def _middle(runs: Rows) -> float:
     return median(ratios)
 
 
-def _vote_of(vote: Vote, comparison: Comparison, runs: Rows) -> WeighedVote:
+def _vote_of(
+    vote: Vote, placed: PlannedMeasurement, comparison: Comparison, runs: Rows
+) -> Observation:
     middle = _middle(runs)
     # the error of a median of values that differ by s_1 ... s_n is 1.2533 sqrt(n) / sum(1 / s_i)
     own = MEDIAN_FACTOR * sqrt(len(runs)) / float((1 / runs[:, SPREAD]).sum())
     expected = _healthy_rate(comparison)
     error = max(LEAST_SPREAD, hypot(own, comparison.source.off))
-    return WeighedVote(vote, expected, expected * exp(middle), error, float(runs[0, AT]))
+    return Observation(
+        placed.of._replace(expected=expected),
+        vote,
+        expected * exp(middle),
+        error,
+        since=float(runs[0, AT]),
+        state=State.OK,
+    )
 
 
 def _healthy_rate(comparison: Comparison) -> float:
@@ -334,25 +330,21 @@ def observe(
     for a fault, the verdict on the latest run votes; with it, the evidence of the last runs.
     """
     placed = tuple(measured)
-    observations = [_observe(item, memories[item.of.node], now, weighing) for item in placed]
+    over_runs = weighing is not None
     weighed = votes(placed, weighing) if weighing else [None] * len(placed)
-    for observation, vote in zip(observations, weighed):
-        latest, telling = observation.latest, weighing and observation.telling
-        yield _over_runs(latest, vote) if telling else latest
-        yield from observation.segments
-
-
-class _Observed(NamedTuple):
-    """Observation of the latest run; with ``telling``, the last runs vote instead."""
-
-    latest: Observation
-    telling: bool = False
-    segments: Sequence[Observation] = ()
+    for item, vote in zip(placed, weighed):
+        yield from _observe(item, memories[item.of.node], now, vote, over_runs=over_runs)
 
 
 def _observe(
-    placed: PlannedMeasurement, memory: Memory, now: float, weighing: Optional[Weighing]
-) -> _Observed:
+    placed: PlannedMeasurement,
+    memory: Memory,
+    now: float,
+    vote: Optional[Observation],
+    *,
+    over_runs: bool,
+) -> Iterator[Observation]:
+    """Yield the observation of the latest run, or ``over_runs`` the vote of the last ones."""
     expectation = placed.expectation
     try:
         series = series_of(
@@ -361,20 +353,26 @@ def _observe(
             placed.scenario,
             placed.partner.name if placed.partner else None,
         )
-        expected = _with_pair(placed, over_runs=weighing is not None)
+        expected = _with_pair(placed, over_runs=over_runs)
         ruling = rule(expected, (placed.operation, placed.scenario), series, now)
     except DocumentError as error:
         # a damaged document is no evidence on its component, and the others go on
-        return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, 0.0, 0.0, str(error)))
-    if weighing:
+        yield Observation(placed.of, Vote.NONE, reason=str(error))
+        return
+    if over_runs:
         # further runs are a better reference
         ruling = firmly(ruling)
-    if series and LAYERS[expectation.layer].whole and now - series.latest.started_at > _SELDOM_S:
-        begun = series.latest.started_at
-        return _Observed(Observation(placed.of, Vote.NONE, 0.0, 0.0, begun, 0.0, _SUPERSEDED))
-    segments = tuple(_segments(placed, ruling)) if placed.partner else ()
-    telling = ruling.finding.reason.telling
-    return _Observed(_observation(placed, series, ruling), telling, segments)
+    begun = series.latest.started_at if series else 0.0
+    if series and LAYERS[expectation.layer].whole and now - begun > _SELDOM_S:
+        yield Observation(placed.of, Vote.NONE, at=begun, reason=_SUPERSEDED)
+        return
+    latest = _observation(placed, begun, ruling)
+    if over_runs and ruling.finding.reason.telling:
+        last_runs = vote or latest._replace(vote=Vote.NONE)
+        latest = last_runs._replace(at=latest.at, reason=latest.reason)
+    yield latest
+    if placed.partner:
+        yield from _segments(placed, ruling)
 
 
 def _with_pair(placed: PlannedMeasurement, *, over_runs: bool) -> Expectation:
@@ -394,37 +392,25 @@ def _with_pair(placed: PlannedMeasurement, *, over_runs: bool) -> Expectation:
     return expectation._replace(references={key: reference}, limits=limits)
 
 
-def _observation(
-    placed: PlannedMeasurement, series: Optional[Series], ruling: Ruling
-) -> Observation:
+def _observation(placed: PlannedMeasurement, at: float, ruling: Ruling) -> Observation:
     finding, rate = ruling.finding, ruling.measured
-    at = series.latest.started_at if series else 0.0
     if finding.reason is Reason.HUNG and placed.of.expected:
-        hung = Observation(placed.of, Vote.BAD, 0.0, LEAST_SPREAD, at, at, finding.text)
-        return hung._replace(state=finding.state)
+        values = (Vote.BAD, 0.0, LEAST_SPREAD, at, at, finding.text, finding.state)
+        return Observation(placed.of, *values)
     expected = _expected(rate)
     vote = _vote(ruling)
     if rate is None or not expected or vote is Vote.NONE:
-        return Observation(placed.of, Vote.NONE, 0.0, 0.0, at, 0.0, finding.text)
+        return Observation(placed.of, Vote.NONE, at=at, reason=finding.text)
     run = _run(rate, expected)
     if vote is Vote.BAD and not finding.reason.lasting and not _certain(run, expected):
         text = f"{finding.text}; within what its runs differ by"
-        return Observation(placed.of, Vote.NONE, 0.0, 0.0, at, 0.0, text)
+        return Observation(placed.of, Vote.NONE, at=at, reason=text)
     measurable = placed.of._replace(expected=expected)
     # a loss of its whole group is no alarm of its own
     lost = severity(run.rate / expected, rate.limits)
     state = finding.state if finding.state.alarm else lost
     values = (vote, run.rate, run.error, at, run.since, finding.text, state)
     return Observation(measurable, *values)
-
-
-def _over_runs(latest: Observation, vote: Optional[WeighedVote]) -> Observation:
-    """Return the observation of the last runs instead of that of the latest."""
-    if vote is None:
-        return latest._replace(vote=Vote.NONE)
-    measurable = latest.of._replace(expected=vote.expected)
-    values = (vote.vote, vote.rate, vote.error, latest.at, vote.begun, latest.reason)
-    return Observation(measurable, *values, vote.state)
 
 
 def _vote(ruling: Ruling) -> Vote:

@@ -7,8 +7,8 @@ from typing import Optional, Sequence
 import pytest
 
 from plumbline.judge.weighing import Weighing
-from plumbline.locate.observation import Site, Vote
-from plumbline.locate.observe import WeighedVote, votes
+from plumbline.locate.observation import Observation, Site, Vote
+from plumbline.locate.observe import votes
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Scenario
@@ -32,7 +32,7 @@ SITE = fleet(odds=1000.0)
 
 def votes_of(
     memory: Snapshot, measured: Sequence[Expectation], node: str = "client1"
-) -> dict[str, Optional[WeighedVote]]:
+) -> dict[str, Optional[Observation]]:
     """Return the votes of the measurements of a node, by component and operation."""
     nodes = {node: measured}
     placed = tuple(Site(nodes).of(node))
@@ -72,8 +72,8 @@ def test_its_peers_and_its_own_writes_vote_good() -> None:
     slow = votes_.pop(f"{SLOW} read")
     assert {vote.vote for vote in votes_.values() if vote} == {Vote.GOOD}
     assert slow
-    assert (slow.expected, slow.begun) == (202.1e6, NOW - 310 - 2 * DAY_S)
-    assert slow.rate == pytest.approx(80.8e6, rel=0.02)
+    assert (slow.of.expected, slow.since) == (202.1e6, NOW - 310 - 2 * DAY_S)
+    assert slow.measured == pytest.approx(80.8e6, rel=0.02)
     assert 0.015 <= slow.error < 0.1
 
 
@@ -102,7 +102,7 @@ def test_a_loss_of_the_whole_group_votes_against_the_baselines() -> None:
     lost = [(name, op, [*EIGHT, *[80e6] * 9]) for name in NAMES for op in OPERATIONS]
     votes_ = votes_of(recorded(*lost), SITE)
     assert {vote.vote for vote in votes_.values() if vote} == {Vote.BAD}
-    assert {round(vote.rate / 1e6) for vote in votes_.values() if vote} == {80}
+    assert {round(vote.measured / 1e6) for vote in votes_.values() if vote} == {80}
 
 
 def test_after_a_change_of_versions_a_shared_loss_accuses_no_part() -> None:
@@ -128,7 +128,7 @@ def test_without_baselines_the_peers_give_the_expected_rate() -> None:
     votes_ = votes_of(slow_read(80, 80, 80), measured)[f"{SLOW} read"]
     assert votes_
     assert votes_.vote is Vote.BAD
-    assert votes_.expected == pytest.approx(200e6, rel=0.01)
+    assert votes_.of.expected == pytest.approx(200e6, rel=0.01)
 
 
 def devices(*rates: Sequence[float]) -> tuple[Snapshot, tuple[Expectation, ...]]:
@@ -161,7 +161,7 @@ def test_a_mild_loss_of_all_devices_behind_one_adapter_votes_bad() -> None:
     assert [vote.vote for vote in alone.values() if vote] == [Vote.NONE, *[Vote.GOOD] * 3]
 
 
-def pairs(*rates: Sequence[float]) -> dict[str, Optional[WeighedVote]]:
+def pairs(*rates: Sequence[float]) -> dict[str, Optional[Observation]]:
     host = host_expectation("oss1", "oss2", "oss4", limits=Limits(alarm_odds=1000.0))
     tests: list[Series] = [
         nightly(
