@@ -22,7 +22,6 @@ from plumbline.doors.nagios import nagios_objects
 from plumbline.doors.plugin import plugin_output
 from plumbline.doors.runtime import parse as parse_call
 from plumbline.doors.unfinished import with_runs
-from plumbline.judge.fs import judge_whole
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.measure.lock import read_holder
 from plumbline.model.codec import read_document, write
@@ -96,6 +95,7 @@ from tests.package.judgements import (
     expectation,
     host_expectation,
     judge,
+    judge_file_system,
     judge_group,
     judge_service,
     sent,
@@ -394,7 +394,7 @@ def _group(expectations: str, snapshot: str) -> Verdict:
 def _whole(expectations: str, snapshot: str) -> Verdict:
     entries = load_expectations(expectations).find("fs")
     read = load_snapshot(snapshot)
-    return judge_whole(entries, "scratch", read, NOW, read)
+    return judge_file_system(entries, "scratch", read, NOW, read)
 
 
 def _expectations(data: bytes, folder: Path) -> None:

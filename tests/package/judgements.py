@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, Union
 
 from plumbline.judge.component import decide, rulings_on
+from plumbline.judge.fs import file_systems, judge_whole
 from plumbline.judge.judging import Judging
 from plumbline.judge.pair import judge_pair_host
 from plumbline.judge.service import evidence as evidence_of
@@ -199,6 +200,20 @@ def judge_host(
 ) -> Verdict:
     """Return the verdict on the last run of a host with each partner."""
     return judge_pair_host(expectation, ComponentMemory(series, tuple(running), None), now)
+
+
+def judge_file_system(
+    entries: Sequence[Expectation],
+    name: str,
+    memory: Memory,
+    now: float,
+    known: Optional[EvidenceSource] = None,
+) -> Verdict:
+    """Return the verdict on the last run of a file system, or by the evidence of its runs."""
+    (system,) = [system for system in file_systems(entries) if system.whole.component == name]
+    if known:
+        return Judging(memory, known, now).file_system(system)
+    return judge_whole(system, memory, now)
 
 
 def judge_group(

@@ -378,9 +378,7 @@ def probe_planned(plan: PlannedRuns, arguments: argparse.Namespace) -> int:
         memory = load_snapshot(str(options.snapshot))
         recorded = {record.component for record in measured.records}
         judged = {
-            system.whole.component: judge_whole(
-                entries, system.whole.component, memory, memory.written_at
-            )
+            system.whole.component: judge_whole(system, memory, memory.written_at)
             for system in file_systems(entries)
             if recorded.intersection(test.component for test in system.driven)
         }

@@ -13,12 +13,11 @@ from typing import Callable, Iterator, NamedTuple, Optional, Sequence
 from plumbline.judge.absence import never, unfinished
 from plumbline.judge.component import rulings_on, unmeasured, verdict
 from plumbline.judge.floor import accepted, least_rate
-from plumbline.judge.memory import EvidenceSource, Memory
+from plumbline.judge.memory import Memory
 from plumbline.judge.operations import label
 from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, several, summary
 from plumbline.judge.rules import changed_profile
-from plumbline.judge.service import by_evidence, evidence, figure
-from plumbline.model.errors import DocumentError
+from plumbline.judge.service import evidence, figure
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.record import Operation
@@ -61,32 +60,16 @@ class Ruled(NamedTuple):
         return cls(whole, tuple(ruled[:number]), tuple(ruled[number:]))
 
 
-def judge_whole(
-    entries: Sequence[Expectation],
-    name: str,
-    memory: Memory,
-    now: float,
-    weighing: Optional[EvidenceSource] = None,
-) -> Verdict:
-    """Return the verdict on the file system ``name`` among the expectations of layer ``fs``.
-
-    Without ``weighing``, the evidence of the last runs, the last run alone decides.
+def judge_whole(system: FileSystem, memory: Memory, now: float) -> Verdict:
+    """Return the verdict on the last run of a file system alone.
 
     Raises:
-        DocumentError: there is no such file system, or a document is damaged.
+        DocumentError: a document is damaged.
     """
-
-    def rulings(entry: Expectation) -> Sequence[Ruling]:
-        last = rulings_on(entry, memory.of(entry.layer, entry.component), now)
-        return by_evidence(last, weighing.evidence(entry.subject)) if weighing else last
-
-    for system in file_systems(entries):
-        if system.whole.component == name:
-            return decide_whole(Ruled.of(system, rulings), memory.running, now)
-    raise DocumentError(
-        f"expectations have no file system {name} in layer fs; name its first client in the "
-        "policy and deploy the role agent again"
+    ruled = Ruled.of(
+        system, lambda entry: rulings_on(entry, memory.of(entry.layer, entry.component), now)
     )
+    return decide_whole(ruled, memory.running, now)
 
 
 def file_systems(entries: Sequence[Expectation]) -> Iterator[FileSystem]:

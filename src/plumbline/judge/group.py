@@ -108,26 +108,6 @@ class _Median(NamedTuple):
         return None if self.percent is None else self.percent / 100
 
     @property
-    def state(self) -> State:
-        """Return the state by the evidence of several runs, and by the floor."""
-        if self.evidence and self.alarm:
-            return severity(self.evidence.ratio, self.limits)
-        if self.floor:
-            return self.floor.state
-        return State.UNKNOWN if self.percent is None and self.evidence is None else State.OK
-
-    @property
-    def reason(self) -> Reason:
-        """Return the reason of the state."""
-        if self.alarm:
-            return Reason.SLOW
-        if self.floor:
-            return self.floor.reason
-        if self.state is State.UNKNOWN:
-            return Reason.TOO_FEW_MEMBERS
-        return Reason.WATCHED if self.watched else Reason.FINE
-
-    @property
     def alarm(self) -> bool:
         """Return whether this operation has the largest loss of an alarm."""
         return self.evidence is not None and self.evidence.alarm and self.evidence.what == self.what
@@ -138,20 +118,24 @@ class _Median(NamedTuple):
         return self.percent is not None and self.limits.alerts(self.percent)
 
     @property
+    def finding(self) -> Finding:
+        """Return the finding by the evidence of several runs, else by the floor."""
+        if self.evidence and self.alarm:
+            text = f"{self.what} {over_runs(self.evidence)}{also(self.evidence)}"
+            return Finding(severity(self.evidence.ratio, self.limits), Reason.SLOW, text)
+        if self.floor:
+            return self.floor
+        if self.watched:
+            text = f"watching: {self._compared}; {so_far(self.evidence)}"
+            return Finding(State.OK, Reason.WATCHED, text)
+        if self.percent is None and self.evidence is None:
+            return Finding(State.UNKNOWN, Reason.TOO_FEW_MEMBERS, self._compared)
+        return Finding(State.OK, Reason.FINE, self._compared)
+
+    @property
     def by_floor(self) -> bool:
         """Return whether the floor alone decides the state, not a loss against baselines."""
         return self.floor is not None and not self.alarm
-
-    @property
-    def text(self) -> str:
-        """Return the operation's part of the sentence."""
-        if self.floor and self.by_floor:
-            return self.floor.text
-        if self.evidence and self.alarm:
-            return f"{self.what} {over_runs(self.evidence)}{also(self.evidence)}"
-        if self.watched:
-            return f"watching: {self._compared}; {so_far(self.evidence)}"
-        return self._compared
 
     @property
     def _compared(self) -> str:
@@ -205,23 +189,28 @@ def decide_group(
         for place in places
     ]
     decided, notes = _deciding(medians), tuple(notes_on(ruled))
-    if any(median.state is State.UNKNOWN for median in decided):
+    if any(median.finding.state is State.UNKNOWN for median in decided):
         notes = (*notes, *alarms_of(shown))
         # the members' faults do not depend on figures
         states = [note.state for note in notes] or [State.UNKNOWN]
         deciding = [] if State.CRITICAL in states else decided
         state = worst(states)
     else:
-        state = worst((*(median.state for median in decided), *(note.state for note in notes)))
-        deciding = [median for median in decided if median.state is state]
-    parts = [note.text for note in notes] + [median.text for median in deciding]
-    texts = "; ".join(parts) or "has never been measured"
+        state = worst(
+            (*(median.finding.state for median in decided), *(note.state for note in notes))
+        )
+        deciding = [median for median in decided if median.finding.state is state]
+    # a note precedes any level
+    findings = [median.finding for median in deciding]
+    texts = "; ".join(finding.text for finding in (*notes, *findings)) or "has never been measured"
+    reasons = [note.reason for note in notes if note.state is state]
+    reasons += [finding.reason for finding in findings] or [Reason.NEVER_MEASURED]
     ratios = [ratio for median in deciding if (ratio := median.ratio) is not None]
     return Verdict(
         layer=layer,
         component=first.group,
         state=state,
-        reason=_reason_of_notes(state, notes) or _reason(deciding),
+        reason=reasons[0],
         sentence=f"{_subject(deciding, layer)} {first.group} {texts}{_unnamed(rulings)}",
         ratio_baseline=min(ratios, default=None),
         # members that are fine compared with one another lack a firm baseline, which is no fault
@@ -236,11 +225,6 @@ def decide_group(
         figures=tuple(_figure(median) for median in medians),
         group=True,
     )
-
-
-def _reason_of_notes(state: State, notes: Sequence[Finding]) -> Optional[Reason]:
-    """Return the reason of the first deciding note, which precedes any level; None without one."""
-    return next((note.reason for note in notes if note.state is state), None)
 
 
 def _unnamed(rulings: Sequence[tuple[str, Ruling]]) -> str:
@@ -263,15 +247,8 @@ def _deciding(medians: Sequence[_Median]) -> list[_Median]:
     """Return the deciding operations; missing baselines do not hide a rate below its floor."""
     rated = [median for median in medians if median.percent is not None or median.floor]
     candidates = rated if any(median.floor for median in medians) else medians
-    state = worst(median.state for median in candidates)
-    return [median for median in candidates if median.state is state]
-
-
-def _reason(deciding: Sequence[_Median]) -> Reason:
-    """Return the reason of the first operation that decides."""
-    if not deciding:
-        return Reason.NEVER_MEASURED
-    return deciding[0].reason
+    state = worst(median.finding.state for median in candidates)
+    return [median for median in candidates if median.finding.state is state]
 
 
 def _subject(deciding: Sequence[_Median], layer: str) -> str:
@@ -300,7 +277,7 @@ def _median(what: str, rulings: Sequence[tuple[str, Ruling]], limits: Limits) ->
 
 
 def _evidence(median: _Median) -> Iterator[str]:
-    yield f"{median.text} [{median.state.name}]"
+    yield f"{median.finding.text} [{median.finding.state.name}]"
     if median.by_floor:
         yield f"  {REMEDY}"
     elif median.alarm:

@@ -133,15 +133,16 @@ def _layer(name: str, members: Sequence[Expectation], node: JudgedNode, memory: 
 
 def _operations(entry: Expectation, memory: Memory, now: float) -> list[_Operation]:
     """Return the operations of a component; a host has a rate if one of its pairs has."""
-    series_by_name: dict[str, list[Series]] = {}
     all_series = memory.of(entry.layer, entry.component)
-    for operation, scenario in operations(entry, all_series):
-        series_by_name[label(operation, scenario)] = [
-            series
-            for series in all_series
-            if (series.latest.operation, series.latest.scenario) == (operation, scenario)
-        ]
-    judged = [_operation(entry, what, series, now) for what, series in series_by_name.items()]
+    judged = [
+        _operation(
+            entry,
+            label(*step),
+            [of for of in all_series if (of.latest.operation, of.latest.scenario) == step],
+            now,
+        )
+        for step in operations(entry, all_series)
+    ]
     return judged or [_Operation(entry.component, "it", never("it", entry), 0.0, 0.0)]
 
 

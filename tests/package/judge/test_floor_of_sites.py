@@ -8,7 +8,6 @@ from typing import Iterator, Mapping, Optional
 
 import pytest
 
-from plumbline.judge.fs import judge_whole
 from plumbline.judge.judging import judge_day
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Scenario
@@ -19,7 +18,7 @@ from plumbline.simulate.course import weigh
 from plumbline.simulate.fleet import NONE, QUIET, REACHED, YEAR, Flow, Noise, build
 from plumbline.simulate.weather import Capacity, Measuring, Weather, end_of
 from tests.package.judge.test_floor import recorded
-from tests.package.judgements import NOW, snapshot
+from tests.package.judgements import NOW, judge_file_system, snapshot
 from tests.package.sites import inventory_document, paper
 
 QUARTER = 0.25
@@ -125,7 +124,7 @@ def test_the_first_file_system_of_blue_gene_alarms_and_the_repaired_one_does_not
             for operation, rate in rates.items()
         )
     )
-    verdict = judge_whole([whole], "lustre", memory, NOW)
+    verdict = judge_file_system([whole], "lustre", memory, NOW)
     assert (verdict.reason is Reason.BELOW_FLOOR) is (reason is Reason.BELOW_FLOOR)
     if reason:
         assert verdict.sentence.startswith(

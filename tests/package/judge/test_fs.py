@@ -7,15 +7,14 @@ from typing import Any, Mapping, Optional, Sequence
 import pytest
 
 from plumbline.judge.component import rulings_on
-from plumbline.judge.fs import Ruled, decide_whole, file_systems, judge_whole, next_test
+from plumbline.judge.fs import Ruled, decide_whole, file_systems, next_test
 from plumbline.judge.phrases import Finding, Ruling
-from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Reference
 from plumbline.model.record import Flag, Operation, Outcome
 from plumbline.model.series import Running, Series
 from plumbline.model.verdict import Reason, State, Verdict
-from tests.package.judgements import DAY_S, NOW, snapshot
+from tests.package.judgements import DAY_S, NOW, judge_file_system, snapshot
 from tests.package.parallel_runs import CEILING, expected, ran
 
 
@@ -26,7 +25,7 @@ def judged(
     **changes: Any,
 ) -> Verdict:
     memory = snapshot(*ran(rates, **changes), running=running)
-    return judge_whole(entries or expected(), "scratch", memory, NOW)
+    return judge_file_system(entries or expected(), "scratch", memory, NOW)
 
 
 def test_a_healthy_file_system_shows_its_rates_and_its_slowest_target() -> None:
@@ -173,7 +172,7 @@ def test_a_run_by_hand_on_other_terms_is_unknown() -> None:
 
 
 def test_a_file_system_that_was_never_measured_is_unknown() -> None:
-    verdict = judge_whole(expected(), "scratch", snapshot(), NOW)
+    verdict = judge_file_system(expected(), "scratch", snapshot(), NOW)
     assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.NEVER_MEASURED)
     assert "never recorded on client1; run systemctl start plumbline-fs" in verdict.sentence
 
@@ -197,11 +196,6 @@ def test_the_evidence_shows_the_whole_and_every_target() -> None:
     assert "OST3 read together 200.0 MB/s" in evidence
 
 
-def test_a_file_system_that_is_not_measured_is_refused() -> None:
-    with pytest.raises(DocumentError, match="no file system work in layer fs"):
-        judge_whole(expected(), "work", snapshot(), NOW)
-
-
 def test_a_whole_that_only_lacks_a_baseline_does_not_count() -> None:
     assert judged([200e6] * 4).counts
     assert not judged([200e6] * 4, expected(baseline=False)).counts
@@ -218,7 +212,7 @@ def test_declining_writes_of_a_target_and_reads_of_the_whole_are_both_named() ->
         else series_
         for series_ in ran([202e6] * 4)
     ]
-    verdict = judge_whole(with_flat_profiles(), "scratch", snapshot(*runs), NOW)
+    verdict = judge_file_system(with_flat_profiles(), "scratch", snapshot(*runs), NOW)
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.PROFILE)
     assert "- OST1 write together 202.0 MB/s" in verdict.sentence
     assert "as a whole read together 808.0 MB/s" in verdict.sentence
@@ -263,7 +257,7 @@ def runs_of_tests(rates: Mapping[str, float], ages_days: Mapping[str, float] = {
 
 
 def judged_tests(rates: Mapping[str, float]) -> Verdict:
-    return judge_whole(with_tests(), "scratch", snapshot(*runs_of_tests(rates)), NOW)
+    return judge_file_system(with_tests(), "scratch", snapshot(*runs_of_tests(rates)), NOW)
 
 
 def test_a_loss_of_small_calls_alone_names_its_test() -> None:
@@ -304,7 +298,7 @@ def test_a_low_test_without_an_alarm_yet_is_named_too() -> None:
 def test_a_loss_of_all_tests_is_a_loss_of_the_whole() -> None:
     slow = runs_of_tests({SMALL: 60e6, LARGE: 70e6})
     runs = [run for run in slow if ":" in run.latest.component] + ran([80e6] * 4)
-    sentence = judge_whole(with_tests(), "scratch", snapshot(*runs), NOW).sentence
+    sentence = judge_file_system(with_tests(), "scratch", snapshot(*runs), NOW).sentence
     assert "as a whole write together 320.0 MB/s" in sentence
     assert "test mpiio-shared-10k write together 60.0 MB/s" in sentence
     assert sentence.endswith("likewise test posix-fpp-1m2")
@@ -313,7 +307,7 @@ def test_a_loss_of_all_tests_is_a_loss_of_the_whole() -> None:
 def test_a_test_without_baseline_or_run_changes_nothing() -> None:
     *entries, small, large = with_tests()
     bare = small._replace(references={step: Reference(CEILING, None) for step in small.references})
-    verdict = judge_whole(
+    verdict = judge_file_system(
         [*entries, bare, large], "scratch", snapshot(*runs_of_tests({SMALL: 60e6})), NOW
     )
     assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)

@@ -7,7 +7,6 @@ from typing import Any, Optional, Sequence
 import pytest
 
 from plumbline.judge.floor import host_below, least_rate
-from plumbline.judge.fs import judge_whole
 from plumbline.judge.measured import measured
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Ceiling, Limits, Reference
@@ -23,6 +22,7 @@ from tests.package.judgements import (
     expectation,
     host_expectation,
     judge,
+    judge_file_system,
     judge_group,
     judge_host,
     sent,
@@ -274,7 +274,7 @@ def whole(rates: float, goal: Optional[float] = None, nights: int = 5) -> Verdic
     }
     write = recorded([rates] * nights, operation=Operation.WRITE, **terms)
     read = recorded([1.8e9] * nights, operation=Operation.READ, **terms)
-    return judge_whole([entry], "scratch", snapshot(write, read), NOW)
+    return judge_file_system([entry], "scratch", snapshot(write, read), NOW)
 
 
 def test_all_targets_at_once_have_a_floor_without_a_baseline() -> None:
