@@ -53,12 +53,10 @@ class Shortfall(NamedTuple):
 def sound(measured: Measured) -> Iterator[Sample]:
     """Yield the samples that show a component's speed: not contended, degraded or invalid."""
     most = measured.ceiling and measured.limits.invalid_above * measured.ceiling.rate
-    least = measured.limits.min_coverage
     for sample in measured.samples:
-        rate, coverage = sample.rate, sample.coverage
-        if rate is None or sample.excluded or (coverage is not None and coverage < least):
+        if sample.rate is None or sample.excluded or measured.limits.contended(sample.coverage):
             continue
-        if most is None or rate <= most:
+        if most is None or sample.rate <= most:
             yield sample
 
 

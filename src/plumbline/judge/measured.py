@@ -110,7 +110,7 @@ def _comparable(samples: Sequence[Sample], now: float, limits: Limits) -> list[S
         for sample in samples
         if sample.rate
         and 0 <= now - sample.started_at <= recent_s
-        and (sample.coverage is None or sample.coverage >= limits.min_coverage)
+        and not limits.contended(sample.coverage)
     ][:_RECENT_RUNS]
 
 
@@ -207,7 +207,7 @@ class Measured(NamedTuple):
     @property
     def contended(self) -> bool:
         """Return whether others are known to have moved much of the traffic meanwhile."""
-        return contended(self.record.coverage, self.limits)
+        return self.limits.contended(self.record.coverage)
 
     def alerts(self, percent: float) -> bool:
         """Return whether a percentage of the reference is beyond any level."""
@@ -216,11 +216,6 @@ class Measured(NamedTuple):
     def low(self, percent: Optional[float]) -> bool:
         """Return whether a percentage is beyond a level and below the reference."""
         return percent is not None and percent < 100 and self.alerts(percent)
-
-
-def contended(coverage: Optional[float], limits: Limits) -> bool:
-    """Return whether a known coverage is too low."""
-    return coverage is not None and coverage < limits.min_coverage
 
 
 def measured(series: Series, reference: Reference, limits: Limits) -> Measured:

@@ -194,7 +194,7 @@ class _Memory:
 
     def take(self, day: str, rows: Sequence[Sampled]) -> _Day:
         """Add the rows of one day, in the order of time, and return the day's measurements."""
-        usable = [row for row in rows if _usable(row, self._limits)]
+        usable = [row for row in rows if not self._limits.contended(row.coverage)]
         runs = [
             {row.component: row.rate for row in run}
             for _, run in groupby(usable, key=attrgetter("at"))
@@ -248,13 +248,9 @@ class _Day(NamedTuple):
             )
 
 
-def _usable(row: Sampled, limits: Limits) -> bool:
-    return row.coverage is None or row.coverage >= limits.min_coverage
-
-
 def _day_sample(rows: Sequence[Sampled], day: Day, limits: Limits) -> Sample:
     """Return one run for a day, with its samples as the repeats."""
-    rate = midmean([row.rate for row in rows if _usable(row, limits)])
+    rate = midmean([row.rate for row in rows if not limits.contended(row.coverage)])
     return Sample(rows[-1].at, rate, None, rate * exp(day.loss), day.peers, None)
 
 

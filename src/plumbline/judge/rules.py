@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Callable, NamedTuple, Optional, Sequence
 
 from plumbline.judge.floor import below_floor, below_goal, explain_floor, explain_goal
-from plumbline.judge.measured import Measured, contended
+from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import (
     Finding,
     against_levels,
@@ -63,7 +63,7 @@ def profile_over_runs(measured: Measured) -> Optional[Finding]:
     shown = [
         (sample.started_at, sample.apart > limit)
         for sample in reversed(measured.samples)
-        if sample.apart is not None and not contended(sample.coverage, measured.limits)
+        if sample.apart is not None and not measured.limits.contended(sample.coverage)
     ]
     recurring = recurrence(shown, measured.limits.alarm_odds)
     if recurring.alarm:
@@ -289,7 +289,7 @@ def _low_and_contended(measured: Measured, sample: Sample) -> bool:
     if not reference_rate or sample.rate is None:
         return False
     low = measured.low(100 * sample.rate / reference_rate)
-    return low and contended(sample.coverage, measured.limits)
+    return low and measured.limits.contended(sample.coverage)
 
 
 def _explain(measured: Measured) -> str:

@@ -196,6 +196,10 @@ class Limits(NamedTuple):
         """Return True if a percentage of the reference is beyond any level."""
         return self.warning.alerts(percent) or self.critical.alerts(percent)
 
+    def contended(self, coverage: Optional[float]) -> bool:
+        """Return True if a known coverage is too low."""
+        return coverage is not None and coverage < self.min_coverage
+
     def weakness(self, baseline: Baseline) -> str:
         """Return the reason why a baseline cannot raise alarms; empty if it can."""
         if baseline.runs < self.min_runs:

@@ -184,7 +184,7 @@ def unsound(record: Record, expected: Expected) -> str:
     flags = [flag.value for flag in record.flags if flag in _UNSOUND]
     if flags:
         return f"flagged {flags[0]}"
-    if record.coverage is not None and record.coverage < expectation.limits.min_coverage:
+    if expectation.limits.contended(record.coverage):
         return "contended"
     if _above_ceiling(record.rate, record, expectation):
         return "above the ceiling"
