@@ -13,7 +13,6 @@ from plumbline.doors.icinga import icinga_objects
 from plumbline.doors.monitored import monitored, read_options
 from plumbline.doors.nagios import nagios_objects
 from plumbline.doors.table import render
-from plumbline.locate.observation import steps
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, in_waves
 from plumbline.model.layers import LAYERS
@@ -170,6 +169,6 @@ def _row(node: str, entry: Expectation) -> tuple[str, ...]:
 def _rates(entry: Expectation, rate_of: Callable[[Reference], Optional[float]]) -> str:
     texts = (
         "none" if (rate := rate_of(reference)) is None else operation.quantity.format(rate)
-        for operation, _, reference in steps(entry)
+        for operation, _, reference in entry.steps()
     )
     return ", ".join(dict.fromkeys(texts))

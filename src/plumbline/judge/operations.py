@@ -2,41 +2,30 @@
 
 from __future__ import annotations
 
-from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING
-from plumbline.model.record import Operation, Scenario
+from plumbline.model.record import Scenario
 
 if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Optional, Sequence
+    from typing import Iterable, Optional, Sequence
 
     from plumbline.model.expectation import Expectation
+    from plumbline.model.record import Operation
     from plumbline.model.series import Series
 
 
 def operations(
     expectation: Expectation, series: Sequence[Series]
-) -> Iterator[tuple[Operation, Scenario]]:
-    """Yield each operation that is expected or, if none is named, that was measured.
+) -> list[tuple[Operation, Scenario]]:
+    """Return each operation that is expected or, if none is named, that was measured.
 
     Operations that are no longer expected are not judged: they would be stale forever.
 
     Raises:
         DocumentError: an operation is unknown.
     """
-    keys = tuple(expectation.references) or tuple(
-        dict.fromkeys(
-            f"{entry.latest.operation.value}/{entry.latest.scenario.value}" for entry in series
-        )
-    )
-    for key in keys:
-        operation, _, scenario = key.partition("/")
-        try:
-            yield Operation(operation), Scenario(scenario)
-        except ValueError as error:
-            raise DocumentError(
-                f"expectations of {expectation.component} name the unknown operation {key!r}; "
-                "deploy the role agent again"
-            ) from error
+    expected = [(operation, scenario) for operation, scenario, _ in expectation.steps()]
+    measured = ((entry.latest.operation, entry.latest.scenario) for entry in series)
+    return expected or list(dict.fromkeys(measured))
 
 
 def series_of(

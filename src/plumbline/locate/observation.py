@@ -134,16 +134,9 @@ def _not_one_path(expectations: Sequence[Expectation]) -> set[tuple[str, str]]:
     }
 
 
-def steps(entry: Expectation) -> Iterator[tuple[Operation, Scenario, Reference]]:
-    """Yield each operation that is expected, with its references."""
-    for key, reference in entry.references.items():
-        operation, _, scenario = key.partition("/")
-        yield Operation(operation), Scenario(scenario), reference
-
-
 def steps_in_bytes(entry: Expectation) -> Iterator[tuple[Operation, Scenario, Reference]]:
     """Yield those steps that give bytes per second, which parts carry."""
-    return (step for step in steps(entry) if step[0].quantity == BYTES_PER_S)
+    return (step for step in entry.steps() if step[0].quantity == BYTES_PER_S)
 
 
 def _unpaired(

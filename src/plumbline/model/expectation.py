@@ -13,7 +13,7 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.model.validation import Within, amounts, counts, rates, texts
 
 if TYPE_CHECKING:
-    from typing import Annotated, Any, Mapping, Optional
+    from typing import Annotated, Any, Iterator, Mapping, Optional
 
     from plumbline.model.evidence import Subject
 
@@ -140,6 +140,22 @@ class Expectation(NamedTuple):
     def further(self) -> bool:
         """True for an additional test of a file system, which judges no target."""
         return self.parallel and self.file_system != self.component
+
+    def steps(self) -> Iterator[tuple[Operation, Scenario, Reference]]:
+        """Yield each expected operation with its references, in the order of measuring.
+
+        Raises:
+            DocumentError: an operation is unknown.
+        """
+        for key, reference in self.references.items():
+            operation, _, scenario = key.partition("/")
+            try:
+                yield Operation(operation), Scenario(scenario), reference
+            except ValueError as error:
+                raise DocumentError(
+                    f"expectations of {self.component} name the unknown operation {key!r}; "
+                    "deploy the role agent again"
+                ) from error
 
     def reference(self, operation: Operation, scenario: Scenario) -> Reference:
         """Return the references of one operation; empty if the console gave none."""

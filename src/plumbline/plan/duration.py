@@ -10,7 +10,7 @@ from typing import Iterable, Iterator
 
 from plumbline.model.expectation import Expectation, in_waves
 from plumbline.model.quantity import BYTES_PER_S
-from plumbline.model.record import Operation, Scenario
+from plumbline.model.record import Scenario
 
 START_S = 4.0
 """Time to start a unit, prepare its target and collect the records."""
@@ -51,13 +51,12 @@ def _once_bytes(entry: Expectation, partner: str) -> float:
 def _operations(entry: Expectation, partner: str) -> Iterator[tuple[Scenario, float, float]]:
     """Yield scenario, duration of a repeat in seconds, and highest known rate of each step."""
     pairs = [peer.ceiling.rate for peer in entry.partners if partner in ("", peer.name)]
-    for key, reference in entry.references.items():
-        operation, _, scenario = key.partition("/")
-        is_transfer = Operation(operation).quantity == BYTES_PER_S
+    for operation, scenario, reference in entry.steps():
+        is_transfer = operation.quantity == BYTES_PER_S
         ceiling = reference.ceiling.rate if reference.ceiling else 0.0
         most = max(pairs, default=ceiling)
         rate = reference.baseline.median if reference.baseline and is_transfer else most
         seconds = entry.spec.seconds
         if entry.spec.bytes and rate:
             seconds = min(seconds, entry.spec.bytes / rate)
-        yield Scenario(scenario), seconds, max(rate, most)
+        yield scenario, seconds, max(rate, most)
