@@ -18,7 +18,6 @@ from plumbline.simulate.fleet import (
     NEIGHBOUR,
     NOISES,
     Fault,
-    FaultTargets,
     Fleet,
     build,
     parse_fault,
@@ -130,7 +129,7 @@ def _setting(arguments: argparse.Namespace) -> Setting:
     fleet = build(topology_of(inventory), policy, healthy)
     capacity, site = Capacity(fleet), Site(fleet.paths, fleet.services, fleet.parts)
     faults = tuple(dict.fromkeys(_faults(arguments.fault, fleet)))
-    refuse_unknown(faults, FaultTargets(capacity.components, fleet.systems), arguments.days)
+    refuse_unknown(faults, capacity.components, fleet.systems, arguments.days)
     if arguments.random_faults > len(capacity.components):
         raise UsageError(
             f"--random-faults {arguments.random_faults} is more than the "

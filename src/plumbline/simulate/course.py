@@ -9,6 +9,7 @@ find the parts that explain the verdicts of a day.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from itertools import zip_longest
 from random import Random
 from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
@@ -219,23 +220,29 @@ class NewFleet(NamedTuple):
     nodes: Mapping[str, Sequence[Expectation]]
 
 
-def prepare(fleet: Fleet, capacity: Capacity, weather: Weather) -> NewFleet:
-    """Simulate the healthy days on which baselines are taken."""
-    return _prepare(Measuring(fleet, weather), fleet, capacity, weather, ())
-
-
-def _prepare(
-    measuring: Measuring,
+def prepare(
     fleet: Fleet,
     capacity: Capacity,
     weather: Weather,
-    faults: Sequence[Fault],
+    faults: Sequence[Fault] = (),
+    *,
+    new: bool = False,
 ) -> NewFleet:
+    """Simulate the days on which baselines are taken, with the versions of that time.
+
+    A ``new`` fleet has neither.
+    """
+    measuring = Measuring(fleet, weather)
+    for fault in faults:
+        if fault.version:
+            measuring.memory.install(_under_release(fleet, fault), {CLIENT: _EARLIER})
+    if new:
+        return NewFleet(measuring, _nodes(fleet.members, {}))
     records: list[Record] = []
-    rates = _Rates(capacity).under(tuple(fault for fault in faults if fault.day < 0))
+    before = capacity.under([fault for fault in faults if fault.day < 0])
     for day in range(1 - measuring.days_before, 1):
         weather.next_day()
-        records += measuring.day(day, rates)
+        records += measuring.day(day, {**capacity.healthy_Bps, **before})
     nodes = _nodes(fleet.members, _accepted(records, fleet.members))
     measuring.expect(nodes)
     return NewFleet(measuring, nodes)
@@ -244,8 +251,10 @@ def _prepare(
 def simulated_days(fleet: Fleet, capacity: Capacity, scenario: Scenario) -> Iterator[Today]:
     """Yield the days of a scenario; before the first, healthy ones for baselines have passed."""
     weather = Weather(scenario.noise, Random(scenario.seed))
-    measuring, nodes = _new_fleet(fleet, capacity, scenario, weather)
-    rates, confirming = _Rates(capacity), Confirmer(measuring, nodes, fleet.periods_s)
+    measuring, nodes = prepare(fleet, capacity, weather, scenario.faults, new=scenario.new)
+    confirming = Confirmer(measuring, nodes, fleet.periods_s)
+    # the same faults go on for days
+    changed = lru_cache(maxsize=1)(capacity.under)
     earlier_bytes = measuring.planned_bytes
     for day in range(1, scenario.days + 1):
         weather.next_day()
@@ -255,7 +264,10 @@ def simulated_days(fleet: Fleet, capacity: Capacity, scenario: Scenario) -> Iter
                 flows = _under_release(fleet, fault)
                 measuring.memory.install(flows, {CLIENT: fault.version})
         slowing = (fault.on(day, scenario.seed) for fault in faults)
-        slowed = rates.under(tuple(fault for fault in slowing if fault))
+        slowed = {
+            **capacity.healthy_Bps,
+            **changed(tuple(fault for fault in slowing if fault)),
+        }
         for _ in measuring.day(day, slowed):
             pass
         confirming.day(day, slowed)
@@ -272,37 +284,11 @@ def weigh(nodes: Mapping[str, Sequence[Expectation]], memory: Memory) -> Weighin
     return Weighing(nodes, dict.fromkeys(nodes, memory), counting=False)
 
 
-def _new_fleet(fleet: Fleet, capacity: Capacity, scenario: Scenario, weather: Weather) -> NewFleet:
-    """Return the fleet before the first day of a scenario, with the versions of that time."""
-    measuring = Measuring(fleet, weather)
-    for fault in scenario.faults:
-        if fault.version:
-            measuring.memory.install(_under_release(fleet, fault), {CLIENT: _EARLIER})
-    if scenario.new:
-        return NewFleet(measuring, _nodes(fleet.members, {}))
-    return _prepare(measuring, fleet, capacity, weather, scenario.faults)
-
-
 def _under_release(fleet: Fleet, fault: Fault) -> Iterator[Flow]:
     """Yield the measurements through the clients that have a release."""
     for member in fleet.members:
         if LAYERS[member.key[0]].per_target and fault.system in ("", member.system):
             yield from member.flows()
-
-
-class _Rates:
-    """Rates of all flows without noise, computed again after each new fault."""
-
-    def __init__(self, capacity: Capacity) -> None:
-        self._capacity = capacity
-        self._faults: tuple[Fault, ...] = ()
-        self._rates = capacity.healthy_Bps
-
-    def under(self, faults: tuple[Fault, ...]) -> dict[Flow, float]:
-        if faults != self._faults:
-            self._faults = faults
-            self._rates = {**self._capacity.healthy_Bps, **self._capacity.under(faults)}
-        return self._rates
 
 
 def _accepted(records: Iterable[Record], members: Sequence[Member]) -> Baselines:

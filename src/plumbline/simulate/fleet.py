@@ -505,30 +505,27 @@ def random_faults(
     )
 
 
-def refuse_unknown(faults: Iterable[Fault], names: FaultTargets, days: int) -> None:
-    """Refuse faults of names that no measurement crosses, or that begin after the last day.
+def refuse_unknown(
+    faults: Iterable[Fault], parts: Collection[str], systems: Sequence[str], days: int
+) -> None:
+    """Refuse faults that begin after the last day, or that no measurement crosses.
+
+    ``parts`` are those on a path, with the targets, ``systems`` the file systems.
 
     Raises:
         UsageError: it names the fault.
     """
     for fault in faults:
-        if fault.version and fault.system not in ("", *names.systems):
+        if fault.version and fault.system not in ("", *systems):
             raise UsageError(
                 f"{fault.component!r} is for no file system of this site; it has "
-                f"{', '.join(names.systems) or 'none'}"
+                f"{', '.join(systems) or 'none'}"
             )
-        wide = fault.version or fault.component in (SITE, *names.systems)
-        if not wide and fault.component not in names.parts:
+        wide = fault.version or fault.component in (SITE, *systems)
+        if not wide and fault.component not in parts:
             raise UsageError(
                 f"no measurement of this site crosses {fault.component!r}; correct the name: "
                 "plumbline plan shows the paths"
             )
         if fault.day > days:
             raise UsageError(f"the fault of {fault.component} begins after the last day, {days}")
-
-
-class FaultTargets(NamedTuple):
-    """Names that may have a fault: parts and targets on a path, and file systems."""
-
-    parts: Collection[str]
-    systems: Sequence[str]

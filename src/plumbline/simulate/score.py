@@ -6,6 +6,7 @@ while one that it is ``behind`` is in alarm, or a suspect that it belongs to.
 
 from __future__ import annotations
 
+import operator
 from collections import Counter
 from typing import Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
@@ -77,9 +78,9 @@ class Outcome(NamedTuple):
     fleets: int
     days: int
     healthy_days: int
-    raised: Mapping[Source, int]
-    standing: Mapping[Source, int]
-    unknown: Mapping[Source, int]
+    raised: Counter[Source]
+    standing: Counter[Source]
+    unknown: Counter[Source]
     trials: tuple[Trial, ...]
     false_days: int = 0
     chance: tuple[Trial, ...] = ()
@@ -188,9 +189,10 @@ class Score:
             1,
             self._days,
             self._healthy,
-            self._raised,
-            self._standing,
-            self._unknown,
+            # without zeros
+            +self._raised,
+            +self._standing,
+            +self._unknown,
             tuple(self._trials.values()),
             self._false_days,
             (),
@@ -222,27 +224,10 @@ class Score:
 
 def add(outcomes: Iterable[Outcome]) -> Outcome:
     """Return the sum of outcomes, at least one; all courses were of the same length."""
-    all_outcomes = list(outcomes)
-    return Outcome(
-        sum(outcome.fleets for outcome in all_outcomes),
-        all_outcomes[0].days,
-        sum(outcome.healthy_days for outcome in all_outcomes),
-        _sum(outcome.raised for outcome in all_outcomes),
-        _sum(outcome.standing for outcome in all_outcomes),
-        _sum(outcome.unknown for outcome in all_outcomes),
-        tuple(trial for outcome in all_outcomes for trial in outcome.trials),
-        sum(outcome.false_days for outcome in all_outcomes),
-        tuple(trial for outcome in all_outcomes for trial in outcome.chance),
-        sum(outcome.planned_bytes for outcome in all_outcomes),
-        sum(outcome.confirmed_bytes for outcome in all_outcomes),
-    )
-
-
-def _sum(counts: Iterable[Mapping[Source, int]]) -> dict[Source, int]:
-    total: Counter[Source] = Counter()
-    for count in counts:
-        total.update(count)
-    return {source: total[source] for source in sorted(total) if total[source]}
+    total, *others = outcomes
+    for outcome in others:
+        total = Outcome(*map(operator.add, total, outcome))._replace(days=total.days)
+    return total
 
 
 def _kind(fleet: Fleet, fault: Fault) -> str:

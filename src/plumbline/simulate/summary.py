@@ -54,10 +54,10 @@ def false_alarms(outcome: Outcome) -> tuple[Alarms, ...]:
     return tuple(
         Alarms(
             source,
-            outcome.raised.get(source, 0),
-            outcome.raised.get(source, 0) / months,
-            1000 * outcome.raised.get(source, 0) / component_months if component_months else 0.0,
-            outcome.standing.get(source, 0) / max(1, outcome.healthy_days),
+            outcome.raised[source],
+            outcome.raised[source] / months,
+            1000 * outcome.raised[source] / component_months if component_months else 0.0,
+            outcome.standing[source] / max(1, outcome.healthy_days),
         )
         for source in sorted({*outcome.raised, *outcome.standing})
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 from plumbline.doors.simulation import Setup, tables
 from plumbline.model.verdict import Reason
 from plumbline.simulate.fleet import Fault, Longest
@@ -12,12 +14,12 @@ DETECTED = Trial(Fault("oss1-disk1", 0.4, 3), "disk", 0.4, 58, 2, ("raw oss1-dis
 MISSED = Trial(Fault("oss2-disk1", 0.15, 3), "disk", 0.15, 58)
 HIDDEN = Trial(Fault("oss1-nic", 0.3, 3), "nic", 0.0, 58)
 LEVEL = Reason.BELOW_LEVEL
-ALARMS = {Source("ost", False, LEVEL): 6, Source("ost", True, LEVEL): 2}
+ALARMS = Counter({Source("ost", False, LEVEL): 6, Source("ost", True, LEVEL): 2})
 
 
 def output(*trials: Trial, alarms: bool = True) -> str:
-    counts = ALARMS if alarms else {}
-    return "\n\n".join(tables(SETUP, Outcome(2, 60, 1200, counts, counts, {}, trials)))
+    counts = ALARMS if alarms else Counter()
+    return "\n\n".join(tables(SETUP, Outcome(2, 60, 1200, counts, counts, Counter(), trials)))
 
 
 def test_false_alarms_are_counted_by_reason_and_in_total() -> None:
@@ -35,7 +37,11 @@ def test_a_policy_without_false_alarms_is_reported() -> None:
 
 def test_the_longest_run_of_each_layer_is_shown() -> None:
     longest = (Longest("ost", "login1", 292.0), Longest("raw", "oss3", 20.0))
-    text = next(tables(SETUP._replace(longest=longest), Outcome(1, 60, 10, {}, {}, {}, ())))
+    text = next(
+        tables(
+            SETUP._replace(longest=longest), Outcome(1, 60, 10, Counter(), Counter(), Counter(), ())
+        )
+    )
     assert text.splitlines()[2] == (
         "a run takes at most, while everything is healthy: ost 5 min on login1, raw 20 s on oss3"
     )
@@ -43,7 +49,17 @@ def test_the_longest_run_of_each_layer_is_shown() -> None:
 
 
 def test_the_bytes_per_day_are_shown() -> None:
-    moved = Outcome(2, 60, 10, {}, {}, {}, (), planned_bytes=240 * 10**9, confirmed_bytes=6 * 10**9)
+    moved = Outcome(
+        2,
+        60,
+        10,
+        Counter(),
+        Counter(),
+        Counter(),
+        (),
+        planned_bytes=240 * 10**9,
+        confirmed_bytes=6 * 10**9,
+    )
     assert next(tables(SETUP, moved)).splitlines()[2] == (
         "planned runs move 2000.0 MB a day on average, confirmation 50.0 MB"
     )

@@ -8,7 +8,6 @@ from plumbline.model.errors import UsageError
 from plumbline.simulate.fleet import (
     BEFORE,
     Fault,
-    FaultTargets,
     Losses,
     parse_fault,
     parse_losses,
@@ -17,7 +16,7 @@ from plumbline.simulate.fleet import (
 )
 from tests.package.simulate.fleets import fleet
 
-KNOWN = FaultTargets(["disk1"], ["scratch"])
+KNOWN = ["disk1"], ["scratch"]
 
 
 @pytest.mark.parametrize(
@@ -113,12 +112,12 @@ def test_equal_seeds_draw_equal_faults() -> None:
 
 def test_a_fault_of_a_part_on_no_path_is_refused() -> None:
     with pytest.raises(UsageError, match="crosses 'disk9'"):
-        refuse_unknown([Fault("disk9", 0.4)], KNOWN, 30)
+        refuse_unknown([Fault("disk9", 0.4)], *KNOWN, 30)
 
 
 def test_a_fault_after_the_last_day_is_refused() -> None:
     with pytest.raises(UsageError, match="after the last day, 30"):
-        refuse_unknown([Fault("disk1", 0.4, 31)], KNOWN, 30)
+        refuse_unknown([Fault("disk1", 0.4, 31)], *KNOWN, 30)
 
 
 def test_a_release_is_for_a_file_system_of_the_site_or_for_all() -> None:
@@ -128,9 +127,9 @@ def test_a_release_is_for_a_file_system_of_the_site_or_for_all() -> None:
         ("2.4.0", ""),
     ]
     wide = [*releases, Fault("site", 0.4), Fault("scratch", 0.4)]
-    refuse_unknown(wide, KNOWN, 30)
+    refuse_unknown(wide, *KNOWN, 30)
     with pytest.raises(UsageError, match="no file system of this site; it has scratch"):
-        refuse_unknown([Fault("release-2.4.0/home", 0.4)], KNOWN, 30)
+        refuse_unknown([Fault("release-2.4.0/home", 0.4)], *KNOWN, 30)
 
 
 def test_the_neighbour_of_a_target_shares_most_parts_with_it() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Optional
 
 import pytest
@@ -35,9 +36,9 @@ def outcome(*trials: Trial, fleets: int = 1) -> Outcome:
         fleets,
         60,
         fleets * 60 * 100,
-        {OST: 6 * fleets, RAW: 3 * fleets},
-        {OST: 60 * fleets},
-        {OST: 12 * fleets, RAW: 500},
+        Counter({OST: 6 * fleets, RAW: 3 * fleets}),
+        Counter({OST: 60 * fleets}),
+        Counter({OST: 12 * fleets, RAW: 500}),
         trials,
         3 * fleets,
     )
