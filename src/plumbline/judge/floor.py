@@ -167,8 +167,7 @@ def below_goal(measured: Measured) -> Optional[Finding]:
     if missing is None or goal is None:
         return None
     words = f"{goal_words(missing, measured, goal)}{at_most(measured)}"
-    text = f"{measured.what}: {words}: {missing.since}"
-    return Finding(State.WARNING, Reason.BELOW_GOAL, text)
+    return _finding(Reason.BELOW_GOAL, measured, words, missing)
 
 
 def below_floor(measured: Measured) -> Optional[Finding]:
@@ -182,9 +181,12 @@ def below_floor(measured: Measured) -> Optional[Finding]:
         or not is_slow_alone(measured, level)
     ):
         return None
-    names = measured.ceiling.kinds, measured.ceiling.limited_by
-    text = f"{measured.what}: {floor_words(missing, measured, limited_by(*names))}"
-    return Finding(State.WARNING, Reason.BELOW_FLOOR, f"{text}: {missing.since}")
+    words = floor_words(missing, measured, limited_by(measured.ceiling))
+    return _finding(Reason.BELOW_FLOOR, measured, words, missing)
+
+
+def _finding(reason: Reason, measured: Measured, words: str, missing: Shortfall) -> Finding:
+    return Finding(State.WARNING, reason, f"{measured.what}: {words}: {missing.since}")
 
 
 def floor_words(missing: Shortfall, measured: Measured, part: str, number: str = "") -> str:
@@ -219,8 +221,7 @@ def at_most(measured: Measured) -> str:
     ceiling = measured.ceiling
     if ceiling is None:
         return ""
-    part = limited_by(ceiling.kinds, ceiling.limited_by)
-    return f", ceiling {measured.shown(ceiling.rate)} (limited by {part})"
+    return f", ceiling {measured.shown(ceiling.rate)} (limited by {limited_by(ceiling)})"
 
 
 def evidence_of_floor(measured: Measured) -> Iterator[str]:
@@ -263,13 +264,6 @@ def _demonstrated(measured: Measured) -> str:
     return f"{text}; accepted below its floor" if baseline and baseline.below_floor else text
 
 
-class _Low(NamedTuple):
-    """A member below its floor whose peers are as slow."""
-
-    measured: Measured
-    missing: Shortfall
-
-
 def group_below(members: Sequence[Optional[Measured]]) -> Optional[Finding]:
     """Return the finding on one operation of a group, None if it is at its floors.
 
@@ -290,8 +284,8 @@ def host_below(pairs: Sequence[Measured]) -> Optional[Finding]:
     missing = shortfall(nights, cut=_cut(rated))
     if missing is None or accepted(rated[0], _best(rated)):
         return None
-    text = f"{rated[0].what}: {floor_words(missing, rated[0], _part(rated))}: {missing.since}"
-    return Finding(State.WARNING, Reason.BELOW_FLOOR, text)
+    words = floor_words(missing, rated[0], _part(rated))
+    return _finding(Reason.BELOW_FLOOR, rated[0], words, missing)
 
 
 def _cut(members: Sequence[Measured]) -> bool:
@@ -323,37 +317,37 @@ def _below_floor(members: Sequence[Measured], number: int) -> Optional[Finding]:
         if least_rate(measured) is not None and measured.ceiling is not None:
             kinds.setdefault(measured.ceiling.demonstrable, []).append(measured)
     for of_kind in kinds.values():
-        low = [member for member in map(_low, of_kind) if member]
+        low = [(member, missing) for member in of_kind if (missing := _low(member))]
         # one member's contended night does not delay the alarm of the others
         if low and 2 * len(low) > sum(len(_nights(measured)) >= NIGHTS for measured in of_kind):
-            return _finding(low, number)
+            return _of_kind(low, number)
     return None
 
 
-def _low(measured: Measured) -> Optional[_Low]:
+def _low(measured: Measured) -> Optional[Shortfall]:
+    """Return the shortfall of a member whose peers are as slow, None for others."""
     level = least_rate(measured)
     missing = shortfall_of(measured, level)
-    if missing is None or level is None or is_slow_alone(measured, level):
-        return None
-    return _Low(measured, missing)
+    alone = missing is None or level is None or is_slow_alone(measured, level)
+    return None if alone else missing
 
 
-def _finding(low: Sequence[_Low], members: int) -> Finding:
-    ordered = sorted(low, key=lambda member: member.missing.share)
+def _of_kind(low: Sequence[tuple[Measured, Shortfall]], members: int) -> Finding:
+    ordered = sorted(low, key=lambda member: member[1].share)
     middle, missing = ordered[len(ordered) // 2]
     missing = missing._replace(
-        first=min(member.missing.first for member in low),
-        earlier=any(member.missing.earlier for member in low),
+        first=min(shortfall.first for _, shortfall in low),
+        earlier=any(shortfall.earlier for _, shortfall in low),
     )
     number = f", median of {len(low)}" + (f" of {members}" if len(low) < members else "")
-    words = floor_words(missing, middle, _part([member.measured for member in low]), number)
-    return Finding(State.WARNING, Reason.BELOW_FLOOR, f"{middle.what}: {words}: {missing.since}")
+    words = floor_words(missing, middle, _part([measured for measured, _ in low]), number)
+    return _finding(Reason.BELOW_FLOOR, middle, words, missing)
 
 
 def _part(members: Sequence[Measured]) -> str:
     """Return the part that limits all of them: its name if it is a single one, else its kind."""
     ceilings = [member.ceiling for member in members if member.ceiling]
-    parts = dict.fromkeys(limited_by(ceiling.kinds, ceiling.limited_by) for ceiling in ceilings)
+    parts = dict.fromkeys(limited_by(ceiling) for ceiling in ceilings)
     kinds = dict.fromkeys(kind for ceiling in ceilings for kind in ceiling.kinds)
     return several(tuple(kinds if kinds and len(parts) > 1 else parts))
 
@@ -374,8 +368,8 @@ def _below_goal(members: Sequence[Measured], number: int) -> Optional[Finding]:
         return None
     first = members[0]
     number_of = f" in sum of {number}" if number > 1 else at_most(first)
-    text = f"{first.what}: {goal_words(missing, first, goal)}{number_of}: {missing.since}"
-    return Finding(State.WARNING, Reason.BELOW_GOAL, text)
+    words = f"{goal_words(missing, first, goal)}{number_of}"
+    return _finding(Reason.BELOW_GOAL, first, words, missing)
 
 
 def _nights(measured: Measured) -> Nights:

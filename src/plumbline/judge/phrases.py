@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from plumbline.judge.measured import Measured
     from plumbline.model.evidence import Evidence
+    from plumbline.model.limits import Ceiling
     from plumbline.model.record import Operation, Record, Scenario
 
 
@@ -188,13 +189,13 @@ def limited(measured: Measured) -> str:
     """Return ``ceiling 250.0 MB/s by disk oss2-disk1``; there must be a ceiling."""
     ceiling = measured.ceiling
     assert ceiling is not None
-    part = limited_by(ceiling.kinds, ceiling.limited_by)
-    return f"ceiling {measured.shown(ceiling.rate)} by {part}"
+    return f"ceiling {measured.shown(ceiling.rate)} by {limited_by(ceiling)}"
 
 
-def limited_by(kinds: Sequence[str], names: Sequence[str]) -> str:
+def limited_by(ceiling: Ceiling) -> str:
     """Return the limiting parts, ``disk oss2-disk1``, the name alone if no kind is known."""
-    return several([" ".join(part) for part in zip(kinds, names)] or names)
+    parts = [" ".join(part) for part in zip(ceiling.kinds, ceiling.limited_by)]
+    return several(parts or ceiling.limited_by)
 
 
 def compared(measured: Measured) -> str:
