@@ -70,7 +70,7 @@ class Judging:
         """Return the verdict on a group with at least one member."""
         layer, group = members[0].layer, members[0].group
         try:
-            ruled = [(member, self._rulings(member)) for member in members]
+            ruled = [(member, self.rulings(member)) for member in members]
             # read only if the group itself has no figure
             shown = ((member, self._weighed_rulings(member)) for member in members)
             return decide_group(ruled, self._weighing.evidence((layer, group, True)), shown)
@@ -134,10 +134,15 @@ class Judging:
         return self._by_evidence(entry, self._weighing.evidence(entry.subject))
 
     def _by_evidence(self, entry: Expectation, evidence: Optional[Evidence]) -> tuple[Ruling, ...]:
-        rulings = self._rulings(entry)
+        rulings = self.rulings(entry)
         return by_evidence(rulings, evidence) if self._basis is Basis.RUNS else rulings
 
-    def _rulings(self, entry: Expectation) -> tuple[Ruling, ...]:
+    def rulings(self, entry: Expectation) -> tuple[Ruling, ...]:
+        """Return the ruling on each operation of a component in its last run.
+
+        Raises:
+            DocumentError: a document is damaged.
+        """
         place = entry.layer, entry.component
         if place not in self._ruled:
             self._ruled[place] = rulings_on(entry, self._memory.of(*place), self._now)

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge import replay as replaying
-from plumbline.judge.component import rulings_on
 from plumbline.judge.fs import file_systems
 from plumbline.judge.group import by_group
 from plumbline.judge.judging import Judging
@@ -297,18 +296,20 @@ def node_verdicts(judgement: Judgement, since: float) -> Iterator[NodeVerdicts]:
             name,
             tuple(zip(single, judging.components(single))),
             tuple(judging.groups(measured)),
-            tuple(step for entry in measured for step in _steps(entry, memory, judgement.now)),
+            tuple(
+                step for entry in measured for step in _steps(entry, judging, memory, judgement.now)
+            ),
             judgement.probes(name, since),
         )
 
 
-def _steps(entry: Expectation, memory: Memory, now: float) -> list[Step]:
+def _steps(entry: Expectation, judging: Judging, memory: Memory, now: float) -> list[Step]:
     """Return the operations of a component; empty if damaged, which its verdict reports."""
     try:
-        series = memory.of(entry.layer, entry.component)
         if LAYERS[entry.layer].paired:
+            series = memory.of(entry.layer, entry.component)
             return [Step(entry, *rulings) for rulings in rulings_on_host(entry, series, now)]
-        return [Step(entry, ruling) for ruling in rulings_on(entry, series, now)]
+        return [Step(entry, ruling) for ruling in judging.rulings(entry)]
     except DocumentError:
         return []
 
