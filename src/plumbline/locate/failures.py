@@ -9,12 +9,12 @@ measurements that cross it fail, and any with a rate, even a slow one, clears th
 
 from __future__ import annotations
 
-from typing import Iterable, Iterator, NamedTuple
+from typing import Iterable, Iterator, Mapping, NamedTuple
 
 from plumbline.judge.memory import Memory
 from plumbline.judge.phrases import moment, several
 from plumbline.locate.observation import Measurable, Observation, PlannedMeasurement, Vote
-from plumbline.locate.sentences import Parts, listed, rows, titled
+from plumbline.locate.sentences import Parts, joined, listed, rows, titled
 from plumbline.locate.suspects import AmbiguitySet, Located, locate
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
@@ -113,18 +113,16 @@ def fails(measurable: Measurable) -> bool:
 
 def locate_failures(measured: Iterable[PlannedMeasurement], records: Iterable[Record]) -> Located:
     """Return the explanations of failures among the latest records of each measurement."""
-    latest: dict[tuple[object, ...], Record] = {}
-    for record in sorted(records, key=lambda record: record.started_at):
-        latest[_key_of(record)] = record
+    latest: dict[tuple[object, ...], Record] = {
+        (record.layer, record.component, record.operation, record.scenario, record.partner): record
+        for record in sorted(records, key=lambda record: record.started_at)
+    }
     return locate(list(_observations(measured, latest)))
 
 
 def failure_sentence(located: Located, ambiguity: AmbiguitySet, parts: Parts) -> str:
     """Return e.g. ``Failing: disk oss2-disk1 (2 of 2 failed measurements cross it): ...``."""
-    names = [
-        " and ".join(titled(name, parts) for name in alternative)
-        for alternative in ambiguity.alternatives
-    ]
+    names = [joined(alternative, parts) for alternative in ambiguity.alternatives]
     failed = [observation for observation in located.observations if observation.vote is Vote.BAD]
     them = "it" if len(ambiguity.suspects) == 1 else "them"
     reasons = dict.fromkeys(located.observations[index].reason for index in ambiguity.explains)
@@ -158,7 +156,7 @@ def partial_sentences(located: Located, parts: Parts) -> Iterator[str]:
 
 
 def _observations(
-    measured: Iterable[PlannedMeasurement], latest: dict[tuple[object, ...], Record]
+    measured: Iterable[PlannedMeasurement], latest: Mapping[tuple[object, ...], Record]
 ) -> Iterator[Observation]:
     for placed in measured:
         record = latest.get(_key(placed))
@@ -180,7 +178,3 @@ def _key(placed: PlannedMeasurement) -> tuple[object, ...]:
     partner = placed.partner.name if placed.partner else None
     expectation = placed.expectation
     return expectation.layer, expectation.component, placed.operation, placed.scenario, partner
-
-
-def _key_of(record: Record) -> tuple[object, ...]:
-    return (record.layer, record.component, record.operation, record.scenario, record.partner)

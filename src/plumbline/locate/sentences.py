@@ -63,7 +63,7 @@ def sentence(
 ) -> str:
     """Return e.g. ``Suspect: controller ddn03-b (3 of 3 slow targets cross it, ...). ...``."""
     choices = headline(ambiguity)
-    named = [_joined(choice, parts) for choice in choices]
+    named = [joined(choice, parts) for choice in choices]
     if len(choices) == 1:
         begin = f"Suspect{'s' if len(choices[0]) > 1 else ''}: {named[0]}"
     else:
@@ -95,7 +95,8 @@ def _alike(ambiguity: AmbiguitySet) -> tuple[Suspect, ...]:
     return suspects if {suspect.name for suspect in suspects}.issuperset(first) else ()
 
 
-def _joined(names: Sequence[str], parts: Parts) -> str:
+def joined(names: Sequence[str], parts: Parts) -> str:
+    """Return the kinds and names of components that are slow together."""
     return " and ".join(titled(name, parts) for name in names)
 
 
@@ -105,7 +106,7 @@ def _ending(ambiguity: AmbiguitySet, parts: Parts, probe: Optional[NextProbe]) -
     pairs = [alternative for alternative in ambiguity.alternatives if alternative not in first]
     if pairs:
         such = "" if len(pairs) == 1 else "such as "
-        faults = f"{such}{_joined(pairs[0], parts)}"
+        faults = f"{such}{joined(pairs[0], parts)}"
         yield f"Less likely: two faults at once that happen to be alike, {faults}."
     if probe:
         yield f"Next: {probe_text(probe, parts)}."
@@ -342,13 +343,7 @@ def _share(ratios: Sequence[float]) -> str:
 
 
 def _meaning(outcome: Outcome, parts: Parts) -> str:
-    names = listed(
-        [
-            " and ".join(titled(name, parts) for name in alternative)
-            for alternative in outcome.alternatives
-        ],
-        " or ",
-    )
+    names = listed([joined(names, parts) for names in outcome.alternatives], " or ")
     if outcome.ratio >= _FINE_RATIO:
         return f"if it is fine, {names}"
     return f"if it is at {100 * outcome.ratio:.0f} % of what is expected, {names}"
