@@ -64,9 +64,14 @@ def expected(part: Part) -> dict[int, tuple[float, float]]:
     A range of the logarithm of B/s of one flow: from the most overhead to the whole remaining
     capacity.
     """
+    return _slowest(map(_of_lane, part.lanes))
+
+
+def _slowest(ranges: Iterable[Expected]) -> dict[int, tuple[float, float]]:
+    """Return the ranges of several at once: a measurement is as slow as the slowest makes it."""
     bounds: dict[int, tuple[float, float]] = {}
-    for lane in part.lanes:
-        for index, (low, high) in _of_lane(lane).items():
+    for of_one in ranges:
+        for index, (low, high) in of_one.items():
             before = bounds.get(index, (low, high))
             bounds[index] = (min(low, before[0]), min(high, before[1]))
     return bounds
@@ -84,16 +89,9 @@ def _of_lane(lane: Lane) -> dict[int, tuple[float, float]]:
 
 
 def odds(parts: Iterable[Expected], observations: Sequence[Observation]) -> float:
-    """Return the logarithm of the odds of these parts together against a healthy system.
-
-    A measurement that several of them slow is as slow as the slowest of them makes it.
-    """
-    merged: dict[int, tuple[float, float]] = {}
-    for ranges in parts:
-        for index, (low, high) in ranges.items():
-            before = merged.get(index, (low, high))
-            merged[index] = (min(low, before[0]), min(high, before[1]))
-    return sum(_gain(observations[index], *range_) for index, range_ in merged.items())
+    """Return the logarithm of the odds of these parts together against a healthy system."""
+    together = _slowest(parts).items()
+    return sum(_gain(observations[index], *range_) for index, range_ in together)
 
 
 def _gain(observation: Observation, low: float, high: float) -> float:
