@@ -5,6 +5,7 @@ An uncertain measurement does not vote; an alarm about it is explained all the s
 
 from __future__ import annotations
 
+from itertools import chain
 from math import exp
 from typing import Any, Iterator, Mapping, Optional, Sequence
 
@@ -57,17 +58,11 @@ def explanations(located: Located) -> dict[tuple[str, str], AmbiguitySet]:
     """
     sets: dict[tuple[str, str], AmbiguitySet] = {}
     largest_first = sorted(located.sets, key=lambda ambiguity: -len(ambiguity.explains))
-    explained = [
-        (ambiguity_set, index)
-        for ambiguity_set in largest_first
-        for index in ambiguity_set.explains
-    ]
-    explained += [
-        (ambiguity_set, index)
-        for ambiguity_set in largest_first
-        for index in silent(located, ambiguity_set)
-    ]
-    for ambiguity, index in explained:
+    voting = ((ambiguity, index) for ambiguity in largest_first for index in ambiguity.explains)
+    others = (
+        (ambiguity, index) for ambiguity in largest_first for index in silent(located, ambiguity)
+    )
+    for ambiguity, index in chain(voting, others):
         sets.setdefault(_place(located, index), ambiguity)
     return sets
 

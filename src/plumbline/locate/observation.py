@@ -122,15 +122,12 @@ def _not_one_path(expectations: Sequence[Expectation]) -> set[tuple[str, str]]:
     members = [
         expectation
         for expectation in expectations
-        if LAYERS[expectation.layer].whole and expectation.group in wholes
-    ]
-    several = [
-        expectation
-        for expectation in members
-        if len(wholes[expectation.group].target["clients"]) > 1
+        if LAYERS[expectation.layer].whole
+        and expectation.group in wholes
+        and len(wholes[expectation.group].target["clients"]) > 1
     ]
     return {
-        (expectation.layer, expectation.component) for expectation in (*wholes.values(), *several)
+        (expectation.layer, expectation.component) for expectation in (*wholes.values(), *members)
     }
 
 
