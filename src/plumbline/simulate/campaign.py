@@ -10,20 +10,17 @@ from random import Random
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.judging import judge_day
-from plumbline.judge.weighing import Weighing
 from plumbline.locate.document import explanations
-from plumbline.locate.observation import Observation, Site
+from plumbline.locate.observation import Site
 from plumbline.locate.observe import observe
-from plumbline.locate.suspects import Located, locate
+from plumbline.locate.suspects import locate
 from plumbline.model.errors import UsageError
-from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.rounds import cycle
 from plumbline.model.units import DAY_S
 from plumbline.simulate.course import prepare, weigh
 from plumbline.simulate.fleet import Fault, Fleet, Flow, Losses, Noise
-from plumbline.simulate.memory import Memory
 from plumbline.simulate.weather import Capacity, Weather, end_of
 
 VISIBLE = 0.2
@@ -161,7 +158,10 @@ def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Itera
             for _ in measuring.day(day, {**capacity.healthy_Bps, **slowed}):
                 pass
         weighing = weigh(nodes, measuring.memory)
-        located = locate(_observed(nodes, measuring.memory, weighing, now))
+        # as in plumbline locate
+        memories = dict.fromkeys(nodes, measuring.memory)
+        votes = observe(Site(nodes).measurables(), memories, now, weighing)
+        located = locate(list(votes))
         components = {(flow.layer, flow.component) for flow in slowed}
         alarming = frozenset(
             (verdict.layer, verdict.component)
@@ -171,15 +171,17 @@ def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Itera
             and (verdict.layer, verdict.component) in components
         )
         alike = tuple(twins(capacity, faults[0])) if len(faults) == 1 else ()
-        yield _attempt((faults, hidden), located, alike, alarming)
-
-
-def _observed(
-    nodes: Mapping[str, Sequence[Expectation]], memory: Memory, weighing: Weighing, now: float
-) -> list[Observation]:
-    """Return the votes on the suspects of a site, as in ``plumbline locate``."""
-    memories = dict.fromkeys(nodes, memory)
-    return list(observe(Site(nodes).measurables(), memories, now, weighing))
+        suspects = (suspect for ambiguity_set in located.sets for suspect in ambiguity_set.suspects)
+        yield Attempt(
+            faults,
+            hidden,
+            frozenset(suspect.name for suspect in suspects),
+            alike,
+            tuple(ambiguity_set.alternatives for ambiguity_set in located.sets),
+            tuple(located.observations[index].of.name for index in located.unexplained),
+            len(alarming),
+            len(alarming - explanations(located).keys()),
+        )
 
 
 def _draw(capacity: Capacity, terms: Terms, chance: Random) -> tuple[tuple[Fault, ...], int]:
@@ -192,25 +194,6 @@ def _draw(capacity: Capacity, terms: Terms, chance: Random) -> tuple[tuple[Fault
     raise UsageError(
         f"{_MOST_HIDDEN} random faults in a row slow no measurement by {100 * VISIBLE:g} %; the "
         "parts of this site have too much slack for such losses: choose larger ones with --loss"
-    )
-
-
-def _attempt(
-    drawn: tuple[tuple[Fault, ...], int],
-    located: Located,
-    alike: tuple[str, ...],
-    alarming: frozenset[tuple[str, str]],
-) -> Attempt:
-    return Attempt(
-        *drawn,
-        frozenset(
-            suspect.name for ambiguity_set in located.sets for suspect in ambiguity_set.suspects
-        ),
-        alike,
-        tuple(ambiguity_set.alternatives for ambiguity_set in located.sets),
-        tuple(located.observations[index].of.name for index in located.unexplained),
-        len(alarming),
-        len(alarming - explanations(located).keys()),
     )
 
 
