@@ -15,7 +15,6 @@ from plumbline.judge.pair import with_partner
 from plumbline.judge.phrases import Ruling, flags
 from plumbline.judge.rules import RULES, apply
 from plumbline.model.expectation import Expectation
-from plumbline.model.limits import Reference
 from plumbline.model.series import Series
 from plumbline.model.verdict import Reason, State
 
@@ -36,14 +35,10 @@ def explain(expectation: Expectation, series: Sequence[Series], now: float) -> I
             own = with_partner(expectation, partner, place) if partner else expectation
             name = partner.name if partner else None
             latest = series_of(series, *place, name)
-            yield from _operation(
-                rule(own, place, latest, now), latest, own.reference(*place), name
-            )
+            yield from _operation(rule(own, place, latest, now), latest, name)
 
 
-def _operation(
-    ruling: Ruling, series: Optional[Series], reference: Reference, partner: Optional[str]
-) -> Iterator[str]:
+def _operation(ruling: Ruling, series: Optional[Series], partner: Optional[str]) -> Iterator[str]:
     finding, measured = ruling.finding, ruling.measured
     prefix = f"with {partner}: " if partner else ""
     yield f"{prefix}{finding.text} [{finding.state.name}, {finding.reason.words}]"
@@ -51,7 +46,7 @@ def _operation(
         yield "  no rate: the rules on speed were not asked"
         return
     yield from (f"  {line}" for line in _rules(measured))
-    changes = [*_rates(measured), *_conditions(measured, series, reference)]
+    changes = [*_rates(measured), *_conditions(measured, series)]
     yield "  what would have changed it:" if changes else "  nothing near would have changed it"
     yield from (f"    {line}" for line in changes)
 
@@ -103,18 +98,16 @@ def _at(latest: Measured, factor: float) -> Measured:
     return latest._replace(record=record, rate=rate, samples=samples)
 
 
-def _conditions(latest: Measured, series: Series, reference: Reference) -> Iterator[str]:
+def _conditions(latest: Measured, series: Series) -> Iterator[str]:
     """Yield the conditions whose absence would change the outcome."""
     present = _outcome(latest)
-    for words, changed in _variations(latest, series, reference):
+    for words, changed in _variations(latest, series):
         if _outcome(changed) != present:
             yield f"{words}: {_words(changed)}"
 
 
-def _variations(
-    latest: Measured, series: Series, reference: Reference
-) -> Iterator[tuple[str, Measured]]:
-    record = latest.record
+def _variations(latest: Measured, series: Series) -> Iterator[tuple[str, Measured]]:
+    record, given = latest.record, latest.given
     if latest.contended:
         quiet = record._replace(coverage=1.0)
         yield "had nobody else used it", latest._replace(record=quiet)
@@ -122,13 +115,11 @@ def _variations(
         yield f"without {flags(latest)}", latest._replace(record=record._replace(flags=()))
     agreed = record._replace(repeats=(latest.rate,))
     yield "had the repeats agreed", latest._replace(record=agreed)
-    if latest.doubt and reference.baseline:
-        yield (
-            f"but for the doubt ({latest.doubt})",
-            latest._replace(baseline=reference.baseline, doubt=""),
-        )
+    if latest.doubt and given.baseline:
+        trusted = latest._replace(baseline=given.baseline, doubt="")
+        yield f"but for the doubt ({latest.doubt})", trusted
     if latest.baseline:
-        without = measured(series, reference._replace(baseline=None), latest.limits)
+        without = measured(series, given._replace(baseline=None), latest.limits)
         yield "without its baseline", without
 
 
@@ -138,6 +129,5 @@ def _outcome(latest: Measured) -> tuple[State, Optional[Reason]]:
 
 
 def _words(latest: Measured) -> str:
-    finding = apply(latest)
-    reason = "" if finding.reason.fine else f", {finding.reason.words}"
-    return f"{finding.state.name}{reason}"
+    state, reason = _outcome(latest)
+    return f"{state.name}, {reason.words}" if reason else state.name
