@@ -38,8 +38,8 @@ class Job(NamedTuple):
     """One run of all ranks.
 
     ``places`` has one entry for each rank.  ``bytes`` is for one rank and operation, a multiple of
-    the transfer size; ``seconds`` limits an operation in any case.  ``instrument`` records every
-    call, and ``keep_calls`` writes the calls to the folder.
+    the transfer size; ``seconds`` limits an operation in any case.  ``keep_calls``
+    writes all calls to the folder.
     """
 
     folder: str
@@ -50,7 +50,6 @@ class Job(NamedTuple):
     seconds: Annotated[float, amounts]
     fixed: Fixed = Fixed.DATA
     direct: bool = False
-    instrument: bool = True
     keep_calls: bool = False
 
     @property

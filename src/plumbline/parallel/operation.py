@@ -151,24 +151,12 @@ def _settle(calls: Calls, chunk: Chunk) -> None:
         calls.sizes[index] = size
 
 
-class Sum:
-    """Total bytes of calls that are not recorded."""
-
-    bytes = 0
-
-
-def bare(move: Move, buffers: Iterator[Any], count: int, deadline: float, moved: Sum) -> None:
-    """Make up to ``count`` calls and add their bytes to ``moved``; rarely read the clock."""
+def unrecorded(move: Move, buffers: Iterator[Any], count: int, deadline: float) -> None:
+    """Make up to ``count`` calls, which are recorded elsewhere; rarely read the clock."""
     while count > 0 and monotonic() < deadline:
-        size = batch = 0
         for buffer in islice(buffers, min(count, _BETWEEN_CLOCKS)):
-            size = move(buffer)
-            if size == 0:
-                break
-            batch += size
-        moved.bytes += batch
-        if size == 0:
-            raise _file_ended()
+            if move(buffer) == 0:
+                raise _file_ended()
         count -= _BETWEEN_CLOCKS
 
 
@@ -446,7 +434,6 @@ class Attempt:
         self.reason = ""
         self.start = self.ended_at = self.began_at = 0.0
         self.calls = _room_for(work.job)
-        self._moved = Sum()
         self._notes = Notes(self.calls)
         self._work = work
         self._file = file
@@ -477,8 +464,6 @@ class Attempt:
     @property
     def bytes(self) -> int:
         """Bytes moved so far."""
-        if self._line is None and not self._work.job.instrument:
-            return self._moved.bytes
         return self.calls.bytes
 
     @property
@@ -508,25 +493,20 @@ class Attempt:
             self._loop(deadline)
             return
         try:
-            bare(self._move, self._buffers, self._work.transfers, deadline, self._moved)
+            unrecorded(self._move, self._buffers, self._work.transfers, deadline)
         finally:
             self._line.close()
 
     def _loop(self, deadline: float) -> None:
         remaining = self._work.transfers
         if not self._file.collective:
-            self._some(remaining, deadline)
+            recorded(self._move, self._buffers, remaining, self._notes, deadline)
             return
         # all ranks of a shared file must make the same number of calls
         while remaining > 0 and self._work.vote(monotonic() < deadline):
-            self._some(min(remaining, _BETWEEN_VOTES), float("inf"))
+            count = min(remaining, _BETWEEN_VOTES)
+            recorded(self._move, self._buffers, count, self._notes, float("inf"))
             remaining -= _BETWEEN_VOTES
-
-    def _some(self, count: int, deadline: float) -> None:
-        if self._work.job.instrument:
-            recorded(self._move, self._buffers, count, self._notes, deadline)
-        else:
-            bare(self._move, self._buffers, count, deadline, self._moved)
 
     def _sync(self) -> None:
         """Wait for the target, recorded as a call without bytes."""
@@ -541,7 +521,7 @@ def _room_for(job: Job) -> Calls:
     if gathered is not None:
         # a file system may write only part of a buffer
         return Calls(4 * (job.bytes // gathered.size + gathered.buffers) + 2)
-    return Calls(job.transfers + 2 if job.instrument else 2)
+    return Calls(job.transfers + 2)
 
 
 def result_of(work: Work, attempt: Attempt, worker: tuple[int, str, str]) -> Result:

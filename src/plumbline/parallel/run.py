@@ -239,7 +239,6 @@ class Course(NamedTuple):
     fixed: Fixed = Fixed.DATA
     folder: str = ""
     calls: Optional[Path] = None
-    instrument: bool = True
     files: Files = Files.FRESH
     launcher: Optional[Launcher] = None
 
@@ -340,7 +339,6 @@ class Run:
             seconds=spec.seconds,
             fixed=self._course.fixed,
             direct=spec.direct,
-            instrument=self._course.instrument,
             keep_calls=self._course.calls is not None,
         )
 

@@ -23,15 +23,14 @@ from plumbline.parallel.operation import (
     Notes,
     PosixFile,
     ReadAhead,
-    Sum,
     Work,
     WriteBehind,
-    bare,
     brief_of,
     landing,
     recorded,
     result_of,
     sources,
+    unrecorded,
 )
 from plumbline.parallel.profile import Calls
 from plumbline.parallel.terms import Aggregation, Method
@@ -127,9 +126,7 @@ def test_the_loop_ends_with_the_first_call_after_its_deadline() -> None:
     calls = Calls(10)
     noted(lambda view: 1, repeat(b""), 10, calls, monotonic())
     assert calls.count == 1
-    moved = Sum()
-    bare(lambda view: 1, repeat(b""), 10, monotonic(), moved)
-    assert moved.bytes == 0
+    unrecorded(lambda view: fail(), repeat(b""), 10, monotonic())
 
 
 def test_calls_recorded_before_an_error_stay() -> None:
@@ -159,14 +156,7 @@ def test_a_file_that_ends_early_is_an_error(tmp_path: Path) -> None:
         noted(*file.reading(100), 5, calls, FOREVER)
     assert list(calls.sizes[: calls.count]) == [100, 50, 0]
     with pytest.raises(ToolError, match="the file ended"):
-        bare(*file.reading(100), 5, FOREVER, Sum())
-
-
-def test_the_bare_loop_moves_the_same_bytes(tmp_path: Path) -> None:
-    file = PosixFile(str(sparse(tmp_path, 4000)), 0, write=True, direct=False)
-    moved = Sum()
-    bare(*file.writing(100), 40, FOREVER, moved)
-    assert moved.bytes == 4000
+        unrecorded(*file.reading(100), 5, FOREVER)
 
 
 def test_successive_transfers_have_no_block_in_common() -> None:

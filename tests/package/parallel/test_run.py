@@ -29,14 +29,14 @@ from plumbline.parallel.job import Fixed
 from plumbline.parallel.launch import Launch
 from plumbline.parallel.profile import unpack
 from plumbline.parallel.run import Course, Files, FsUnit
-from plumbline.parallel.terms import TESTS, Method
+from plumbline.parallel.terms import TESTS, Aggregation, Method
 from tests.package.measure.units import NONE, expectation
 from tests.package.waiting import alive, eventually
 
 PYTHON = "/usr/bin/python3"
 SMALL = 10 * 65536
 SIMPLE = Method("simple", 65536)
-ENDLESS = Method("endless", 1)
+ENDLESS = Method("endless", 1, aggregation=Aggregation(1, 4096))
 
 
 def missing() -> str:
@@ -76,11 +76,7 @@ class Site:
 
     def unit(self, test: Method = SIMPLE, ranks: int = 1, **changes: Any) -> FsUnit:
         launch = Launch(python=changes.pop("python", PYTHON))
-        course = {
-            key: changes.pop(key)
-            for key in ("fixed", "calls", "instrument", "files")
-            if key in changes
-        }
+        course = {key: changes.pop(key) for key in ("fixed", "calls", "files") if key in changes}
         entries = [self.entry(name, test, **changes) for name in self.names]
         whole = self.entry("whole", test, **{**changes, "target": {"kind": "parallel"}})
         return FsUnit(
@@ -262,7 +258,7 @@ def test_ranks_share_a_file_through_mpi(site: Site, name: str) -> None:
 
 def test_a_run_of_fixed_time_ends_on_time_and_is_not_short(site: Site) -> None:
     spec = site.entry("a", ENDLESS).spec._replace(bytes=10**9, seconds=2.0)
-    records = measured(site.unit(ENDLESS, spec=spec, fixed=Fixed.TIME, instrument=False))
+    records = measured(site.unit(ENDLESS, spec=spec, fixed=Fixed.TIME))
     write, read = of(records, "a", Operation.WRITE), of(records, "a", Operation.READ)
     assert write.outcome is Outcome.OK, write.reason
     assert (write.flags, read.flags) == ((), ())
@@ -286,7 +282,7 @@ def test_a_killed_rank_ends_the_run_and_the_other_results_are_kept(
         os.kill(pid, signal.SIGKILL)
 
     with disturbed(kill):
-        records = measured(site.unit(test, spec=spec, instrument=False))
+        records = measured(site.unit(test, spec=spec))
     dead, other = of(records, "b", Operation.WRITE), of(records, "a", Operation.WRITE)
     assert dead.outcome is Outcome.FAILED
     assert "left no result: mpirun ended with" in dead.reason
@@ -315,7 +311,7 @@ def test_an_interrupt_keeps_finished_operations_and_leaves_no_file(site: Site) -
                 os.kill(pid, signal.SIGKILL)
         raise KeyboardInterrupt
 
-    unit = site.unit(ENDLESS, ranks=2, spec=spec, instrument=False, fixed=Fixed.TIME)
+    unit = site.unit(ENDLESS, ranks=2, spec=spec, fixed=Fixed.TIME)
     context = context_for(unit, slowly, stop, interrupt)
     records = until_error(unit.measure(context), KeyboardInterrupt)
     assert [(r.component, r.operation, r.outcome) for r in records] == [
@@ -374,7 +370,9 @@ def test_a_rank_that_cannot_open_a_shared_file_does_not_block_the_others(site: S
     assert of(records, "a", Operation.READ).outcome is Outcome.OK
 
 
-def killed_launcher(site: Site, at_work: Callable[[str], object], **terms: Any) -> list[Record]:
+def killed_launcher(
+    site: Site, at_work: Callable[[str], object], test: Method = ENDLESS, **terms: Any
+) -> list[Record]:
     """Return the records of a run whose launcher is killed once all ranks are at work."""
 
     def kill() -> None:
@@ -383,7 +381,7 @@ def killed_launcher(site: Site, at_work: Callable[[str], object], **terms: Any) 
             os.kill(pid, signal.SIGKILL)
 
     with disturbed(kill):
-        records = measured(site.unit(ENDLESS, instrument=False, **terms))
+        records = measured(site.unit(test, **terms))
     eventually(lambda: not ranks_of(site))
     return records
 
@@ -429,10 +427,10 @@ os.readv = slowly
 
 @pytest.mark.parametrize("reading", [SLOW, STUCK], ids=["slow", "stuck"])
 def test_a_read_cut_by_the_kill_of_its_launcher_is_short(site: Site, reading: str) -> None:
-    requested = 10**6
-    spec = site.entry("a", ENDLESS).spec._replace(bytes=requested, seconds=60.0)
-    python = site.python(reading)
-    records = killed_launcher(site, lambda name: reader_on(site, name), spec=spec, python=python)
+    requested, test = 10**6, Method("bytes", 1)
+    spec = site.entry("a", test).spec._replace(bytes=requested, seconds=60.0)
+    terms = {"spec": spec, "python": site.python(reading)}
+    records = killed_launcher(site, lambda name: reader_on(site, name), test, **terms)
     for name in site.names:
         write, read = of(records, name, Operation.WRITE), of(records, name, Operation.READ)
         assert (write.outcome, write.flags) == (Outcome.OK, ()), write.reason
@@ -457,7 +455,7 @@ def test_a_hung_rank_is_ended_at_the_limit_and_the_other_results_are_kept(site: 
                 time.sleep(0.001)
 
     with disturbed(stop):
-        unit = site.unit(ENDLESS, spec=spec, instrument=False, fixed=Fixed.TIME)
+        unit = site.unit(ENDLESS, spec=spec, fixed=Fixed.TIME)
         records = list(unit.measure(context_for(unit, SystemRunner(stop=limit), limit)))
     assert of(records, "a", Operation.WRITE).outcome is Outcome.OK
     assert of(records, "a", Operation.READ).outcome is Outcome.HUNG
