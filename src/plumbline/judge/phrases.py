@@ -67,7 +67,6 @@ def _weight(ruling: Ruling) -> tuple[bool, float]:
 _NAMES_SHOWN = 3
 
 _NOTES = {
-    Flag.CONFIDENCE_MISSED: "confidence interval missed",
     Flag.SHORT: "cut short by the time limit",
 }
 

@@ -111,7 +111,6 @@ class Flag(str, Enum):
     DRAINING = "draining"
     """No new objects are created on it; its existing file is measured."""
     FAILED_OVER = "failed_over"
-    CONFIDENCE_MISSED = "confidence_missed"
     SHORT = "short"
     """The time limit came before all bytes were moved."""
 
@@ -256,7 +255,7 @@ class Measurement(_MeasurementFields):
 
     ``bytes`` may be 0 if the quantity is not bytes per second.  ``profile`` has one value per
     second, empty if the tool reports none; ``retransmits`` counts TCP segments, None if unknown;
-    ``flags`` are SHORT and CONFIDENCE_MISSED.
+    ``flags`` may have SHORT.
     """
 
     __slots__ = ()

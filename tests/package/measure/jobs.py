@@ -49,7 +49,6 @@ class Good(NamedTuple):
     file: str
     MBps: float
     operation: Optional[str] = None
-    confidence_pct: Optional[float] = None
     spec: Mapping[str, Any] = {}
     exit_code: int = 0
     flags: Sequence[str] = ()
@@ -59,7 +58,7 @@ class Good(NamedTuple):
     @property
     def job(self) -> Job:
         """Return the job."""
-        valid = job(self.tool, dict(self.spec), confidence_pct=self.confidence_pct)
+        valid = job(self.tool, dict(self.spec))
         return valid._replace(operation=Operation(self.operation)) if self.operation else valid
 
     def ended(self, text: str) -> Completed:

@@ -125,11 +125,6 @@ def test_an_unusable_record_is_left_out(bad: Record, reason: str) -> None:
     assert captured.candidates[key("a")].baseline.runs == 3
 
 
-def test_flags_that_lower_no_rate_are_ignored() -> None:
-    valid = run(9, flags=(Flag.CONFIDENCE_MISSED,), coverage=0.95, rate=260e6)
-    assert capture([valid], SITE).left_out == {}
-
-
 def test_only_records_of_the_newest_versions_count() -> None:
     old = [run(day, rate=100e6, versions={"client": "2.15.0"}) for day in range(5)]
     new = [run(9, rate=200e6)]

@@ -20,9 +20,8 @@ class Job(NamedTuple):
 
     ``subject`` is the path of the probe file, the device, or the partner's address.  ``within`` is
     folder and name of the probe file, the tool's standard input; None without a file.
-    For host pairs ``own_address`` is the address to send from, ``port`` the port of the partner's
-    server, and ``confidence_pct`` the requested full width of the confidence interval, None for a
-    single iteration.
+    For host pairs ``own_address`` is the address to send from, and ``port`` the port of the
+    partner's server.
     """
 
     operation: Operation
@@ -30,7 +29,6 @@ class Job(NamedTuple):
     subject: str
     own_address: str = ""
     port: int = 0
-    confidence_pct: Optional[float] = None
     within: Optional[Within] = None
 
 

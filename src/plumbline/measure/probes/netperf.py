@@ -11,7 +11,7 @@ from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers.net import NET
 from plumbline.model.names import ADDRESS
-from plumbline.model.record import Flag, Measurement, Operation
+from plumbline.model.record import Measurement, Operation
 
 LAYERS = (NET,)
 VERSION_COMMAND = ("netperf", "-V")
@@ -23,15 +23,9 @@ _KEYS = (
     "ELAPSED_TIME",
     "LOCAL_TRANSPORT_RETRANS",
     "REMOTE_TRANSPORT_RETRANS",
-    "TRANSPORT_MSS",
-    "CONFIDENCE_LEVEL",
-    "CONFIDENCE_INTERVAL",
-    "CONFIDENCE_ITERATION",
-    "THROUGHPUT_CONFID",
 )
 _VALUE = re.compile(r"^([A-Z_]+)=(.*)$", re.MULTILINE)
 _UNITS = {"10^6bits/s": 125000.0, "10^3bits/s": 125.0, "10^9bits/s": 125000000.0}
-_LEVEL, _MOST, _LEAST = 99, 10, 3
 _CONNECT_S = 30.0
 
 
@@ -48,21 +42,18 @@ def command(job: Job) -> tuple[str, ...]:
         )
     answer.refuse_rate_cap("netperf", spec.rate_cap_Bps)
     check_addresses(job)
-    width = job.confidence_pct
     transfer = str(spec.transfer_bytes)
     return (
         *("netperf", "-P", "0", "-t", _TESTS[job.operation], "-H", job.subject),
         *(("-L", job.own_address) if job.own_address else ()),
         *("-p", str(job.port), "-l", f"{max(1, round(spec.seconds))}"),
-        *(("-i", f"{_MOST},{_LEAST}", "-I", f"{_LEVEL},{width:g}") if width is not None else ()),
         *("--", "-m", transfer, "-M", transfer, "-k", ",".join(_KEYS)),
     )
 
 
 def limit_s(job: Job) -> float:
     """Return the seconds after which the partner counts as lost."""
-    iterations = 1 if job.confidence_pct is None else _MOST
-    return job.spec.seconds * iterations + _CONNECT_S
+    return job.spec.seconds + _CONNECT_S
 
 
 def parse(job: Job, completed: Completed) -> Measurement:
@@ -75,13 +66,11 @@ def parse(job: Job, completed: Completed) -> Measurement:
     rate = answer.number("netperf", "THROUGHPUT", values.get("THROUGHPUT")) * unit
     seconds = answer.number("netperf", "ELAPSED_TIME", values.get("ELAPSED_TIME"))
     sender = "LOCAL" if job.operation is Operation.SEND else "REMOTE"
-    missed = "Desired confidence was not achieved" in completed.stdout + completed.stderr
     return Measurement(
         bytes=round(rate * seconds),
         seconds=seconds,
         rate=rate,
         retransmits=_retransmits(values.get(f"{sender}_TRANSPORT_RETRANS")),
-        flags=(Flag.CONFIDENCE_MISSED,) if missed or _too_wide(values) else (),
     )
 
 
@@ -99,9 +88,3 @@ def _retransmits(text: Optional[str]) -> Optional[int]:
     """Return the count; None if it is -1 or missing, which means unknown."""
     count = answer.number("netperf", "TRANSPORT_RETRANS", -1 if text is None else text)
     return None if count < 0 else int(count)
-
-
-def _too_wide(values: dict[str, str]) -> bool:
-    width, achieved = values.get("CONFIDENCE_INTERVAL", "-1"), values.get("THROUGHPUT_CONFID", "-1")
-    limit = answer.number("netperf", "CONFIDENCE_INTERVAL", width)
-    return limit >= 0 and answer.number("netperf", "THROUGHPUT_CONFID", achieved) > limit
