@@ -14,7 +14,7 @@ import re
 import stat
 from array import array
 from types import MappingProxyType
-from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Protocol, Sequence
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Protocol, Sequence
 from uuid import uuid4
 
 from plumbline.model.codec import write
@@ -333,65 +333,46 @@ def records_of(
     """
     courses = {**dict.fromkeys(closed, ()), **part.courses}
     for counter, stretches in courses.items() if part.seconds else ():
-        about = {
-            "run_id": origin.run_id,
-            "layer": SERVER,
-            "component": counter.component,
-            "operation": counter.operation,
-            "scenario": Scenario.TOGETHER,
-            "host": origin.host,
-        }
-        rows = [traffic.row for traffic in jobs if traffic.target == counter.component]
-        job_rows = {"jobs": write(rows)} if rows and counter.operation is Operation.READ else {}
         busy = [stretch for stretch in stretches if any(stretch.rates_Bps)]
-        idle = _idle(part, counter, stretches, closed.get(counter, ""))
-        results = [_moved(part, stretch) for stretch in busy] or [idle]
-        for number, result in enumerate(results):
-            details = {
-                "source": counter.source,
-                "watched_s": part.seconds,
-                **result.details,
-                **({} if number else job_rows),
-            }
-            start = part.began_at
-            times = {"started_at": start + result.begin_s, "finished_at": start + result.end_s}
-            yield Record(id=str(uuid4()), **about, **times, **result.values, details=details)
-    metadata = [traffic for traffic in jobs if isinstance(traffic.row, RequestRow)]
-    for target in dict.fromkeys(traffic.target for traffic in metadata):
-        yield _metadata_record(
-            part, origin, [traffic for traffic in metadata if traffic.target == target]
+        records = [_moved(part, origin, counter, stretch) for stretch in busy]
+        first, *others = records or [
+            _idle(part, origin, counter, stretches, closed.get(counter, ""))
+        ]
+        rows = [traffic.row for traffic in jobs if traffic.target == counter.component]
+        if rows and counter.operation is Operation.READ:
+            first = first._replace(details={**(first.details or {}), "jobs": write(rows)})
+        yield from (first, *others)
+    requests: dict[str, list[RequestRow]] = {}
+    for traffic in jobs:
+        if isinstance(traffic.row, RequestRow):
+            requests.setdefault(traffic.target, []).append(traffic.row)
+    for target, own in requests.items():
+        yield _record(
+            part,
+            origin,
+            Counter(target, Operation.READ, LUSTRE),
+            {"requests": write(own)},
+            outcome=Outcome.SKIPPED,
+            reason="its requests are counted by job, and no bytes",
         )
 
 
-def _metadata_record(part: SamplePart, origin: Origin, jobs: Sequence[JobTraffic]) -> Record:
-    """Return the record of a metadata target: the requests of its jobs, without a rate."""
+def _record(
+    part: SamplePart, origin: Origin, counter: Counter, details: Mapping[str, Any], **values: Any
+) -> Record:
+    """Return a record of a counter; by default it spans the part."""
+    whole = {"started_at": part.began_at, "finished_at": part.began_at + part.seconds}
     return Record(
         id=str(uuid4()),
         run_id=origin.run_id,
         layer=SERVER,
-        component=jobs[0].target,
-        operation=Operation.READ,
+        component=counter.component,
+        operation=counter.operation,
         scenario=Scenario.TOGETHER,
         host=origin.host,
-        started_at=part.began_at,
-        finished_at=part.began_at + part.seconds,
-        outcome=Outcome.SKIPPED,
-        reason="its requests are counted by job, and no bytes",
-        details={
-            "source": LUSTRE,
-            "watched_s": part.seconds,
-            "requests": write([traffic.row for traffic in jobs]),
-        },
+        details={"source": counter.source, "watched_s": part.seconds, **details},
+        **{**whole, **values},
     )
-
-
-class _Result(NamedTuple):
-    """Values and details of a record, from ``begin_s`` to ``end_s`` seconds after the start."""
-
-    begin_s: int
-    end_s: int
-    values: dict[str, Any]
-    details: dict[str, Any]
 
 
 def _trimmed(stretch: Stretch) -> Stretch:
@@ -401,17 +382,22 @@ def _trimmed(stretch: Stretch) -> Stretch:
     return Stretch(stretch.begin_s + begin, stretch.rates_Bps[begin:end])
 
 
-def _moved(part: SamplePart, stretch: Stretch) -> _Result:
+def _moved(part: SamplePart, origin: Origin, counter: Counter, stretch: Stretch) -> Record:
     busy = _trimmed(stretch)
     seconds, moved = len(busy.rates_Bps), sum(busy.rates_Bps)
-    values = {
-        "outcome": Outcome.OK,
-        "bytes": round(moved),
-        "seconds": float(seconds),
-        "rate": moved / seconds,
-        "profile": tuple(map(round, busy.rates_Bps)),
-    }
-    return _Result(busy.begin_s, busy.end_s, values, _precision(part, stretch, busy.begin_s))
+    return _record(
+        part,
+        origin,
+        counter,
+        _precision(part, stretch, busy.begin_s),
+        started_at=part.began_at + busy.begin_s,
+        finished_at=part.began_at + busy.end_s,
+        outcome=Outcome.OK,
+        bytes=round(moved),
+        seconds=float(seconds),
+        rate=moved / seconds,
+        profile=tuple(map(round, busy.rates_Bps)),
+    )
 
 
 def _precision(part: SamplePart, stretch: Stretch, begin_s: int) -> dict[str, Any]:
@@ -431,13 +417,14 @@ def _precision(part: SamplePart, stretch: Stretch, begin_s: int) -> dict[str, An
     }
 
 
-def _idle(part: SamplePart, counter: Counter, stretches: Sequence[Stretch], closed: str) -> _Result:
+def _idle(
+    part: SamplePart, origin: Origin, counter: Counter, stretches: Sequence[Stretch], closed: str
+) -> Record:
     seconds = format_duration(part.seconds)
     outcome, reason = (
         (Outcome.SKIPPED, f"{counter.source} counted no byte in {seconds}")
         if stretches
         else (Outcome.FAILED, closed or f"{counter.source} had no counter to follow for {seconds}")
     )
-    stretch: Optional[Stretch] = stretches[0] if len(stretches) == 1 else None
-    precision = _precision(part, stretch, 0) if stretch else {}
-    return _Result(0, part.seconds, {"outcome": outcome, "reason": reason}, precision)
+    precision = _precision(part, stretches[0], 0) if len(stretches) == 1 else {}
+    return _record(part, origin, counter, precision, outcome=outcome, reason=reason)
