@@ -42,7 +42,7 @@ from plumbline.parallel.terms import (
     share_of_memory,
     spread,
 )
-from plumbline.plan.policy import Policy, bytes_given, hung_after_given, limits_of, of_test, spec_of
+from plumbline.plan.policy import Policy, explicit, limits_of, of_test, spec_of
 from plumbline.topology.graph import Component, Route, Target, Topology
 from plumbline.topology.paths import host_of, to_device, to_network, to_target
 
@@ -375,7 +375,7 @@ def _sized(spec: ProbeSpec, policy: Policy, name: str, targets: int) -> ProbeSpe
     The bytes of a run are fixed in the plan: more memory makes it another specification.
     """
     rules = policy.layers.fs
-    if rules.memory is None or bytes_given(policy, FS.name, name, name):
+    if rules.memory is None or "bytes" in explicit(policy, FS.name, name, name, "probe"):
         return spec
     ranks = rules.ranks_per_target * targets
     share = share_of_memory(rules.memory, max(spread(ranks, len(rules.clients))))
@@ -428,7 +428,7 @@ def _assignment(policy: Policy, layer: str, location: Place, places: Sequence[Pl
     if _test(policy, location) != policy.layers.fs.tests[0]:
         # small or shared calls have no known ceiling, only their baseline
         limits = limits._replace(min_efficiency=0.0)
-    if not hung_after_given(policy, *names):
+    if explicit(policy, *names, "limits").get("hung_after_s") is None:
         limits = limits._replace(hung_after_s=_hung_after_s(layer, spec, len(location.steps)))
     _refuse_contradiction(limits, layer, location.component)
     _refuse_longer_than_window(location, spec)

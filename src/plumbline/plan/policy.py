@@ -424,8 +424,13 @@ class Policy(Strict):
         return rules
 
 
-_SPEC_FIELDS = {"transfer": "transfer_bytes", "rate_cap": "rate_cap_Bps"}
-_LIMIT_FIELDS = {"hung_after": "hung_after_s", "max_age": "max_age_s"}
+_FIELDS = {
+    "transfer": "transfer_bytes",
+    "rate_cap": "rate_cap_Bps",
+    "hung_after": "hung_after_s",
+    "max_age": "max_age_s",
+}
+"""Fields of ProbeSpec and Limits whose keys have other names."""
 
 
 def load(raw: object) -> Policy:
@@ -437,12 +442,23 @@ def load(raw: object) -> Policy:
     return parse(Policy, {} if raw is None else raw, "plumbline_policy")
 
 
+def explicit(policy: Policy, layer: str, group: str, component: str, part: str) -> dict[str, Any]:
+    """Return what the policy itself sets of a component's ``limits`` or ``probe``, by field."""
+    rules = policy.layer(layer)
+    levels = (policy, rules, rules.groups.get(group), rules.components.get(component))
+    documents = (getattr(level, part, None) for level in levels)
+    return {
+        _FIELDS.get(key, key): getattr(document, key)
+        for document in documents
+        if document is not None
+        for key in document.model_fields_set
+    }
+
+
 def spec_of(policy: Policy, layer: str, group: str, component: str) -> ProbeSpec:
     """Return the terms for one component."""
-    rules = policy.layer(layer)
-    overrides = _overrides(rules, group, component)
-    merged = _merge([rules.probe, *(override.probe for override in overrides)], _SPEC_FIELDS)
-    return _default_spec(policy, layer)._replace(**merged)
+    terms = explicit(policy, layer, group, component, "probe")
+    return _default_spec(policy, layer)._replace(**terms)
 
 
 def _default_spec(policy: Policy, layer: str) -> ProbeSpec:
@@ -457,21 +473,10 @@ def of_test(spec: ProbeSpec, name: str) -> ProbeSpec:
     return spec._replace(transfer_bytes=test.transfer, direct=may_be_direct(test))
 
 
-def bytes_given(policy: Policy, layer: str, group: str, component: str) -> bool:
-    """Return whether the policy sets the bytes of a component's probe."""
-    rules = policy.layer(layer)
-    probes = [rules.probe, *(override.probe for override in _overrides(rules, group, component))]
-    return any("bytes" in probe.model_fields_set for probe in probes)
-
-
 def limits_of(policy: Policy, layer: str, group: str, component: str) -> Limits:
     """Return the limits for one component, without those that follow from its schedule."""
-    rules = policy.layer(layer)
-    overrides = _overrides(rules, group, component)
-    merged = _merge(
-        [policy.limits, rules.limits, *(override.limits for override in overrides)], _LIMIT_FIELDS
-    )
-    return Limits(min_efficiency=_least_efficiency(policy, layer))._replace(**merged)
+    limits = explicit(policy, layer, group, component, "limits")
+    return Limits(min_efficiency=_least_efficiency(policy, layer))._replace(**limits)
 
 
 _SHARED = 0.5
@@ -491,26 +496,3 @@ def goal_of(policy: Policy, layer: str, group: str, direction: str) -> Optional[
     rules = policy.layer(layer).groups.get(group)
     goal: Optional[float] = getattr(rules.goal, direction, None) if rules else None
     return goal
-
-
-def hung_after_given(policy: Policy, layer: str, group: str, component: str) -> bool:
-    """Return whether the policy sets the time after which a component's run counts as hung."""
-    rules = policy.layer(layer)
-    overrides = _overrides(rules, group, component)
-    policies = [policy.limits, rules.limits, *(override.limits for override in overrides)]
-    return any(limits.hung_after is not None for limits in policies)
-
-
-def _overrides(rules: Layer, group: str, component: str) -> list[Override]:
-    """Return the overrides of a component, most specific last."""
-    overrides = [rules.groups.get(group), rules.components.get(component)]
-    return [override for override in overrides if override is not None]
-
-
-def _merge(documents: list[Any], fields: dict[str, str]) -> dict[str, Any]:
-    """Return the explicitly set values of several documents; later ones override."""
-    merged: dict[str, Any] = {}
-    for document in documents:
-        written = {key: getattr(document, key) for key in document.model_fields_set}
-        merged.update({fields.get(key, key): value for key, value in written.items()})
-    return merged
