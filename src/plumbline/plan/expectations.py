@@ -43,43 +43,37 @@ as likely to begin at a change as on one of the hundred nights in between.  So t
 budget once, and the change uses it once more."""
 
 
-class AlarmThresholds(NamedTuple):
-    """Evidence that an alarm needs: the odds against chance.
+def alarm_thresholds(policy: Policy, measured: Sequence[Assignment]) -> dict[str, dict[str, Any]]:
+    """Return the evidence that an alarm needs at a site, by measured layer and limit.
 
-    ``ends`` are, by layer, the odds for health that end an alarm.  Only the few components with an
-    alarm are tested for it, so these odds follow from the tests of one component.
-    ``change_starts`` is, by layer, the number of nights that a change of versions counts for as the
-    start of a loss, in tests of groups.
-    """
+    ``alarm_odds`` are the odds against chance, the same in all layers.  Each run tests every
+    component, its group as a whole, and each part that several devices share, or each tested pair
+    of hosts; hosts also for retransmits, and parallel runs for their profile.  A confirmation tests
+    its components again, as often as its bytes allow.
 
-    odds: float
-    ends: Mapping[str, float]
-    change_starts: Mapping[str, float]
+    ``end_odds`` are the odds for health that end an alarm.  Only the few components with an alarm
+    are tested for it, so these odds follow from the tests of one component.
 
-
-def alarm_thresholds(policy: Policy, measured: Sequence[Assignment]) -> AlarmThresholds:
-    """Return the evidence that an alarm needs at a site.
-
-    Each run tests every component, its group as a whole, and each part that several devices share,
-    or each tested pair of hosts; hosts also for retransmits, and parallel runs for their profile.
-    A confirmation tests its components again, as often as its bytes allow.
-
-    A new release slows everything that uses it.  So the budget for changes is spent on groups, and
-    on components without one, not on each component; the layers have equal shares.
+    ``change_starts`` is the number of nights that a change of versions counts for as the start of a
+    loss, in tests of groups.  A new release slows everything that uses it.  So the budget for
+    changes is spent on groups, and on components without one, not on each component; the layers
+    have equal shares.
     """
     monthly = {layer: MONTH_S / policy.layer(layer).period_s() for layer in LAYERS}
-    wholes = Counter(_group_tests(measured))
-    tests = sum(monthly[layer] for layer in _other_tests(measured))
-    tests += sum(monthly[layer] * number for layer, number in wholes.items())
-    share = _AT_A_CHANGE * tests / len(wholes) if wholes else 0.0
-    change_starts = {layer: share / (monthly[layer] * number) for layer, number in wholes.items()}
     confirmations = {layer: monthly[layer] * _confirmations(policy, layer) for layer in LAYERS}
-    tests += sum(confirmations[assignment.layer] for assignment in measured)
-    ends = {
-        layer: odds_within(policy.alarm_budget, monthly[layer] + confirmations[layer])
-        for layer in LAYERS
+    wholes = Counter(_group_tests(measured))
+    planned = sum(monthly[layer] for layer in _other_tests(measured))
+    planned += sum(monthly[layer] * number for layer, number in wholes.items())
+    tests = planned + sum(confirmations[assignment.layer] for assignment in measured)
+    budget = policy.alarm_budget
+    return {
+        layer: {
+            "alarm_odds": odds_within(budget, tests),
+            "end_odds": odds_within(budget, monthly[layer] + confirmations[layer]),
+            "change_starts": _AT_A_CHANGE * planned / len(wholes) / (monthly[layer] * number),
+        }
+        for layer, number in wholes.items()
     }
-    return AlarmThresholds(odds_within(policy.alarm_budget, tests), ends, change_starts)
 
 
 def _confirmations(policy: Policy, layer: str) -> float:
@@ -500,15 +494,9 @@ def _drop_caches(policy: Policy, hosts: Collection[str]) -> frozenset[str]:
 
 
 def _with_odds(measured: Sequence[Assignment], policy: Policy) -> tuple[Assignment, ...]:
-    odds, ends, starts = alarm_thresholds(policy, measured)
+    thresholds = alarm_thresholds(policy, measured)
     return tuple(
-        assignment._replace(
-            limits=assignment.limits._replace(
-                alarm_odds=odds,
-                end_odds=ends[assignment.layer],
-                change_starts=starts[assignment.layer],
-            )
-        )
+        assignment._replace(limits=assignment.limits._replace(**thresholds[assignment.layer]))
         for assignment in measured
     )
 

@@ -18,7 +18,6 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.plan.assignments import Assignment, Step
 from plumbline.plan.expectations import (
     MOST_AT_ONCE,
-    AlarmThresholds,
     Meeting,
     Plan,
     alarm_thresholds,
@@ -253,10 +252,12 @@ def odds(measured: Sequence[str], **policy: Any) -> float:
 
 
 def odds_of(measured: Sequence[Assignment], **policy: Any) -> float:
-    return thresholds(measured, **policy).odds
+    needed: float
+    (needed,) = {limits["alarm_odds"] for limits in thresholds(measured, **policy).values()}
+    return needed
 
 
-def thresholds(measured: Sequence[Assignment], **policy: Any) -> AlarmThresholds:
+def thresholds(measured: Sequence[Assignment], **policy: Any) -> dict[str, dict[str, Any]]:
     return alarm_thresholds(load({"schema": 1, "alarm_budget": 1, **policy}), measured)
 
 
@@ -326,11 +327,13 @@ def test_hosts_are_judged_by_rates_retransmits_pairs_and_all_together() -> None:
 def test_a_change_counts_for_groups_like_a_hundred_nights(groups: int) -> None:
     made = [planned("ost", number, group=f"fs{number % groups}") for number in range(40)]
     needed = thresholds(made)
-    assert groups * needed.change_starts["ost"] == pytest.approx(100 * (40 + groups))
+    assert groups * needed["ost"]["change_starts"] == pytest.approx(100 * (40 + groups))
 
 
 def test_a_change_counts_for_components_without_a_group() -> None:
-    assert thresholds([planned("ost", number) for number in range(40)]).change_starts["ost"] == 100
+    assert (
+        thresholds([planned("ost", number) for number in range(40)])["ost"]["change_starts"] == 100
+    )
 
 
 def test_the_layers_have_equal_shares_of_the_judgements_of_a_change() -> None:
@@ -338,20 +341,16 @@ def test_the_layers_have_equal_shares_of_the_judgements_of_a_change() -> None:
     made = [planned("ost", number, group="fs") for number in range(40)]
     made += [planned("raw", number, group=f"oss{number // 4}") for number in range(40)]
     judgements = 41 + 50 / 7
-    starts = thresholds(made, layers=weekly).change_starts
-    assert starts["ost"] == pytest.approx(100 * judgements / 2)
+    needed = thresholds(made, layers=weekly)
+    assert needed["ost"]["change_starts"] == pytest.approx(100 * judgements / 2)
     # ten servers have equal parts, once a week
-    assert 10 * starts["raw"] / 7 == pytest.approx(starts["ost"])
+    assert 10 * needed["raw"]["change_starts"] / 7 == pytest.approx(needed["ost"]["change_starts"])
 
 
 def test_a_change_counts_for_targets_driven_at_once() -> None:
     weekly = {"fs": {"schedule": {"calendar": "daily", "every": "1 d"}}}
     made = [planned("fs", number, group="fs1") for number in range(2)]
-    assert thresholds(made, layers=weekly).change_starts["fs"] == pytest.approx(100 * 4 / 2)
-
-
-def test_without_measurements_the_odds_are_the_least() -> None:
-    assert (thresholds([]).odds, thresholds([]).change_starts) == (LEAST_ODDS, {})
+    assert thresholds(made, layers=weekly)["fs"]["change_starts"] == pytest.approx(100 * 4 / 2)
 
 
 @pytest.mark.parametrize(
@@ -368,12 +367,12 @@ def test_an_alarm_ends_at_the_odds_of_a_single_component(
     for count in (1, 40):
         made = [planned("ost", number) for number in range(count)]
         needed = thresholds(made, layers=UNCONFIRMED, **policy)
-        assert needed.ends["ost"] == pytest.approx(odds)
+        assert needed["ost"]["end_odds"] == pytest.approx(odds)
 
 
 def test_confirmations_of_an_alarm_raise_the_odds_of_its_end() -> None:
     confirmed = {"ost": {"confirm": {"bytes": "35 %"}}}
-    ends = thresholds([planned("ost", 1)], layers=confirmed).ends["ost"]
+    ends = thresholds([planned("ost", 1)], layers=confirmed)["ost"]["end_odds"]
     assert ends == pytest.approx(1.35 * 30.44)
 
 
