@@ -636,7 +636,7 @@ def _programs() -> Iterator[Reader]:
     yield Reader(
         "suspicions",
         (_dumped({"schema": 1, "written_at": NOW, "suspected": suspected}),),
-        lambda data, folder: load_suspicions(put(folder, "s.json", data), NOW),
+        lambda data, folder: load_suspicions(Path(put(folder, "s.json", data)), NOW),
     )
     yield Reader(
         "request of a console",

@@ -58,11 +58,6 @@ class Unanswered(NamedTuple):
     trouble: str
 
 
-def read_unanswered(store: Store) -> tuple[Unanswered, ...]:
-    """Return the nodes that did not answer; raise StoreError if the history is unreadable."""
-    return tuple(store.select(Unanswered, "FROM collected WHERE trouble != '' ORDER BY node"))
-
-
 _KEEP = (
     "INSERT INTO collected (node, seq, id, answered_at, tried_at, trouble) "
     "VALUES (?, ?, ?, ?, ?, '') ON CONFLICT (node) DO UPDATE SET seq = excluded.seq, "

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import NamedTuple, Optional
 from urllib.parse import quote
@@ -54,24 +54,16 @@ def extract(path: Path, request: Request) -> Extract:
     Raises:
         StoreError: the history cannot be read.
     """
-    for _ in range(_TRIES):
-        answer = _try(path, request)
-        if answer is not None:
-            return answer
-    raise StoreError(f"history {path} is being written all the time; try again")
-
-
-def _try(path: Path, request: Request) -> Optional[Extract]:
-    """Return the result of :func:`extract`, None if the file changed meanwhile."""
     try:
-        return _read(path, request) if path.exists() else Extract(request.after.seq > 0)
-    except _Changed:
-        return None
+        for _ in range(_TRIES):
+            with suppress(_Changed):
+                return _read(path, request) if path.exists() else Extract(request.after.seq > 0)
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
             f"history {path} cannot be read by user id {os.geteuid()}: {error}; see that it is "
             "in the group plumbline, and that plumbline history works there"
         ) from error
+    raise StoreError(f"history {path} is being written all the time; try again")
 
 
 def _read(path: Path, request: Request) -> Extract:

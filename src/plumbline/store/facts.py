@@ -287,7 +287,7 @@ def suspicions_of(history: Path, node: str, now: float) -> Optional[tuple[Suspec
         DocumentError: the file is damaged, or another user's.
     """
     folder = history.parent / FOLDER
-    return _suspicions_in(folder / f"{node}.json", now) if folder.exists() else None
+    return load_suspicions(folder / f"{node}.json", now) if folder.exists() else None
 
 
 def save_node_suspicions(state: Path, suspected: Sequence[Suspected], now: float) -> None:
@@ -307,7 +307,7 @@ def node_suspicions(state: Path, layer: str, now: float) -> dict[str, float]:
     Raises:
         DocumentError: the file is damaged, or another user's.
     """
-    suspicions = _suspicions_in(state / FOLDER / _FILE, now)
+    suspicions = load_suspicions(state / FOLDER / _FILE, now)
     return {
         suspicion.component: suspicion.since for suspicion in suspicions if suspicion.layer == layer
     }
@@ -317,18 +317,13 @@ def _keep(path: Path, suspected: Sequence[Suspected], now: float) -> None:
     replace_own(path, compact(_Suspicions(now, tuple(suspected))))
 
 
-def _suspicions_in(path: Path, now: float) -> tuple[Suspected, ...]:
+def load_suspicions(path: Path, now: float) -> tuple[Suspected, ...]:
+    """Return the suspicions in a file, empty if it is missing or outdated; raise DocumentError."""
     try:
-        path.lstat()
-    except FileNotFoundError:
-        return ()
-    except PermissionError:
-        pass  # reported by load_suspicions
-    return load_suspicions(str(path), now)
-
-
-def load_suspicions(path: str, now: float) -> tuple[Suspected, ...]:
-    """Return the suspicions in a file, empty if it is outdated; raise DocumentError."""
-    suspicions = load_document(_Suspicions, path, _MOST_BYTES)
+        suspicions = load_document(_Suspicions, str(path), _MOST_BYTES)
+    except DocumentError as error:
+        if isinstance(error.__cause__, FileNotFoundError):
+            return ()
+        raise
     # a date far in the future comes from a wrong clock
     return suspicions.suspected if abs(now - suspicions.written_at) <= _HOLDS_S else ()

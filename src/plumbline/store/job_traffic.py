@@ -49,15 +49,12 @@ class JobTraffic(Store):
             StoreError: the history cannot be read.
             DocumentError: the history is damaged.
         """
-        yield from self._by_servers(begin, end, target)
+        for record in self._records("jobs", begin, end, target):
+            yield from _record_traffic(record)
         for row in self.rows(_KEPT, (begin, end)):
             io = self._kept(row)
             if target in ("", io.target):
                 yield io
-
-    def _by_servers(self, begin: float, end: float, target: str) -> Iterator[JobIo]:
-        for record in self._records("jobs", begin, end, target):
-            yield from _record_traffic(record)
 
     def requests(self, begin: float, end: float, target: str = "") -> Iterator[JobRequests]:
         """Yield the requests of jobs to metadata targets between two times, as :meth:`between`."""

@@ -13,7 +13,7 @@ from typing import Any, Optional, Sequence
 
 from plumbline.model.layers.net import NET
 from plumbline.model.trend import SERVER, Course, PairTest, Run, VersionChange
-from plumbline.store.collection import Unanswered, read_clocks, read_unanswered
+from plumbline.store.collection import Unanswered, read_clocks
 from plumbline.store.database import (
     SERIES,
     Selection,
@@ -84,7 +84,7 @@ class Pictures(Store):
 
     def unanswered(self) -> tuple[Unanswered, ...]:
         """Return the nodes that did not answer the last collection."""
-        return read_unanswered(self)
+        return tuple(self.select(Unanswered, "FROM collected WHERE trouble != '' ORDER BY node"))
 
     def pairs(self) -> tuple[PairTest, ...]:
         """Return the latest test of each pair of hosts, in each direction."""
