@@ -24,7 +24,7 @@ from plumbline.doors.runtime import parse as parse_call
 from plumbline.doors.unfinished import with_runs
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.measure.lock import read_holder
-from plumbline.model.codec import read_document, write
+from plumbline.model.codec import compact, read_document, write
 from plumbline.model.conditions import of_record
 from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import Begun, Cursor, Head, Request, Suspected
@@ -45,7 +45,6 @@ from plumbline.observe.jobs import Window, parse_slurm, sum_traffic
 from plumbline.observe.node import EarlierLook, Parts, Past
 from plumbline.observe.symptom import KINDS, Direction, Look, Report, Symptom, site_symptoms
 from plumbline.parallel.job import Job as RanksJob
-from plumbline.parallel.job import encoded as encoded_job
 from plumbline.parallel.launch import parse_clients
 from plumbline.parallel.profile import pack, unpack
 from plumbline.parallel.sweep import Ledger
@@ -671,10 +670,10 @@ def _programs() -> Iterator[Reader]:
     yield Reader("sweep", (_dumped(write(ledger)),), _sweep)
     yield Reader(
         "job",
-        (encoded_job(JOB),),
+        (compact(JOB).encode(),),
         lambda data, _: read_document(RanksJob, _parse(text(data))),
     )
-    yield Reader("results of ranks", (encoded_job(RESULT),), _ranks)
+    yield Reader("results of ranks", (compact(RESULT).encode(),), _ranks)
     yield Reader("call profile", (pack({"test": "ost"}, blocks()),), lambda data, _: unpack(data))
     yield Reader("lock", (_dumped({"pid": 1, "host": "a", "since": 1.5}),), _holder)
     rows_ = (

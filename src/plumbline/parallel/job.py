@@ -6,14 +6,13 @@ so it survives the death or hang of another rank.
 
 from __future__ import annotations
 
-import json
 import os
 from enum import Enum
 from pathlib import Path
 from threading import get_ident
-from typing import Annotated, Any, NamedTuple, Optional
+from typing import Annotated, NamedTuple, Optional
 
-from plumbline.model.codec import form, write
+from plumbline.model.codec import form
 from plumbline.model.record import Operation
 from plumbline.model.validation import amounts, counts
 from plumbline.parallel.profile import Durations
@@ -105,8 +104,3 @@ def write_whole(path: Path, content: bytes) -> None:
     except OSError:
         part.unlink(missing_ok=True)
         raise
-
-
-def encoded(message: Any) -> bytes:
-    """Return the bytes of a job or result."""
-    return json.dumps(write(message), allow_nan=False).encode()

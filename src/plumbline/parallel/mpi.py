@@ -16,10 +16,11 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple, NoReturn, Optio
 
 from mpi4py import MPI
 
+from plumbline.model.codec import compact
 from plumbline.model.errors import ToolError
 from plumbline.model.record import Operation
 from plumbline.observe.folders import open_file, open_folder_of
-from plumbline.parallel.job import Job, Result, State, encoded, result_name, write_whole
+from plumbline.parallel.job import Job, Result, State, result_name, write_whole
 from plumbline.parallel.operation import (
     Attempt,
     Ended,
@@ -470,7 +471,7 @@ class Rank:
     def _keep(self, result: Result, attempt: Optional[Attempt]) -> Result:
         name = result_name(result.operation, result.rank)
         folder = Path(self._job.folder)
-        write_whole(folder / f"{name}.json", encoded(result))
+        write_whole(folder / f"{name}.json", compact(result).encode())
         if self._job.keep_calls and attempt is not None:
             block = Block(
                 result.rank,

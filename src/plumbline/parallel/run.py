@@ -30,12 +30,13 @@ from plumbline.measure.trial import (
     tasks_of,
 )
 from plumbline.measure.unit_context import UnitContext
+from plumbline.model.codec import compact
 from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.errors import DocumentError, PrivilegeError, SkipTarget, StoreError, ToolError
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Measurement, Operation, Outcome, Record, Tool
 from plumbline.observe.query import SLOW_S, ask
-from plumbline.parallel.job import JOB, Fixed, Job, Result, State, encoded, result_name, write_whole
+from plumbline.parallel.job import JOB, Fixed, Job, Result, State, result_name, write_whole
 from plumbline.parallel.launch import Launch, Launcher, assumed, command, end_ranks, find_launcher
 from plumbline.parallel.profile import Block, pack, unpack
 from plumbline.parallel.tally import Tally, details, details_of_all, read_results
@@ -303,7 +304,7 @@ class Run:
         romio, ranks = job.test.romio, len(job.places) * job.test.processes
         argv = command(self._course.launch, launcher, ranks, str(folder / JOB), romio=romio)
         self._tool = Tool(self._system.spec.tool, f"{launcher.kind.value} {launcher.version}", argv)
-        write_whole(folder / JOB, encoded(job))
+        write_whole(folder / JOB, compact(job).encode())
         allowed = limit_s(job.seconds, len(job.operations))
         limit = min(allowed, self._system.limits.hung_after_s)
         completed = self._watched(folder, argv, limit, tasks)

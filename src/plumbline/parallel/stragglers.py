@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Sequence
 
 from plumbline.model.statistics import deviation
 from plumbline.model.units import format_duration
+from plumbline.parallel.job import Result
 
 _LATE = 1.10
 """Least ratio to the others' time: as much as a target may be slower than its peers."""
@@ -51,18 +52,10 @@ class Kind(str, Enum):
 
 
 class Track(NamedTuple):
-    """Course of one rank in one operation; times are seconds since the common start.
+    """Result of one rank in one operation, at whose end all bytes were safe; and its server."""
 
-    ``curve`` has the bytes in each second; at ``end_s`` all bytes were safe.
-    """
-
-    rank: int
-    client: str
+    result: Result
     server: str
-    target: str
-    begin_s: float
-    end_s: float
-    curve: Sequence[float]
 
 
 class Straggler(NamedTuple):
@@ -107,7 +100,7 @@ def stragglers(tracks: Sequence[Track]) -> tuple[Straggler, ...]:
     moved fewer bytes in a fixed time is extrapolated.  If half of the ranks are slow, none is a
     straggler.
     """
-    traces = [_Trace(track) for track in tracks if sum(track.curve) > 0]
+    traces = [_Trace(track) for track in tracks if sum(track.result.curve) > 0]
     if len(traces) < 2:
         return ()
     usual_bytes = median(trace.bytes for trace in traces)
@@ -130,21 +123,22 @@ class _Trace:
 
     def __init__(self, track: Track) -> None:
         self.track = track
-        first = min(int(track.begin_s), len(track.curve) - 1)
-        ends = range(first + 1, len(track.curve) + 1)
-        self._times = [track.begin_s, *(min(float(end), track.end_s) for end in ends)]
+        result = track.result
+        first = min(int(result.begin_s), len(result.curve) - 1)
+        ends = range(first + 1, len(result.curve) + 1)
+        self._times = [result.begin_s, *(min(float(end), result.end_s) for end in ends)]
         # the few bytes of earlier seconds count at the start
-        self._moved = [0.0, *list(accumulate(track.curve))[first:]]
+        self._moved = [0.0, *list(accumulate(result.curve))[first:]]
         self.bytes = self._moved[-1]
 
     def needed_s(self, size: float) -> float:
         """Return the seconds for ``size`` bytes at the mean rate."""
-        return self.track.end_s * size / self.bytes
+        return self.track.result.end_s * size / self.bytes
 
     def reached_s(self, size: float) -> float:
         """Return the time at which ``size`` bytes were moved; all bytes must also be safe."""
         if size >= _ALL * self.bytes:
-            return self.track.end_s
+            return self.track.result.end_s
         after = bisect_left(self._moved, size)
         if after == 0:
             return self._times[0]
@@ -159,16 +153,18 @@ class _Crowd:
     def __init__(self, tracks: Sequence[Track]) -> None:
         self._ranks: dict[tuple[str, str], list[int]] = {}
         for track in tracks:
-            self._ranks.setdefault((track.client, track.server), []).append(track.rank)
-        sizes = Counter(len(self._ranks[track.client, track.server]) for track in tracks)
+            self._ranks.setdefault((track.result.client, track.server), []).append(
+                track.result.rank
+            )
+        sizes = Counter(len(self._ranks[track.result.client, track.server]) for track in tracks)
         self._usual = sizes.most_common(1)[0][0]
 
     def rivals(self, track: Track) -> tuple[int, ...]:
         """Return the other ranks with the same client and server; empty for a usual number."""
-        crowd = self._ranks[track.client, track.server]
+        crowd = self._ranks[track.result.client, track.server]
         if len(crowd) <= self._usual:
             return ()
-        return tuple(rank for rank in sorted(crowd) if rank != track.rank)
+        return tuple(rank for rank in sorted(crowd) if rank != track.result.rank)
 
 
 def _first_late(needed: Sequence[float]) -> int:
@@ -189,8 +185,8 @@ def _straggler(trace: _Trace, traces: Sequence[_Trace], crowd: _Crowd) -> Stragg
     ]
     missing = 1 - trace.bytes / median(other.bytes for other in traces)
     return Straggler(
-        (track.rank,),
-        track.target,
+        (track.result.rank,),
+        track.result.target,
         _kind(delays),
         delays[-1],
         missing if missing > _MISSING else 0.0,

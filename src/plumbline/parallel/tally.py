@@ -47,7 +47,7 @@ class Tally(NamedTuple):
     job: Job
     operation: Operation
     results: tuple[Result, ...]
-    completed: Optional[Completed]
+    completed: Completed
 
     @property
     def over(self) -> bool:
@@ -96,12 +96,12 @@ class Tally(NamedTuple):
         """Return the failure for missing results: HUNG if ranks hang, FAILED if they died."""
         number = f"{missing} of {ranks} ranks" if ranks > 1 else "the rank"
         end = self.completed
-        if end is None or end.timed_out or end.hung:
-            limit = format_duration(end.seconds if end else 0.0)
+        if end.timed_out or end.hung:
             return Failure(
                 Outcome.HUNG,
-                f"{number} did not end this {self.operation.value} in the {limit} of the run; look "
-                "at the target's server, and at the kernel log of the client",
+                f"{number} did not end this {self.operation.value} in the "
+                f"{format_duration(end.seconds)} of the run; look at the target's server, and at "
+                "the kernel log of the client",
             )
         return Failure(Outcome.FAILED, f"{number} left no result: {_launcher_line(end)}")
 
@@ -157,15 +157,7 @@ def details_of_all(tally: Tally, outcome: Union[Measurement, Failure]) -> dict[s
     """Return the shape of the curve of all targets, and the stragglers among successful ranks."""
     servers = {place.target: place.server for place in tally.job.places}
     tracks = [
-        Track(
-            result.rank,
-            result.client,
-            servers.get(result.target, result.target),
-            result.target,
-            result.begin_s,
-            result.end_s,
-            result.curve,
-        )
+        Track(result, servers.get(result.target, result.target))
         for result in tally.results
         if result.state in _ENDED
     ]

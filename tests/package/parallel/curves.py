@@ -5,6 +5,8 @@ from __future__ import annotations
 from random import Random
 from typing import Callable, Sequence
 
+from plumbline.model.record import Operation
+from plumbline.parallel.job import Result, State
 from plumbline.parallel.stragglers import Track
 
 MB = 1e6
@@ -53,5 +55,8 @@ def _moved(number: int, rate: Rate, size: float, seconds: float, places: dict[st
         curve[-1] += part
         moved += part
         moment += 1
-    named = {"client": "c1", "server": f"s{number}", "target": f"t{number}", **places}
-    return Track(number, begin_s=begin or 0.0, end_s=moment * step, curve=curve, **named)
+    client, server = places.get("client", "c1"), places.get("server", f"s{number}")
+    target, write, done = places.get("target", f"t{number}"), Operation.WRITE, State.DONE
+    result = Result(number, client, target, write, done, curve=tuple(curve))
+    result = result._replace(begin_s=begin or 0.0, end_s=moment * step)
+    return Track(result, server)

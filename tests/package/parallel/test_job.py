@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.model.codec import read, read_document
+from plumbline.model.codec import compact, read, read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
-from plumbline.parallel.job import Fixed, Job, Result, State, encoded, write_whole
+from plumbline.parallel.job import Fixed, Job, Result, State, write_whole
 from plumbline.parallel.profile import Durations
 from plumbline.parallel.terms import TESTS, Place
 
@@ -36,10 +36,10 @@ RESULT = Result(
 
 
 def test_a_job_and_a_result_are_read_back_unchanged() -> None:
-    assert read_document(Job, json.loads(encoded(JOB))) == JOB
-    assert read(Result, json.loads(encoded(RESULT))) == RESULT
+    assert read_document(Job, json.loads(compact(JOB))) == JOB
+    assert read(Result, json.loads(compact(RESULT))) == RESULT
     short = RESULT._replace(durations=None, state=State.FAILED, reason="full")
-    assert read(Result, json.loads(encoded(short))) == short
+    assert read(Result, json.loads(compact(short))) == short
 
 
 def test_a_rank_moves_whole_transfers() -> None:
@@ -57,7 +57,7 @@ def test_a_rank_moves_whole_transfers() -> None:
     ],
 )
 def test_a_job_of_another_version_is_refused(change: dict[str, object], sentence: str) -> None:
-    raw = {**json.loads(encoded(JOB)), **change}
+    raw = {**json.loads(compact(JOB)), **change}
     with pytest.raises(DocumentError, match=sentence):
         read_document(Job, raw)
 

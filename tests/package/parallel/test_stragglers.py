@@ -19,6 +19,14 @@ def backing_off(until: float) -> Rate:
     return lambda moment: (1 if moment < until else 50) * MB
 
 
+def ended_later(track: Track, seconds: float) -> Track:
+    return track._replace(result=track.result._replace(end_s=track.result.end_s + seconds))
+
+
+def without_curve(track: Track) -> Track:
+    return track._replace(result=track.result._replace(curve=()))
+
+
 def normal_ranks(count: int = 9, seed: int = 1) -> list[Track]:
     random = Random(seed)
     return [rank(number, steady(random.uniform(48, 52)), SIZE) for number in range(count)]
@@ -77,7 +85,7 @@ def test_a_straggler_has_the_kind_of_its_delay(rate: Rate, kind: Kind) -> None:
 
 def test_a_long_last_flush_is_a_tail() -> None:
     own = rank(9, steady(), SIZE)
-    (slowed,) = stragglers([*normal_ranks(), own._replace(end_s=own.end_s + 9)])
+    (slowed,) = stragglers([*normal_ranks(), ended_later(own, 9)])
     assert slowed.kind is Kind.TAIL
     assert slowed.late_s == pytest.approx(9, abs=0.5)
 
@@ -121,7 +129,7 @@ def test_ranks_of_one_target_and_kind_are_one_straggler() -> None:
         # less than a second
         [*normal_ranks(3), rank(3, steady(48.5), SIZE)],
         # without its curve the kind is unknown
-        [*normal_ranks(3), rank(3, steady(20), SIZE)._replace(curve=())],
+        [*normal_ranks(3), without_curve(rank(3, steady(20), SIZE))],
     ],
 )
 def test_ranks_without_a_slower_group_are_no_stragglers(tracks: list[Track]) -> None:

@@ -2,15 +2,16 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 import pytest
 
 from plumbline.measure.trial import Failure
+from plumbline.model.codec import compact
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Flag, Measurement, Operation, Outcome
-from plumbline.parallel.job import Job, Result, State, encoded
+from plumbline.parallel.job import Job, Result, State
 from plumbline.parallel.profile import Durations
 from plumbline.parallel.tally import Tally, details, details_of_all, read_results
 from plumbline.parallel.terms import TESTS, Place
@@ -34,7 +35,7 @@ def result(rank: int, target: str, **changes: Any) -> Result:
     return Result(rank, "c1", target, **{**values, **changes})
 
 
-def tally(*results: Result, completed: Optional[Completed] = ENDED) -> Tally:
+def tally(*results: Result, completed: Completed = ENDED) -> Tally:
     return Tally(JOB, Operation.WRITE, results, completed)
 
 
@@ -178,10 +179,10 @@ def test_a_run_without_a_figure_still_names_its_stragglers() -> None:
 
 def test_results_are_read_and_a_damaged_one_is_refused(tmp_path: Path) -> None:
     (tmp_path / "job.json").write_text("{}")
-    (tmp_path / "write-000000.json").write_bytes(encoded(result(0, "a")))
+    (tmp_path / "write-000000.json").write_text(compact(result(0, "a")))
     (tmp_path / "write-000001.json.part").write_text("{")
     assert list(read_results(tmp_path)) == [result(0, "a")]
-    whole = json.loads(encoded(result(0, "a")))
+    whole = json.loads(compact(result(0, "a")))
     durations = ([[1, 2]], [{"20000": 1}, 1, 1])
     damages: tuple[dict[str, Any], ...] = (
         {"state": "fine"},
