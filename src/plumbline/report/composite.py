@@ -107,14 +107,9 @@ def served(run: Run, operation: str, window: tuple[float, float]) -> list[Curve]
         record for record in run.servers if record.profile and record.operation.value == operation
     ]
     own = [record for record in moved if record.component in crossed]
-    shifts = _shifts(run)
+    ahead_s = {node: clock.ahead_s for node, clock in _clocks(run).items()}
     clipped = (
-        _clipped(
-            record,
-            shifts.get(record.host, 0.0),
-            window[0],
-            _both(window, spans.get(record.component)),
-        )
+        _clipped(record, ahead_s.get(record.host, 0.0), window, spans.get(record.component, window))
         for record in own or moved
     )
     return [counter for counter in clipped if counter.rates]
@@ -132,36 +127,38 @@ def _spans(run: Run, operation: str) -> dict[str, tuple[float, float]]:
     return spans
 
 
-def _both(window: tuple[float, float], span: Optional[tuple[float, float]]) -> tuple[float, float]:
-    begin, end = span or window
-    return max(window[0], begin), min(window[1], end)
-
-
 def _crossed(run: Run) -> set[str]:
     return {name for record in run.records for name in (record.component, *record.path)}
 
 
-def _clipped(record: Record, ahead_s: float, start: float, window: tuple[float, float]) -> Curve:
-    """Return the part of a record in a window, as a curve relative to ``start``."""
+def _clipped(
+    record: Record, ahead_s: float, window: tuple[float, float], span: tuple[float, float]
+) -> Curve:
+    """Return the part of a record in a window and a span in it, relative to the window's start."""
     at = record.started_at - ahead_s
-    first = max(0, int(window[0] - _BEFORE_S - at))
-    last = max(0, int(window[1] + _AFTER_S - at))
-    return Curve(record, at - start + first, record.profile[first:last])
+    first = max(0, int(max(window[0], span[0]) - _BEFORE_S - at))
+    last = max(0, int(min(window[1], span[1]) + _AFTER_S - at))
+    return Curve(record, at - window[0] + first, record.profile[first:last])
 
 
-def _shifts(run: Run) -> dict[str, float]:
-    """Return the lead of each server's clock over the clients' in seconds, if both are known.
+def _clocks(run: Run) -> dict[str, NodeClock]:
+    """Return the clock of each node, compared with the clients'; empty if none of those is known.
 
-    If clients differ, the median of their clocks counts; each is drawn by its own clock.
+    If clients differ, the median of their clocks counts; each is drawn by its own clock.  The
+    uncertainty is the sum for both clocks.
     """
-    clocks = {clock.node: clock for clock in run.clocks}
-    clients = sorted(
-        clocks[host].ahead_s for host in {record.host for record in run.records} if host in clocks
-    )
+    hosts = {record.host for record in run.records}
+    clients = [clock for clock in run.clocks if clock.node in hosts]
     if not clients:
         return {}
-    middle = clients[len(clients) // 2]
-    return {node: clock.ahead_s - middle for node, clock in clocks.items()}
+    middle = sorted(clock.ahead_s for clock in clients)[len(clients) // 2]
+    within_s = max(clock.within_s for clock in clients)
+    return {
+        clock.node: clock._replace(
+            ahead_s=clock.ahead_s - middle, within_s=clock.within_s + within_s
+        )
+        for clock in run.clocks
+    }
 
 
 def server_sentence(run: Run, counters: Sequence[Curve]) -> str:
@@ -193,16 +190,17 @@ def _failed_words(run: Run) -> str:
 
 
 def _clock_words(run: Run, hosts: Sequence[str]) -> str:
-    shifts = _shifts(run)
-    compared = [host for host in hosts if host in shifts]
-    unknown = [host for host in hosts if host not in shifts]
+    clocks = _clocks(run)
+    compared = [clocks[host] for host in hosts if host in clocks]
+    unknown = [host for host in hosts if host not in clocks]
     words = []
     if compared:
-        farthest = max(compared, key=lambda host: abs(shifts[host]))
+        farthest = max(compared, key=lambda clock: abs(clock.ahead_s))
+        at = datetime.fromtimestamp(farthest.at, timezone.utc)
         words.append(
-            f"Servers are drawn by the clients' clock: {farthest}, the farthest, was "
-            f"{shifts[farthest]:+.2f} s off, known to within {_within(run, farthest):.2f} s "
-            f"({_compared_at(run, farthest)})."
+            f"Servers are drawn by the clients' clock: {farthest.node}, the farthest, was "
+            f"{farthest.ahead_s:+.2f} s off, known to within {farthest.within_s:.2f} s "
+            f"(compared {at:%Y-%m-%d %H:%M} UTC)."
         )
     if unknown:
         words.append(
@@ -211,20 +209,6 @@ def _clock_words(run: Run, hosts: Sequence[str]) -> str:
             "their seconds are drawn by their own."
         )
     return " ".join(words)
-
-
-def _compared_at(run: Run, server: str) -> str:
-    at = next(clock.at for clock in run.clocks if clock.node == server)
-    return f"compared {datetime.fromtimestamp(at, timezone.utc):%Y-%m-%d %H:%M} UTC"
-
-
-def _within(run: Run, server: str) -> float:
-    """Return the uncertainty of an offset in seconds: the sum for both clocks."""
-    clocks: Mapping[str, NodeClock] = {clock.node: clock for clock in run.clocks}
-    clients = {record.host for record in run.records}
-    return clocks[server].within_s + max(
-        clocks[host].within_s for host in clients if host in clocks
-    )
 
 
 def wasted(operation: str, own: Sequence[Curve], counters: Sequence[Curve]) -> Iterator[str]:
