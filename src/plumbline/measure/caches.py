@@ -7,7 +7,7 @@ V-A.6).  The file is made for this test and removed at the end.
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Generator, Optional, Sequence
+from typing import Generator, NamedTuple, Optional, Sequence
 
 from plumbline.measure.probes.fio import KEEP_CACHED
 from plumbline.measure.probes.interface import Job
@@ -60,7 +60,7 @@ class CachesUnit:
             yield context.recorder.without(write, reached)
             return
         try:
-            yield from _Reads(context, reached, self.tasks).measure(self._target)
+            yield from _Reads(context, reached).measure(self._target, self.tasks)
         finally:
             if not reached.watch.stuck:
                 # the next run removes a file that resists
@@ -90,17 +90,15 @@ def _buffered(spec: ProbeSpec) -> ProbeSpec:
     )
 
 
-class _Reads:
+class _Reads(NamedTuple):
     """Write of one file, and its reads."""
 
-    def __init__(self, context: UnitContext, reached: ReadyTarget, tasks: Sequence[Task]) -> None:
-        self._context = context
-        self._reached = reached
-        self._tasks = tasks
+    context: UnitContext
+    reached: ReadyTarget
 
-    def measure(self, target: FileTarget) -> Generator[Record, None, None]:
+    def measure(self, target: FileTarget, tasks: Sequence[Task]) -> Generator[Record, None, None]:
         """Yield a record for each task; it is a failure if the cache cannot be dropped."""
-        write, *reads = self._tasks
+        write, *reads = tasks
         trial = self._trial(write, write.entry.spec, ())
         yield self._record(trial, "")
         written = trial.measured_bytes
@@ -115,29 +113,26 @@ class _Reads:
         for task, cache in zip(reads, (None, *target.caches(spec.bytes))):
             failure = self._refused(cache)
             if failure and cache:
-                record = self._context.recorder.without(task, failure, self._conditions)
+                conditions = Conditions(self.reached.state)
+                record = self.context.recorder.without(task, failure, conditions)
                 yield record._replace(details={WITHOUT: cache.name})
             else:
                 dropped += [cache] if cache else []
                 trial = self._trial(task, spec, dropped)
                 yield self._record(trial, cache.name if cache else "")
-            if self._reached.watch.stuck:
+            if self.reached.watch.stuck:
                 return
-
-    @property
-    def _conditions(self) -> Conditions:
-        return Conditions(self._reached.state)
 
     def _trial(self, task: Task, spec: ProbeSpec, dropped: Sequence[Cache]) -> WatchedTrial:
         """Measure a task, dropping the caches before each repeat; return the trial."""
-        trial = WatchedTrial(task, spec, self._reached, self._context.clock)
+        trial = WatchedTrial(task, spec, self.reached, self.context.clock)
         trial.begin()
         for _ in range(spec.repeats):
             failure = next(filter(None, map(self._refused, dropped)), None)
             if failure:
                 trial.fail(failure)
             trial.repeat()
-            self._context.step(task.title)
+            self.context.step(task.title)
         trial.end()
         return trial
 
@@ -145,7 +140,7 @@ class _Reads:
         """Drop a cache; return the failure if that is impossible."""
         if cache is None:
             return None
-        watch = self._reached.watch
+        watch = self.reached.watch
         try:
             completed = watch(cache.argv, SLOW_S, cache.within)
             if completed.ok:
@@ -155,5 +150,5 @@ class _Reads:
             return watch.failure(error)
 
     def _record(self, trial: WatchedTrial, without: str) -> Record:
-        record = trial.record(self._context.recorder)
+        record = trial.record(self.context.recorder)
         return record._replace(details={**(record.details or {}), WITHOUT: without})
