@@ -289,37 +289,32 @@ def _group_services(measured: Sequence[Assignment]) -> Iterator[Service]:
             members.setdefault((assignment.layer, assignment.group, assignment.node), []).append(
                 assignment
             )
-    for (layer, group, node), assignments in members.items():
+    for (_, group, _), assignments in members.items():
         if len(assignments) > 1:
-            yield Service(
-                node,
-                node,
-                f"{layer_of(layer).title} group {group}",
-                _command(layer, f"group_{group}"),
-                layer_of(layer).check,
-                ("--group", group),
-                layer,
-                "",
-                group,
-                round(max(member.limits.stale_after_s for member in assignments)),
-                group_anchor(layer, group),
-            )
+            yield _group_service(assignments, group, f"group {group}", f"group_{group}")
 
 
 def _file_system_service(whole: Assignment) -> Service:
-    name, layer = whole.component, layer_of(whole.layer)
+    name = whole.component
+    return _group_service([whole], name, f"{name} write read", name)
+
+
+def _group_service(
+    members: Sequence[Assignment], group: str, description: str, command: str
+) -> Service:
+    node, layer = members[0].node, layer_of(members[0].layer)
     return Service(
-        whole.host,
-        whole.node,
-        f"{layer.title} {name} write read",
-        _command(layer.name, name),
+        node,
+        node,
+        f"{layer.title} {description}",
+        _command(layer.name, command),
         layer.check,
-        ("--group", name),
+        ("--group", group),
         layer.name,
         "",
-        name,
-        round(whole.limits.stale_after_s),
-        group_anchor(layer.name, name),
+        group,
+        round(max(member.limits.stale_after_s for member in members)),
+        group_anchor(layer.name, group),
     )
 
 
