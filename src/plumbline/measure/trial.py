@@ -294,7 +294,7 @@ class Trial:
                 f"the {format_duration(allowed_s)} that {self.task.title} may take leave no time "
                 f"for repeat {len(self.measurements) + 1}; ask for fewer bytes, or raise hung_after"
             )
-        return min(self._probe.limit_s(self._job), remaining_s)
+        return min(self._job.spec.seconds + self._probe.SPARE_S, remaining_s)
 
 
 def _hung(job: Job, completed: Completed) -> str:

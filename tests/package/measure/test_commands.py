@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.measure.probes import probe_for
 from plumbline.model.errors import DocumentError
-from tests.package.measure.jobs import CALLS, REFUSED, VERSIONS, changed, job
+from tests.package.measure.jobs import CALLS, REFUSED, changed
 
 
 @pytest.mark.parametrize("case", CALLS, ids=lambda case: case["case"])
@@ -25,9 +25,3 @@ def test_impossible_and_forbidden_jobs_are_refused(case: dict[str, Any]) -> None
     for tool in case["tools"]:
         with pytest.raises(DocumentError, match=case["says"]):
             probe_for(tool).command(changed(tool, case))
-
-
-@pytest.mark.parametrize("tool", VERSIONS)
-def test_the_time_limit_of_a_tool_exceeds_its_duration(tool: str) -> None:
-    valid = job(tool)
-    assert probe_for(tool).limit_s(valid) > valid.spec.seconds

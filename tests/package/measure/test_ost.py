@@ -104,12 +104,10 @@ class Metadata:
 
     LAYERS = ()
     VERSION_COMMAND = ("fio", "--version")
+    SPARE_S = 0.0
 
     def command(self, job: Job) -> tuple[str, ...]:
         return ("fio", "--name", job.subject)
-
-    def limit_s(self, job: Job) -> float:
-        return job.spec.seconds
 
     def parse(self, job: Job, completed: Completed) -> Measurement:
         return Measurement(bytes=0, seconds=1.0, rate=850.0)

@@ -101,7 +101,9 @@ KEEP_CACHED = "keep cached"
 _SECTOR = 512
 """Unit of O_DIRECT: a multiple of the storage's logical block (open(2))."""
 
-_DRAIN_S = 60.0
+SPARE_S = 60.0
+"""Time for pending calls after the limit of fio itself."""
+
 _TICK_S = 1.5
 """Tolerance of fio's clock and limit, which have whole seconds."""
 
@@ -155,11 +157,6 @@ def command(job: Job) -> tuple[str, ...]:
 def size_bytes(spec: ProbeSpec) -> int:
     """Return the bytes of one operation: whole transfers, at most the size of the file."""
     return answer.whole_transfers(spec) * spec.transfer_bytes
-
-
-def limit_s(job: Job) -> float:
-    """Return the seconds after which fio is stuck: its own limit, plus time for pending calls."""
-    return job.spec.seconds + _DRAIN_S
 
 
 def parse(job: Job, completed: Completed) -> Measurement:

@@ -49,8 +49,9 @@ class Probe(Protocol):
         """Return the command line; raise DocumentError for an impossible job."""
         ...
 
-    def limit_s(self, job: Job) -> float:
-        """Return the seconds after which a process of this job is stuck, not slow."""
+    @property
+    def SPARE_S(self) -> float:  # noqa: N802
+        """Seconds beyond those of its job after which a process is stuck, not slow."""
         ...
 
     def parse(self, job: Job, completed: Completed) -> Measurement:

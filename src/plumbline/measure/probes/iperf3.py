@@ -20,7 +20,9 @@ LAYERS = (NET,)
 VERSION_COMMAND = ("iperf3", "--version")
 
 _CONNECT_S = 5.0
-_SPARE_S = 30.0
+SPARE_S = 30.0
+"""Time after which the partner counts as lost."""
+
 _LARGEST_BLOCK = 1 << 20
 _MOST_STREAMS = 128
 
@@ -49,11 +51,6 @@ def command(job: Job) -> tuple[str, ...]:
         *(("--bitrate", f"{cap * 8 / spec.queue_depth:.0f}") if cap is not None else ()),
         *(("--reverse",) if job.operation is Operation.RECEIVE else ()),
     )
-
-
-def limit_s(job: Job) -> float:
-    """Return the seconds after which the partner counts as lost."""
-    return job.spec.seconds + _SPARE_S
 
 
 def parse(job: Job, completed: Completed) -> Measurement:

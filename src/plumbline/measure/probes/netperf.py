@@ -26,7 +26,8 @@ _KEYS = (
 )
 _VALUE = re.compile(r"^([A-Z_]+)=(.*)$", re.MULTILINE)
 _UNITS = {"10^6bits/s": 125000.0, "10^3bits/s": 125.0, "10^9bits/s": 125000000.0}
-_CONNECT_S = 30.0
+SPARE_S = 30.0
+"""Time after which the partner counts as lost."""
 
 
 def command(job: Job) -> tuple[str, ...]:
@@ -49,11 +50,6 @@ def command(job: Job) -> tuple[str, ...]:
         *("-p", str(job.port), "-l", f"{max(1, round(spec.seconds))}"),
         *("--", "-m", transfer, "-M", transfer, "-k", ",".join(_KEYS)),
     )
-
-
-def limit_s(job: Job) -> float:
-    """Return the seconds after which the partner counts as lost."""
-    return job.spec.seconds + _CONNECT_S
 
 
 def parse(job: Job, completed: Completed) -> Measurement:

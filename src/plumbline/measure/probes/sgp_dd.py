@@ -29,7 +29,9 @@ _RECORDS = re.compile(r"^(\d+)\+(\d+) records (in|out)$", re.M)
 _TROUBLE = re.compile(r"^.*(?:error|residual|remaining block|unable|could not).*$", re.M | re.I)
 _INTERRUPTED = re.compile(r"^sgp_dd: interrupted by SIGINT$|^Interrupted by signal SIGINT", re.M)
 _EXIT_OF_TIMEOUT = 124
-_SPARE_S = 30.0
+SPARE_S = 30.0
+"""Time after which sgp_dd is stuck: it ignored its interruption."""
+
 _MOST_THREADS = 1024
 _BLOCK_BYTES = 512
 """Unit of its counts, whatever the logical block of the device: a call reads a whole transfer."""
@@ -69,11 +71,6 @@ def command(job: Job) -> tuple[str, ...]:
         *(("iflag=direct",) if spec.direct else ()),
         "time=1",
     )
-
-
-def limit_s(job: Job) -> float:
-    """Return the seconds after which sgp_dd is stuck: it ignored its interruption."""
-    return job.spec.seconds + _SPARE_S
 
 
 def parse(job: Job, completed: Completed) -> Measurement:
