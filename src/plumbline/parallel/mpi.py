@@ -9,10 +9,9 @@ import os
 import time
 from contextlib import suppress
 from functools import partial
-from itertools import repeat
 from pathlib import Path
 from time import monotonic
-from typing import Any, Callable, Iterator, Mapping, NamedTuple, NoReturn, Optional
+from typing import Any, Callable, NamedTuple, NoReturn, Optional
 
 from mpi4py import MPI
 
@@ -30,7 +29,6 @@ from plumbline.parallel.operation import (
     Work,
     brief_of,
     drop_cached,
-    endless,
     flush,
     landing,
     not_begun,
@@ -166,15 +164,11 @@ def voter(comm: Any) -> Callable[[bool], bool]:
     return vote
 
 
-_SOURCES = 512
-
-
 class OpenMode(NamedTuple):
     """Terms of opening a file; ``comm`` has the ranks that open it together."""
 
     comm: Any
-    collective: bool
-    hints: Mapping[str, str]
+    test: Method
 
 
 class MpiFile(File):
@@ -188,7 +182,7 @@ class MpiFile(File):
         """
         mode = MPI.MODE_WRONLY if write else MPI.MODE_RDONLY
         info = MPI.Info.Create()
-        for name, value in opened.hints.items():
+        for name, value in opened.test.hints.items():
             info.Set(name, value)
         self._folder = open_folder_of(path)
         try:
@@ -198,27 +192,12 @@ class MpiFile(File):
         except BaseException:
             os.close(self._folder)
             raise
-        self.collective = opened.collective
-
-    def writing(self, transfer: int) -> tuple[Move, Iterator[Any]]:
-        """Return the function that writes, and its buffers."""
-        views = sources(transfer, direct=False)
-        ready = [_described(next(views)) for _ in range(_SOURCES)]
-        call = self._file.Write_all if self.collective else self._file.Write
-        return _moving(call), endless(ready)
-
-    def reading(self, transfer: int) -> tuple[Move, Iterator[Any]]:
-        """Return the function that reads, and its buffer."""
-        call = self._file.Read_all if self.collective else self._file.Read
-        return _moving(call), repeat(_described(landing(transfer)))
-
-    def put(self, view: memoryview) -> int:
-        """Write a piece of any size."""
-        return _moving(self._file.Write)(_described(view))
-
-    def get(self, view: memoryview) -> int:
-        """Read a piece of any size."""
-        return _moving(self._file.Read)(_described(view))
+        self.collective = opened.test.collective
+        # gathered transfers are moved when a buffer is full, by each rank at another time
+        at_once = self.collective and opened.test.aggregation is None
+        self.put = _moving(self._file.Write_all if at_once else self._file.Write)
+        read = _moving(self._file.Read_all if at_once else self._file.Read)
+        self.get = lambda buffers: read(buffers[0])
 
     def sync(self) -> None:
         """Wait until all bytes are on the target."""
@@ -235,17 +214,13 @@ class MpiFile(File):
         os.close(self._folder)
 
 
-def _described(view: memoryview) -> list[Any]:
-    return [view, len(view), MPI.BYTE]
-
-
 def _moving(call: Callable[[Any, Any], None]) -> Move:
     """Wrap an MPI call to return its bytes."""
     status = MPI.Status()
     count, byte = status.Get_count, MPI.BYTE
 
-    def move(described: Any) -> int:
-        call(described, status)
+    def move(view: memoryview) -> int:
+        call([view, len(view), byte], status)
         moved: int = count(byte)
         return moved
 
@@ -306,24 +281,15 @@ class GroupFile(File):
         """Take an open file."""
         self._file = file
         self._group = group
+        self.put, self.get = self._put, self._get
 
-    def writing(self, transfer: int) -> tuple[Move, Iterator[Any]]:
-        """Return the function that writes, and its buffer."""
-        return self.put, repeat(landing(transfer))
-
-    def reading(self, transfer: int) -> tuple[Move, Iterator[Any]]:
-        """Return the function that reads, and its buffer."""
-        return self.get, repeat(landing(transfer))
-
-    def put(self, view: memoryview) -> int:
-        """Gather and write a transfer."""
+    def _put(self, view: memoryview) -> int:
         self._group.gather(view)
         return self._file.put(view)
 
-    def get(self, view: memoryview) -> int:
-        """Read and scatter a transfer."""
-        moved = self._file.get(view)
-        self._group.scatter(view)
+    def _get(self, buffers: list[memoryview]) -> int:
+        moved = self._file.get(buffers)
+        self._group.scatter(buffers[0])
         return moved
 
     def sync(self) -> None:
@@ -444,7 +410,7 @@ class Rank:
                 return None, obstacle or f"{part.path} cannot be opened by another rank"
         try:
             if test.api == "mpiio":
-                opened = OpenMode(comm, test.collective, test.hints)
+                opened = OpenMode(comm, test)
                 return MpiFile(part.path, part.offset, writes, opened), None
             return PosixFile(part.path, part.offset, writes, self._job.direct), None
         except (OSError, RuntimeError) as error:

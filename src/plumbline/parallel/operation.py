@@ -3,9 +3,9 @@
 A rank makes one system call after another.  Written bytes are random, so compression gains nothing,
 and successive transfers differ in each 4 KiB block, so deduplication gains nothing.
 
-``move`` moves one buffer and returns its bytes; 0 means the end of the file.  All buffers and
-arrays are allocated before the start, none during the calls.  The end of a call is the start of the
-next, which saves reading the clock twice.
+A ``Move`` moves one buffer and returns its bytes; 0 means the end of the file.  Reads get the
+buffer in a list, as readv(2) does.  All buffers and arrays are allocated before the start, none
+during the calls.  The end of a call is the start of the next, which saves reading the clock twice.
 
 Small transfers may be gathered in memory.  With one buffer a rank fills it, then writes it; with
 more, a thread writes one while the rank fills the next, and reading is ahead by as many.  Only
@@ -24,7 +24,7 @@ from itertools import chain, islice, repeat
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, PAGESIZE, mmap
 from operator import sub
 from time import monotonic, time
-from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Union
+from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Union, cast
 
 from plumbline.model.errors import ToolError
 from plumbline.model.record import Operation
@@ -39,12 +39,8 @@ _DIRECT_POOL = 16 << 20
 
 def sources(transfer: int, direct: bool) -> Iterator[memoryview]:
     """Yield buffers to write, one per transfer, endlessly."""
-    return endless(_aligned(transfer) if direct else _shifted(transfer))
-
-
-def endless(items: list[Any]) -> Iterator[Any]:
-    """Repeat the items endlessly; itertools.cycle would copy them into a list first."""
-    return chain.from_iterable(repeat(items))
+    # itertools.cycle would copy them into a list first
+    return chain.from_iterable(repeat(_aligned(transfer) if direct else _shifted(transfer)))
 
 
 def landing(transfer: int) -> memoryview:
@@ -57,7 +53,7 @@ def _shifted(transfer: int) -> list[memoryview]:
 
     All shifts are below a page, so all 4 KiB blocks of the views differ.
     """
-    memory = memoryview(os.urandom(transfer + PAGESIZE))
+    memory = memoryview(bytearray(os.urandom(transfer + PAGESIZE)))
     return [memory[start : start + transfer] for start in range(0, PAGESIZE, _SHIFT)]
 
 
@@ -165,25 +161,14 @@ def _file_ended() -> ToolError:
 
 
 class File(ABC):
-    """One file at full size, open for one operation; ``collective`` if all ranks call at once."""
+    """One file at full size, open for one operation; ``collective`` if all ranks call at once.
+
+    ``put`` writes a piece of any size, ``get`` reads one.
+    """
 
     collective = False
-
-    @abstractmethod
-    def writing(self, transfer: int) -> tuple[Move, Iterator[Any]]:
-        """Return the function that writes, and its endless buffers."""
-
-    @abstractmethod
-    def reading(self, transfer: int) -> tuple[Move, Iterator[Any]]:
-        """Return the function that reads, and its buffer."""
-
-    @abstractmethod
-    def put(self, view: memoryview) -> int:
-        """Write a piece of any size."""
-
-    @abstractmethod
-    def get(self, view: memoryview) -> int:
-        """Read a piece of any size."""
+    put: Move
+    get: Move
 
     @abstractmethod
     def sync(self) -> None:
@@ -206,26 +191,11 @@ class PosixFile(File):
         """Open at ``offset``; raise OSError if that fails, or the path is not a safe file."""
         flags = (os.O_WRONLY if write else os.O_RDONLY) | (os.O_DIRECT if direct else 0)
         self._descriptor = open_file(path, flags)
-        self._direct = direct
         if not write:
             drop_cached(self._descriptor)
         os.lseek(self._descriptor, offset, os.SEEK_SET)
-
-    def writing(self, transfer: int) -> tuple[Move, Iterator[Any]]:
-        """Return the function that writes, and its buffers."""
-        return partial(os.write, self._descriptor), sources(transfer, self._direct)
-
-    def reading(self, transfer: int) -> tuple[Move, Iterator[Any]]:
-        """Return the function that reads, and its buffer."""
-        return partial(os.readv, self._descriptor), repeat([landing(transfer)])
-
-    def put(self, view: memoryview) -> int:
-        """Write a piece of any size."""
-        return os.write(self._descriptor, view)
-
-    def get(self, view: memoryview) -> int:
-        """Read a piece of any size."""
-        return os.readv(self._descriptor, [view])
+        self.put = partial(os.write, self._descriptor)
+        self.get = partial(os.readv, self._descriptor)
 
     def sync(self) -> None:
         """Wait until all bytes are on the target."""
@@ -260,10 +230,6 @@ def drop_cached(descriptor: int) -> None:
     os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
-Piece = Callable[[memoryview], int]
-"""Function that moves a piece of any size and returns its bytes."""
-
-
 class _Worker:
     """Executor of tasks one after another, in a thread or immediately."""
 
@@ -289,11 +255,11 @@ class _Worker:
 class _Timed:
     """Recorder of calls of the file system, for one thread at a time."""
 
-    def __init__(self, move: Piece, calls: Calls) -> None:
+    def __init__(self, move: Move, calls: Calls) -> None:
         self._move = move
         self._calls = calls
 
-    def __call__(self, buffer: memoryview) -> int:
+    def __call__(self, buffer: Any) -> int:
         start = monotonic()
         size = self._move(buffer)
         self._calls.add(start, monotonic() - start, size)
@@ -303,7 +269,7 @@ class _Timed:
 class WriteBehind:
     """Buffers that gather small transfers into large writes."""
 
-    def __init__(self, move: Piece, aggregation: Aggregation, calls: Calls) -> None:
+    def __init__(self, move: Move, aggregation: Aggregation, calls: Calls) -> None:
         self._move = _Timed(move, calls)
         self._buffer, *self._free = [landing(aggregation.size) for _ in range(aggregation.buffers)]
         self._filled = 0
@@ -350,7 +316,7 @@ class WriteBehind:
 class ReadAhead:
     """Buffers that read large pieces ahead for small transfers, ``limit`` bytes in total."""
 
-    def __init__(self, move: Piece, aggregation: Aggregation, calls: Calls, limit: int) -> None:
+    def __init__(self, move: Move, aggregation: Aggregation, calls: Calls, limit: int) -> None:
         self._move = _Timed(move, calls)
         self._unread = limit
         self._ahead = aggregation.buffers > 1
@@ -393,7 +359,7 @@ class ReadAhead:
 
     def _read(self, buffer: memoryview) -> int:
         size = min(len(buffer), self._unread)
-        moved = self._move(buffer[:size]) if size else 0
+        moved = self._move([buffer[:size]]) if size else 0
         self._unread -= moved
         return moved
 
@@ -479,14 +445,11 @@ class Attempt:
         return ReadAhead(self._file.get, aggregation, self.calls, self._requested)
 
     def _moving(self) -> tuple[Move, Iterator[Any]]:
-        transfer = self._work.job.test.transfer
-        if isinstance(self._line, WriteBehind):
-            return self._line.put, sources(transfer, direct=False)
-        if isinstance(self._line, ReadAhead):
-            return self._line.get, repeat([landing(transfer)])
+        """Return the function that moves a transfer, and its endless buffers."""
+        job, through = self._work.job, cast(Any, self._line or self._file)
         if self._work.writes:
-            return self._file.writing(transfer)
-        return self._file.reading(transfer)
+            return through.put, sources(job.test.transfer, job.direct and self._line is None)
+        return through.get, repeat([landing(job.test.transfer)])
 
     def _work_off(self, deadline: float) -> None:
         if self._line is None:

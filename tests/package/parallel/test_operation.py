@@ -88,7 +88,7 @@ def test_each_call_is_recorded_with_its_time_and_bytes(tmp_path: Path) -> None:
     calls = Calls(5)
     file = PosixFile(str(sparse(tmp_path, 500)), 0, write=True, direct=False)
     began = monotonic()
-    noted(*file.writing(100), 5, calls, FOREVER)
+    noted(file.put, sources(100, direct=False), 5, calls, FOREVER)
     assert (calls.count, list(calls.sizes)) == (5, [100] * 5)
     ends = [start + duration for start, duration in zip(calls.starts, calls.durations)]
     assert began <= calls.starts[0] <= ends[-1] <= monotonic() + 1e-3
@@ -153,10 +153,10 @@ def test_a_file_that_ends_early_is_an_error(tmp_path: Path) -> None:
     file = PosixFile(str(sparse(tmp_path, 150)), 0, write=False, direct=False)
     calls = Calls(5)
     with pytest.raises(ToolError, match="the file ended before all its bytes"):
-        noted(*file.reading(100), 5, calls, FOREVER)
+        noted(file.get, repeat([landing(100)]), 5, calls, FOREVER)
     assert list(calls.sizes[: calls.count]) == [100, 50, 0]
     with pytest.raises(ToolError, match="the file ended"):
-        unrecorded(*file.reading(100), 5, FOREVER)
+        unrecorded(file.get, repeat([landing(100)]), 5, FOREVER)
 
 
 def test_successive_transfers_have_no_block_in_common() -> None:
@@ -204,7 +204,8 @@ class Source:
     def __init__(self, content: bytes) -> None:
         self.content = content
 
-    def read(self, view: memoryview) -> int:
+    def read(self, buffers: list[memoryview]) -> int:
+        (view,) = buffers
         part = self.content[: len(view)]
         self.content = self.content[len(part) :]
         view[: len(part)] = part
