@@ -363,7 +363,6 @@ class Rank:
         author = self._world.rank if writes else self._readers[self._world.rank]
         index = self._places[author]
         place = self._job.places[index]
-        worker = (self._world.rank, self._world.client, place.target)
         paths = [place.path for place in self._job.places]
         comm = self._world.together(paths.index(place.path))
         file, obstacle = self._open(place, writes, comm)
@@ -374,22 +373,23 @@ class Rank:
             transfers = least(comm, transfers)
         if not obstacle and not transfers:
             obstacle = f"rank {author} has written nothing here that could be read"
-        work = Work(operation, self._job, transfers, voter(comm))
+        worker = self._world.rank, self._world.client, place.target
+        work = Work(worker, operation, self._job, transfers, voter(comm))
         attempt = Attempt(work, file) if file is not None and not obstacle else None
         start = self._world.start_together()
         if file is None or attempt is None:
-            result = self._keep(not_begun(operation, worker, obstacle), None)
+            result = self._keep(not_begun(work, obstacle), None)
             if file is not None:
                 # the other ranks of a shared file wait for all to close it
                 file.close()
             return result
-        self._unfinished = partial(_read_so_far, work, attempt, file, (place.offset, worker))
+        self._unfinished = partial(_read_so_far, work, attempt, file, place.offset)
         try:
             attempt.make(start)
             self._unfinished = None
         except Ended:
-            self._leave(work, attempt, None if file.collective else place.path, worker)
-        result = self._keep(result_of(work, attempt, worker), attempt)
+            self._leave(work, attempt, None if file.collective else place.path)
+        result = self._keep(result_of(work, attempt), attempt)
         if file.collective and result.state is State.FAILED:
             # the other ranks wait in a call that this rank will never make
             os._exit(1)
@@ -416,21 +416,19 @@ class Rank:
         except (OSError, RuntimeError) as error:
             return None, f"{part.path} cannot be opened: {error}"
 
-    def _leave(
-        self, work: Work, attempt: Attempt, path: Optional[str], worker: tuple[int, str, str]
-    ) -> NoReturn:
+    def _leave(self, work: Work, attempt: Attempt, path: Optional[str]) -> NoReturn:
         """Store the bytes so far, then flush the file to make them a measurement, and exit.
 
         The process may be killed during the flush, so the bytes are stored first.  ``path`` is None
         for collective calls, whose partial results are no measurement.
         """
-        result = self._keep(brief_of(work, attempt, worker), None)
+        result = self._keep(brief_of(work, attempt), None)
         if path is not None:
             if work.writes:
                 flush(path)
             result = result._replace(state=State.SHORT, end_s=monotonic() - attempt.start)
             self._keep(result, None)
-        full = result_of(work, attempt, worker)
+        full = result_of(work, attempt)
         self._keep(full._replace(state=result.state, end_s=result.end_s), attempt)
         os._exit(_ENDED)
 
@@ -452,10 +450,7 @@ class Rank:
         return result
 
 
-def _read_so_far(
-    work: Work, attempt: Attempt, file: File, place: tuple[int, tuple[int, str, str]]
-) -> Optional[Result]:
+def _read_so_far(work: Work, attempt: Attempt, file: File, offset: int) -> Optional[Result]:
     """Return the result so far of a read, from its position in the file; None for a write."""
-    offset, worker = place
     position = None if work.writes or not attempt.start else file.position
-    return None if position is None else unfinished(work, attempt, worker, position - offset)
+    return None if position is None else unfinished(work, attempt, position - offset)

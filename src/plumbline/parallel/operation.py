@@ -266,15 +266,34 @@ class _Timed:
         return size
 
 
-class WriteBehind:
-    """Buffers that gather small transfers into large writes."""
+class Buffers:
+    """Buffers between small transfers and large calls of the file system."""
 
     def __init__(self, move: Move, aggregation: Aggregation, calls: Calls) -> None:
         self._move = _Timed(move, calls)
-        self._buffer, *self._free = [landing(aggregation.size) for _ in range(aggregation.buffers)]
-        self._filled = 0
+        self._free = [landing(aggregation.size) for _ in range(aggregation.buffers)]
         self._worker = _Worker(threaded=aggregation.buffers > 1)
         self._begun: deque[tuple[Future[Any], memoryview]] = deque()
+
+    def close(self) -> None:
+        """Wait for all that was begun; raise the error of a call."""
+        try:
+            self._finish()
+            while self._begun:
+                self._begun.popleft()[0].result()
+        finally:
+            self._worker.end()
+
+    def _finish(self) -> None:
+        """Begin the last call."""
+
+
+class WriteBehind(Buffers):
+    """Buffers that gather small transfers into large writes."""
+
+    def __init__(self, move: Move, aggregation: Aggregation, calls: Calls) -> None:
+        super().__init__(move, aggregation, calls)
+        self._buffer, self._filled = self._free.pop(), 0
 
     def put(self, view: memoryview) -> int:
         """Take one transfer and return its bytes; raise the error of an earlier write."""
@@ -288,15 +307,9 @@ class WriteBehind:
                 self._pass_on()
         return size
 
-    def close(self) -> None:
-        """Write the rest and wait for all of it; raise the error of a write."""
-        try:
-            if self._filled:
-                self._pass_on()
-            while self._begun:
-                self._begun.popleft()[0].result()
-        finally:
-            self._worker.end()
+    def _finish(self) -> None:
+        if self._filled:
+            self._pass_on()
 
     def _pass_on(self) -> None:
         write = self._worker.do(self._write, self._buffer[: self._filled])
@@ -313,16 +326,12 @@ class WriteBehind:
             written += self._move(full[written:])
 
 
-class ReadAhead:
+class ReadAhead(Buffers):
     """Buffers that read large pieces ahead for small transfers, ``limit`` bytes in total."""
 
     def __init__(self, move: Move, aggregation: Aggregation, calls: Calls, limit: int) -> None:
-        self._move = _Timed(move, calls)
+        super().__init__(move, aggregation, calls)
         self._unread = limit
-        self._ahead = aggregation.buffers > 1
-        self._worker = _Worker(self._ahead)
-        self._idle = [landing(aggregation.size) for _ in range(aggregation.buffers)]
-        self._begun: deque[tuple[Future[Any], memoryview]] = deque()
         self._buffer: Optional[memoryview] = None
         self._handed_out = self._filled = 0
 
@@ -340,19 +349,11 @@ class ReadAhead:
             done += part
         return done
 
-    def close(self) -> None:
-        """Wait for the reads ahead; raise the error of a read."""
-        try:
-            while self._begun:
-                self._begun.popleft()[0].result()
-        finally:
-            self._worker.end()
-
     def _next(self) -> None:
         if self._buffer is not None:
-            self._idle.append(self._buffer)
-        while self._idle:
-            buffer = self._idle.pop()
+            self._free.append(self._buffer)
+        while self._free:
+            buffer = self._free.pop()
             self._begun.append((self._worker.do(self._read, buffer), buffer))
         read, self._buffer = self._begun.popleft()
         self._filled, self._handed_out = read.result(), 0
@@ -372,8 +373,12 @@ class Ended(BaseException):
 
 
 class Work(NamedTuple):
-    """Task of one rank: at most ``transfers``; ``vote`` agrees with the ranks of a shared file."""
+    """Task of one rank: at most ``transfers``; ``vote`` agrees with the ranks of a shared file.
 
+    ``worker`` is rank, client and target.
+    """
+
+    worker: tuple[int, str, str]
     operation: Operation
     job: Job
     transfers: int
@@ -487,23 +492,23 @@ def _room_for(job: Job) -> Calls:
     return Calls(job.transfers + 2)
 
 
-def result_of(work: Work, attempt: Attempt, worker: tuple[int, str, str]) -> Result:
-    """Return the result of an attempt; ``worker`` is rank, client and target.
+def result_of(work: Work, attempt: Attempt) -> Result:
+    """Return the result of an attempt.
 
     The start times of the calls are made relative to the common start, in place.
     """
-    brief = brief_of(work, attempt, worker)
+    brief = brief_of(work, attempt)
     calls = attempt.calls
     for index in range(calls.count):
         calls.starts[index] = max(0.0, calls.starts[index] - attempt.start)
     return brief._replace(curve=per_second(calls), durations=durations_of(calls))
 
 
-def brief_of(work: Work, attempt: Attempt, worker: tuple[int, str, str]) -> Result:
+def brief_of(work: Work, attempt: Attempt) -> Result:
     """Return the result without the curve, which takes seconds for a million calls."""
     calls = attempt.calls
     return Result(
-        *worker,
+        *work.worker,
         operation=work.operation,
         state=attempt.state,
         reason=attempt.reason,
@@ -514,10 +519,10 @@ def brief_of(work: Work, attempt: Attempt, worker: tuple[int, str, str]) -> Resu
     )
 
 
-def unfinished(work: Work, attempt: Attempt, worker: tuple[int, str, str], moved: int) -> Result:
+def unfinished(work: Work, attempt: Attempt, moved: int) -> Result:
     """Return the result of a read that is stuck in a call after ``moved`` bytes."""
     return Result(
-        *worker,
+        *work.worker,
         operation=work.operation,
         state=State.SHORT,
         reason=ENDED,
@@ -527,6 +532,6 @@ def unfinished(work: Work, attempt: Attempt, worker: tuple[int, str, str], moved
     )
 
 
-def not_begun(operation: Operation, worker: tuple[int, str, str], reason: Optional[str]) -> Result:
+def not_begun(work: Work, reason: Optional[str]) -> Result:
     """Return the result of a rank that could not start."""
-    return Result(*worker, operation=operation, state=State.FAILED, reason=reason or "not begun")
+    return Result(*work.worker, work.operation, State.FAILED, reason or "not begun")
