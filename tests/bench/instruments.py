@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 from typing import Optional
 
-from plumbline.parallel.operation import Notes, PosixFile, Sum, bare, recorded
+from plumbline.parallel.operation import Notes, PosixFile, recorded, sources, unrecorded
 from plumbline.parallel.profile import Calls
 from tests.bench.disk import MEMORY
 
@@ -39,15 +39,15 @@ def instruments(turns: int) -> bool:
 
 
 def spent(path: Path, transfer: int, count: int, noted: bool) -> float:
-    """Return the CPU seconds of a call, the mean of ``count`` recorded or bare ones."""
+    """Return the CPU seconds of a call, the mean of ``count`` recorded or unrecorded ones."""
     file = PosixFile(str(path), 0, write=True, direct=False)
-    move, buffers = file.writing(transfer)
+    move, buffers = file.put, sources(transfer, direct=False)
     notes = Notes(Calls(count))
     start = time.process_time()
     if noted:
         recorded(move, buffers, count, notes, FOREVER)
     else:
-        bare(move, buffers, count, FOREVER, Sum())
+        unrecorded(move, buffers, count, FOREVER)
     seconds = time.process_time() - start
     file.close()
     return seconds / count

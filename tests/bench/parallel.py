@@ -26,10 +26,11 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import Callable, Iterator, NamedTuple, Sequence
 
+from plumbline.model.codec import compact
 from plumbline.model.errors import PlumblineError, ToolError
 from plumbline.model.record import Operation
 from plumbline.observe.command import SystemRunner
-from plumbline.parallel.job import JOB, Job, Result, State, encoded, write_whole
+from plumbline.parallel.job import JOB, Job, Result, State, write_whole
 from plumbline.parallel.launch import Launch, Launcher, command, find_launcher
 from plumbline.parallel.operation import PosixFile
 from plumbline.parallel.tally import read_results
@@ -99,7 +100,7 @@ class Ours:
         method = Method("bench", transfer, self._api)
         with tempfile.TemporaryDirectory() as work:
             job = Job(work, method, OPERATIONS, places, size, LIMIT_S)
-            write_whole(Path(work) / JOB, encoded(job))
+            write_whole(Path(work) / JOB, compact(job).encode())
             done = SystemRunner()(
                 command(Launch(), self._launcher, ranks, f"{work}/{JOB}"), 2 * LIMIT_S
             )
