@@ -117,7 +117,7 @@ def _directories(pairs: Sequence[tuple[str, str]], least: int) -> fs.Members:
         fs.member(name, fs.ALL, {"kind": "directory", "directory": path}, (gethostname(), name))
         for name, path in directories.items()
     )
-    return fs.Members(gethostname(), fs.ALL, entries, {}, Limits())
+    return fs.Members(gethostname(), fs.ALL, entries, {}, Limits(baselines=False))
 
 
 def _targets(arguments: argparse.Namespace) -> fs.Members:

@@ -246,9 +246,9 @@ def measured(series: Series, reference: Reference, limits: Limits) -> Measured:
 
 
 def doubt_about(baseline: Optional[Baseline], record: Record, limits: Limits) -> str:
-    """Return why a record cannot be compared with a baseline, empty if it can."""
+    """Return why a record cannot be compared with a baseline, empty if it can or never will."""
     if baseline is None:
-        return "no baseline yet"
+        return "no baseline yet" if limits.baselines else ""
     if baseline.demonstrated:
         rate = record.operation.quantity.format(baseline.median)
         return f"{rate} were demonstrated with {baseline.terms}, by no probe"

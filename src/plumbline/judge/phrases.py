@@ -206,7 +206,7 @@ def compared(measured: Measured) -> str:
             f"({measured.baseline.runs} runs to {measured.baseline.last})"
         )
     if measured.peers_rate:
-        return f"{measured.doubt}, {measured.percent:.0f} % of {peers(measured)}"
+        return doubtfully(measured, f"{measured.percent:.0f} % of {peers(measured)}")
     return provisionally(measured) if measured.provisional else measured.doubt
 
 
@@ -216,7 +216,12 @@ def provisionally(measured: Measured) -> str:
     assert reference is not None
     rate = measured.shown(reference.rate)
     text = f"{measured.provisional_percent:.0f} % of {reference.words} {rate}"
-    return text if reference.weakness else f"{measured.doubt}, {text}"
+    return text if reference.weakness else doubtfully(measured, text)
+
+
+def doubtfully(measured: Measured, text: str) -> str:
+    """Return a text after the reason why the baseline is not used, if there is one."""
+    return f"{measured.doubt}, {text}" if measured.doubt else text
 
 
 def peers(measured: Measured) -> str:

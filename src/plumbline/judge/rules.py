@@ -9,6 +9,7 @@ from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import (
     Finding,
     against_levels,
+    doubtfully,
     figures,
     figures_and_ceiling,
     flags,
@@ -126,17 +127,15 @@ def incomparable(measured: Measured) -> Optional[Finding]:
     if below_goal(measured) or below_floor(measured):
         return None
     if measured.provisional:
-        text = (
-            f"{figures(measured)}: too uncertain to judge; measure it together with its peers, or "
-            "on a site run plumbline baseline capture"
-        )
+        text = f"{figures(measured)}: too uncertain to judge"
     else:
         text = (
             f"{measured.what} measured {measured.shown(measured.rate)} but nothing to compare "
-            f"with: {measured.doubt}, no peers in the same run; measure it together with others, "
-            "or on a site run plumbline baseline capture"
+            f"with: {doubtfully(measured, 'no peers in the same run')}"
         )
-    return Finding(State.UNKNOWN, Reason.NO_REFERENCE, text)
+    capture = ", or run plumbline baseline capture" if measured.limits.baselines else ""
+    remedy = f"measure it together with others{capture}"
+    return Finding(State.UNKNOWN, Reason.NO_REFERENCE, f"{text}; {remedy}")
 
 
 def provisional_loss(measured: Measured) -> Optional[Finding]:

@@ -90,7 +90,7 @@ def _references(measured: Measured) -> Iterator[str]:
             f"{baseline.runs} runs {baseline.first} to {baseline.last}, accepted by "
             f"{baseline.accepted_by}: {baseline.reason}"
         )
-    else:
+    elif measured.doubt:
         yield f"baseline not used: {measured.doubt}"
     yield from evidence_of_floor(measured)
     profile = profile_words(measured)

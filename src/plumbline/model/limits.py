@@ -169,7 +169,8 @@ class Limits(NamedTuple):
     stale; a run longer than ``hung_after_s`` hangs.  ``alarm_odds`` are the odds against chance
     that raise an alarm, from the site's alarm budget, ``end_odds`` the odds for health that end it;
     ``change_starts`` is the number of nights during which a change of versions counts as the start
-    of a shared loss.
+    of a shared loss.  ``baselines`` is False for directories without an inventory, which never have
+    one.
     """
 
     warning: Range = Range(80, float("inf"))
@@ -191,6 +192,7 @@ class Limits(NamedTuple):
     alarm_odds: Annotated[float, Within(1, LARGEST)] = 10_000.0
     end_odds: Annotated[float, Within(1, LARGEST)] = 100.0
     change_starts: Annotated[float, amounts] = 100.0
+    baselines: bool = True
 
     def alerts(self, percent: float) -> bool:
         """Return True if a percentage of the reference is beyond any level."""

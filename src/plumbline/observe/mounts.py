@@ -36,10 +36,10 @@ class Space(NamedTuple):
         after = Space(self.used + more_bytes, self.available - more_bytes)
         if self.fill > limit or after.fill > limit or after.available < 0:
             more = f" and {format_bytes(more_bytes)} more are needed" if more_bytes else ""
+            fewer = ", or measure fewer bytes" if self.fill <= limit else ""
             raise SkipTarget(
                 f"{where} is {self.fill:.0%} full{more}, the limit is {limit:.0%}; "
-                "free space, or measure less (with --directory: --bytes; on a site: bytes or "
-                "fill_limit of the policy)"
+                f"free space there{fewer}"
             )
 
 

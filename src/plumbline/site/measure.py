@@ -330,7 +330,7 @@ def _expectation(name: str, path: str, size_bytes: int) -> Expectation:
         path=(gethostname(), name),
         spec=ProbeSpec("fio", size_bytes, _SECONDS, repeats=_REPEATS),
         references={operation: Reference(None, None) for operation in _OPERATIONS},
-        limits=Limits(),
+        limits=Limits(baselines=False),
     )
 
 

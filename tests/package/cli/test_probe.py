@@ -285,7 +285,7 @@ def test_a_full_target_is_skipped(node: Node) -> None:
     node.expect(limits=Limits(fill_limit=1e-9))
     ended = node.probe(*node.arguments())
     assert ended.returncode == 3
-    assert "free space, or measure less (with --directory: --bytes" in ended.stdout
+    assert "full, the limit is 0%; free space there" in ended.stdout
     assert {outcome for _, _, outcome in node.records()} == {"skipped"}
     assert list((node.home / "a").iterdir()) == []
 

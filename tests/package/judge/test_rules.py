@@ -166,8 +166,19 @@ def test_without_baseline_and_peers_a_rate_is_not_judged() -> None:
     assert (finding.state, finding.reason) == (State.UNKNOWN, Reason.NO_REFERENCE)
     assert finding.text == (
         "read measured 200.0 MB/s but nothing to compare with: no baseline yet, no peers in the "
-        "same run; measure it together with others, or on a site run plumbline baseline capture"
+        "same run; measure it together with others, or run plumbline baseline capture"
     )
+
+
+def test_without_an_inventory_no_sentence_names_a_baseline() -> None:
+    directory, limits = Reference(None, None), Limits(baselines=False)
+    alone = judged(directory, limits=limits, peers_rate=None)
+    assert alone.text == (
+        "read measured 200.0 MB/s but nothing to compare with: no peers in the same run; measure "
+        "it together with others"
+    )
+    slow = judged(directory, limits=limits, rate=80.3e6)
+    assert slow.text == "read 80.3 MB/s, 40 % of its 5 peers' median 201.0 MB/s"
 
 
 def past(day: int, rate: float = 80e6, coverage: float = 0.5) -> Sample:

@@ -45,7 +45,7 @@ class DirectoryTarget(FileTarget):
         if real.rstrip("\n") != self._directory:
             raise SkipTarget(
                 f"{self._directory} leads to {real.strip()} over a symbolic link; "
-                "name that directory in the topology"
+                "name that directory itself"
             )
         space = self._space(run)
         space.refuse_above(self._fill_limit, 0, self._directory)

@@ -261,7 +261,7 @@ class FileTarget(Target):
             DocumentError: the component has no name, or a name that is too long for a folder.
         """
         if not component:
-            raise DocumentError(f"a target on {base} has no name; give it one in the topology")
+            raise DocumentError(f"a target on {base} has no name; give it one")
         self._file = ProbeFile(base, component, own_folders=self._ALONE)
         if len(self._file.folder.rpartition("/")[2]) > _LONGEST_NAME:
             raise DocumentError(
