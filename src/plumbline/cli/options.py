@@ -17,6 +17,7 @@ from plumbline.measure.targets import KINDS
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
+from plumbline.model.layers.ost import OST
 from plumbline.observe.command import SystemRunner
 from plumbline.observe.query import complaint, reason_of
 from plumbline.store.files import EXPECTATIONS, HISTORY, PLAN, STATE
@@ -95,11 +96,14 @@ def deployed(arguments: argparse.Namespace) -> Expectations:
     """Return the deployed expectations of this node.
 
     Raises:
-        DocumentError: they are damaged or missing; the message names a probe that needs none.
+        DocumentError: they are damaged or missing; the message names a call that needs none.
     """
+    call = arguments.verb
+    if call == "probe":
+        call += f" {arguments.layer if LAYERS[arguments.layer].on_targets else OST.name}"
     return load_expectations(
         arguments.expectations or EXPECTATIONS,
-        "deploy the role agent; without it directories can be compared: plumbline probe ost "
+        f"deploy the role agent; without it directories can be compared: plumbline {call} "
         "--directory a=/mnt/a --directory b=/mnt/b",
     )
 
