@@ -10,6 +10,7 @@ import os
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
@@ -17,7 +18,7 @@ from plumbline.judge.explain import explain
 from plumbline.judge.judging import Basis, Judging
 from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.node import JudgedNode, judge_node
-from plumbline.judge.phrases import weighed
+from plumbline.judge.phrases import several, weighed
 from plumbline.judge.weighing import Weighing
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations
@@ -162,9 +163,17 @@ class Judgement(ABC):
 
     def nothing_of(self, choice: Choice) -> DocumentError:
         """Return the error for a choice that no node measures."""
+        # slow to import, and most names are right
+        from difflib import get_close_matches
+
+        measured = choice._replace(component=None).filter(chain(*self.nodes.values()))
+        names = [*dict.fromkeys(entry.component for entry in measured)]
+        near = [name for name in names if name.endswith(f":{choice.component}")]
+        near = near or get_close_matches(choice.component or "", names)
+        known = f": it has {several(near or names)}" if names else ""
         return DocumentError(
-            f"{self.source} has no {choice}; correct the name, or add it to the topology, plan and "
-            "deploy it again"
+            f"{self.source} has no {choice}; correct the name{known}, or add it to the topology, "
+            "plan and deploy it again"
         )
 
 

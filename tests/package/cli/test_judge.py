@@ -151,13 +151,28 @@ def test_on_a_console_that_is_no_node_the_site_is_judged(
     assert (node.plan, node.history) == (str(tmp_path / "PLAN"), str(tmp_path / "HISTORY"))
 
 
-def test_an_unexpected_component_or_layer_is_named(execute: Run) -> None:
-    with pytest.raises(
-        DocumentError, match=f"client1 has no OST9 in layer {', '.join(LAYERS)}; correct the name"
-    ):
-        execute([], "--component", "OST9")
-    with pytest.raises(DocumentError, match="client1 has no component in layer raw"):
-        execute([], "--layer", "raw")
+@pytest.mark.parametrize(
+    ("words", "choice", "names"),
+    [
+        (("--component", "OST9"), f"OST9 in layer {', '.join(LAYERS)}", ": it has OST1, OST0"),
+        (("--component", "x"), f"x in layer {', '.join(LAYERS)}", ": it has OST0, OST1, oss3"),
+        (("--layer", "net", "--component", "OST0"), "OST0 in layer net", ": it has oss3"),
+        (("--layer", "raw"), "component in layer raw", ""),
+    ],
+)
+def test_an_unexpected_component_or_layer_is_named_with_those_that_are_there(
+    execute: Run, words: tuple[str, ...], choice: str, names: str
+) -> None:
+    sentence = f"client1 has no {choice}; correct the name{names}, or add it to the topology"
+    with pytest.raises(DocumentError, match=sentence):
+        execute([], *words)
+
+
+def test_a_test_named_without_its_file_system_is_found(tmp_path: Path, run: Run) -> None:
+    entries = [expectation(component=f"scratch:{test}", references=READ) for test in ("1m1", "1m2")]
+    documents = write(tmp_path, entries, snapshot(now=time.time()))
+    with pytest.raises(DocumentError, match="it has scratch:1m2, or add"):
+        run("judge", *documents, "--component", "1m2")
 
 
 def test_the_last_run_is_judged_with_the_evidence_of_earlier_runs_in_the_sentence(
