@@ -23,10 +23,12 @@ from plumbline.model.units import (
     format_rate,
 )
 from plumbline.model.verdict import State
+from plumbline.observe.command import SystemRunner
 from plumbline.parallel import axes
 from plumbline.parallel import sweep as sweeps
 from plumbline.parallel.axes import Point
 from plumbline.parallel.job import Fixed
+from plumbline.parallel.launch import find_launcher
 from plumbline.parallel.sweep import Ledger, Sweep
 from plumbline.parallel.terms import named_test, share_of_memory
 from plumbline.site import parallel as runs
@@ -192,6 +194,9 @@ def sweep(arguments: argparse.Namespace) -> int:
         with locks.hold("sweep", plan.name), interruptible():
             ledger = _ledger(arguments, plan)
             plan = plan.resumed(ledger)
+            if ledger.remaining(axes.points_of(plan.grid)):
+                # report a missing launcher once, not for each point
+                find_launcher(plan.common.launch, SystemRunner())
             plan.save(ledger)
             with History(plan.state / DATABASE) as history, progress(arguments.quiet) as step:
                 reporter = _SweepProgress(plan, ledger, step, arguments.quiet)
