@@ -102,7 +102,9 @@ def _text(name: str) -> str:
         with open(name, "rb") as file:
             return file.read(_MOST_BYTES).decode("utf-8", "replace")
     except OSError as error:
-        raise DocumentError(f"{name} cannot be read: {error.strerror}") from error
+        raise DocumentError(
+            f"{name} cannot be read: {error.strerror}; name a file, or -"
+        ) from error
 
 
 def _lines(used: JobUsage, users: bool) -> Iterator[str]:

@@ -241,7 +241,9 @@ def _clients(arguments: argparse.Namespace) -> tuple[Client, ...]:
         try:
             return parse_clients(Path(arguments.hostfile).read_text(encoding="utf-8"), "\n")
         except OSError as error:
-            raise UsageError(f"--hostfile {arguments.hostfile}: {error.strerror}") from error
+            raise UsageError(
+                f"--hostfile {arguments.hostfile}: {error.strerror}; name a file of hosts"
+            ) from error
     return parse_clients(arguments.clients or "")
 
 

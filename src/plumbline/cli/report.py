@@ -15,7 +15,7 @@ from plumbline.cli.output import remark, show
 from plumbline.doors.table import render
 from plumbline.judge.phrases import moment, several
 from plumbline.model.command import lines
-from plumbline.model.errors import DocumentError, StoreError, ToolError, UsageError
+from plumbline.model.errors import DocumentError, StoreError, ToolError, UsageError, reason_in
 from plumbline.model.units import DAY_S
 from plumbline.parallel.profile import Profile, unpack
 from plumbline.report.change import signed
@@ -166,8 +166,8 @@ def _library(file: Optional[str]) -> str:
         return text.decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ToolError(
-            f"Plotly's library cannot be read: {error}; name plotly.min.js with --library, or "
-            f"{_INSTALL}"
+            f"Plotly's library {path} cannot be read: {reason_in(error)}; name plotly.min.js "
+            f"with --library, or {_INSTALL}"
         ) from error
 
 
@@ -196,7 +196,9 @@ def _profile(file: Optional[str]) -> Optional[Profile]:
     try:
         return unpack(Path(file).read_bytes())
     except OSError as error:
-        raise DocumentError(f"call profile {file} cannot be read: {error.strerror}") from error
+        raise DocumentError(
+            f"call profile {file} cannot be read: {error.strerror}; name the file of --profile"
+        ) from error
 
 
 def _write(directory: Path, files: Iterable[tuple[str, Iterable[str]]]) -> None:

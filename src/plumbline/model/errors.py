@@ -9,6 +9,12 @@ INTERRUPTED = 130
 """Exit code of a command that was ended by SIGINT, as in a shell."""
 
 
+def reason_in(error: object) -> str:
+    """Return the words of an error without number and file, e.g. ``Permission denied``."""
+    words = (isinstance(error, OSError) and error.strerror) or str(error)
+    return words or type(error).__name__
+
+
 class PlumblineError(Exception):
     """Base of all expected errors; ``exit_code`` is the exit code of the command line."""
 

@@ -10,7 +10,7 @@ import csv
 from pathlib import Path
 from typing import Iterator, Mapping, Sequence, TextIO
 
-from plumbline.model.errors import DocumentError
+from plumbline.model.errors import DocumentError, reason_in
 
 _TRAILING = (
     "every row ends with an empty cell for which the header has no name; remove the cell, or name "
@@ -20,8 +20,7 @@ _TRAILING = (
 
 def unreadable(path: Path, error: Exception) -> DocumentError:
     """Return the error for a CSV file that cannot be read."""
-    reason = (isinstance(error, OSError) and error.strerror) or str(error)
-    return DocumentError(f"{path} cannot be read: {reason}; name a CSV file")
+    return DocumentError(f"{path} cannot be read: {reason_in(error)}; name a CSV file")
 
 
 class Rows:

@@ -16,7 +16,7 @@ from typing import Any, Callable, NamedTuple, NoReturn, Optional
 from mpi4py import MPI
 
 from plumbline.model.codec import compact
-from plumbline.model.errors import ToolError
+from plumbline.model.errors import ToolError, reason_in
 from plumbline.model.record import Operation
 from plumbline.observe.folders import open_file, open_folder_of
 from plumbline.parallel.job import Job, Result, State, result_name, write_whole
@@ -311,13 +311,17 @@ def obstacle_to(path: str, write: bool) -> Optional[str]:
     try:
         descriptor = open_file(path, os.O_WRONLY if write else os.O_RDONLY)
     except OSError as error:
-        return f"{path} cannot be opened: {error}"
+        return _unopened(path, error)
     try:
         if not write:
             drop_cached(descriptor)
     finally:
         os.close(descriptor)
     return None
+
+
+def _unopened(path: str, error: Exception) -> str:
+    return f"{path} cannot be opened: {reason_in(error)}; see that this client may use the file"
 
 
 _ENDED = 143
@@ -414,7 +418,7 @@ class Rank:
                 return MpiFile(part.path, part.offset, writes, opened), None
             return PosixFile(part.path, part.offset, writes, self._job.direct), None
         except (OSError, RuntimeError) as error:
-            return None, f"{part.path} cannot be opened: {error}"
+            return None, _unopened(part.path, error)
 
     def _leave(self, work: Work, attempt: Attempt, path: Optional[str]) -> NoReturn:
         """Store the bytes so far, then flush the file to make them a measurement, and exit.

@@ -26,7 +26,7 @@ from operator import sub
 from time import monotonic, time
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Union, cast
 
-from plumbline.model.errors import ToolError
+from plumbline.model.errors import ToolError, reason_in
 from plumbline.model.record import Operation
 from plumbline.observe.folders import open_file
 from plumbline.parallel.job import Fixed, Job, Result, State
@@ -424,7 +424,7 @@ class Attempt:
             raise
         except (OSError, ToolError, RuntimeError) as error:
             # MPI.Exception is a RuntimeError
-            self.state, self.reason = State.FAILED, str(error)
+            self.state, self.reason = State.FAILED, reason_in(error)
         finally:
             self.ended_at = monotonic()
             self._notes.settle()

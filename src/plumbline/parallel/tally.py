@@ -13,7 +13,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence, Union
 from plumbline.measure.trial import Failure
 from plumbline.model.codec import read, write
 from plumbline.model.command import Completed, lines
-from plumbline.model.errors import DocumentError
+from plumbline.model.errors import DocumentError, reason_in
 from plumbline.model.record import Flag, Measurement, Operation, Outcome
 from plumbline.model.units import format_duration
 from plumbline.model.validation import read_json
@@ -193,4 +193,6 @@ def _read(path: Path) -> Result:
     try:
         return read(Result, read_json(path.read_text(encoding="utf-8")))
     except (OSError, ValueError, KeyError, TypeError) as error:
-        raise DocumentError(f"{path} is damaged ({error!r}); run the probe again") from error
+        raise DocumentError(
+            f"{path} is damaged ({reason_in(error)}); run the probe again"
+        ) from error

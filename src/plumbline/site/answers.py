@@ -12,7 +12,7 @@ from typing import Any, Optional
 
 from plumbline import __version__
 from plumbline.model.codec import read_document, write
-from plumbline.model.errors import DocumentError, PlumblineError
+from plumbline.model.errors import DocumentError, PlumblineError, reason_in
 from plumbline.model.exchange import Begun, Head, Request
 from plumbline.model.units import format_duration
 from plumbline.model.validation import read_json
@@ -122,7 +122,7 @@ def document_of(path: Path, content: str, most_bytes: int) -> Optional[dict[str,
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
-        return {TROUBLE: f"{path} cannot be read: {error}"}
+        return {TROUBLE: f"{path} cannot be read: {reason_in(error)}"}
     if not isinstance(document, dict):
         return {TROUBLE: f"{path} is no document of {content}"}
     return document

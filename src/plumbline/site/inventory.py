@@ -12,7 +12,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional
 
 import yaml
 
-from plumbline.model.errors import DocumentError, StoreError
+from plumbline.model.errors import DocumentError, StoreError, reason_in
 from plumbline.model.expectation import Expectation
 from plumbline.model.units import format_size
 from plumbline.plan.assignments import assignments
@@ -31,6 +31,8 @@ MOST_BYTES = 64 << 20
 """Largest document; a site of 10,000 targets has baselines of some 10 MB."""
 
 _DEEPEST = 100
+
+_READABLE = "see that it is a file that you may read"
 
 _NEVER = 1 << 30
 """Line width of YAML, so that no line is broken."""
@@ -180,7 +182,7 @@ def _parse(path: Path) -> Any:
     try:
         return read_yaml(_text(path))
     except OSError as error:
-        raise DocumentError(f"{path} cannot be read: {error.strerror}") from error
+        raise DocumentError(f"{path} cannot be read: {error.strerror}; {_READABLE}") from error
     except UnicodeDecodeError as error:
         raise DocumentError(f"{path} is no UTF-8 text (byte {error.start}); save it so") from error
     except yaml.MarkedYAMLError as error:
@@ -335,7 +337,9 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8") if path.is_file() else ""
     except (OSError, UnicodeDecodeError) as error:
-        raise StoreError(f"{path} cannot be read: {error}; nothing changed") from error
+        raise StoreError(
+            f"{path} cannot be read: {reason_in(error)}; nothing changed; {_READABLE}"
+        ) from error
 
 
 def _header(text: str) -> Iterator[str]:

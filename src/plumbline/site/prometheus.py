@@ -13,7 +13,7 @@ from urllib.parse import urlencode, urlsplit
 from urllib.request import HTTPErrorProcessor, HTTPSHandler, OpenerDirector, Request, build_opener
 
 from plumbline.model.command import lines
-from plumbline.model.errors import DocumentError, ToolError, UsageError
+from plumbline.model.errors import DocumentError, ToolError, UsageError, reason_in
 from plumbline.model.units import LARGEST
 from plumbline.model.validation import read_json
 
@@ -101,10 +101,11 @@ class Prometheus:
                 if answer.status != HTTPStatus.OK:
                     words = parse_complaint(body) or _one_line(answer.reason)
                     raise ToolError(f"{self.url} refused: {answer.status} {words}")
-        except URLError as error:
-            raise ToolError(f"{self.url} does not answer: {error.reason}") from error
         except (OSError, HTTPException) as error:
-            raise ToolError(f"{self.url} does not answer: {error!r}") from error
+            reason = reason_in(error.reason if isinstance(error, URLError) else error)
+            raise ToolError(
+                f"{self.url} does not answer: {reason}; see that Prometheus runs there"
+            ) from error
         if len(body) > _MOST_BYTES:
             raise ToolError(f"{self.url} answers with more than 256 MiB; ask about less time")
         return body
@@ -157,7 +158,9 @@ def _opener(authority: Optional[Path]) -> OpenerDirector:
     try:
         context = ssl.create_default_context(cafile=authority)
     except OSError as error:
-        raise DocumentError(f"{authority} is no certificate of an authority ({error})") from error
+        raise DocumentError(
+            f"{authority} is no certificate of an authority ({reason_in(error)}); name a PEM file"
+        ) from error
     return build_opener(_NoErrorProcessor, HTTPSHandler(context=context))
 
 
@@ -167,7 +170,9 @@ def _token(path: Path) -> str:
             # a device or pipe may have no end
             token = file.read(_MOST_TOKEN).decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
-        raise DocumentError(f"the token in {path} cannot be read ({error})") from error
+        raise DocumentError(
+            f"the token in {path} cannot be read ({reason_in(error)}); name a file of your own"
+        ) from error
     if not token.isprintable() or not token:
         raise DocumentError(f"{path} holds no token; it is one line of printable characters")
     return token

@@ -24,7 +24,7 @@ from stat import S_ISREG
 from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, TypeVar
 
 from plumbline.model.codec import compact, read
-from plumbline.model.errors import DocumentError, StoreError
+from plumbline.model.errors import DocumentError, StoreError, reason_in
 from plumbline.model.record import Record
 from plumbline.model.series import Running
 from plumbline.model.units import DAY_S
@@ -416,7 +416,7 @@ class Store:
             raise self._sentence(error) from error
 
     def _sentence(self, error: Exception) -> StoreError:
-        folder, message = self.path.parent, str(error)
+        folder, message = self.path.parent, reason_in(error)
         remedies = (remedy for part, remedy in _REMEDIES.items() if part in message)
         remedy = next(remedies, f"{message}; see that {{folder}} is in order")
         return StoreError(f"history {self.path}: {remedy.format(path=self.path, folder=folder)}")

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NamedTuple, Optional
 from urllib.parse import quote
 
-from plumbline.model.errors import StoreError
+from plumbline.model.errors import StoreError, reason_in
 from plumbline.model.exchange import Request
 from plumbline.model.series import Running
 from plumbline.store.database import RUNNING, inflate, running
@@ -60,8 +60,8 @@ def extract(path: Path, request: Request) -> Extract:
                 return _read(path, request) if path.exists() else Extract(request.after.seq > 0)
     except (sqlite3.Error, OSError) as error:
         raise StoreError(
-            f"history {path} cannot be read by user id {os.geteuid()}: {error}; see that it is "
-            "in the group plumbline, and that plumbline history works there"
+            f"history {path} cannot be read by user id {os.geteuid()}: {reason_in(error)}; see "
+            "that it is in the group plumbline, and that plumbline history works there"
         ) from error
     raise StoreError(f"history {path} is being written all the time; try again")
 

@@ -364,7 +364,7 @@ def test_a_rank_that_cannot_open_a_shared_file_does_not_block_the_others(site: S
     assert time.monotonic() - began < 120
     lost = of(records, "b", Operation.READ)
     assert lost.outcome is Outcome.FAILED
-    assert "Stale file handle" in lost.reason
+    assert "cannot be opened: Stale file handle; see that this client" in lost.reason
     assert "cannot be opened by another rank" in lost.reason
     assert of(records, "b", Operation.WRITE).outcome is Outcome.OK
     assert of(records, "a", Operation.READ).outcome is Outcome.OK
@@ -513,7 +513,7 @@ def test_a_run_that_does_not_fit_is_not_begun(site: Site) -> None:
     spec = site.entry("a", SIMPLE).spec._replace(bytes=size)
     records = measured(site.unit(spec=spec))
     assert {record.outcome for record in records} == {Outcome.SKIPPED}
-    assert "free space, or measure less (with --directory: --bytes" in records[0].reason
+    assert "free space there, or measure fewer bytes" in records[0].reason
     assert site.remaining_files() == []
 
 
