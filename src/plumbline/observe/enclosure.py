@@ -21,6 +21,7 @@ _LONGEST = 500
 """Limit of a line in characters; those of sg_ses have a hundred."""
 _HEAD = re.compile(r" *(?:(\S.*?) +)?\[\d+,(-?\d+)\] +Element type: ([^,\n]+)")
 _FLAG = re.compile(r"(?:^ +|, +)([A-Za-z][A-Za-z ]*)=1(?=,|$)")
+_SPEED = re.compile(r"\bActual speed=(\d{1,6}) rpm\b")
 _STATUS = re.compile(r" .*\bstatus: ([A-Za-z ]+)$")
 _SEVERITY = {
     "Critical": State.CRITICAL,
@@ -48,6 +49,7 @@ _FLAGS = {
 _WITHOUT_FLAGS = ("Unsupported", "Not available")
 # a removed power supply costs the redundancy; its other bits are no further faults
 _NOT_INSTALLED = "Not installed"
+_ON, _OFF = "Requested on", "Off"
 
 _STATUS_WORDS = "{kind} {name} of enclosure {enclosure} is {status}"
 _SLOT_WORDS = "slot {slot}{disk} of enclosure {enclosure} shows {status}"
@@ -105,6 +107,8 @@ def _elements(node: Node, enclosure: str) -> Iterator[Symptom]:
     for element in elements:
         kind = element.kind.lower()
         words, severity, status = _fault(element)
+        if severity is State.OK and element.stands and any(other.turns for other in elements):
+            severity, status = State.WARNING, "0 rpm, and is requested on"
         # element -1 summarizes all others of its type
         if severity is State.OK or element.number == "-1":
             continue
@@ -134,13 +138,31 @@ def _fault(element: _Element) -> tuple[str, State, str]:
 
 
 class _Element(NamedTuple):
-    """An element of an enclosure; ``flags`` are the bits that are set."""
+    """An element of an enclosure.
+
+    ``flags`` are the bits that are set; ``rpm`` is the speed of a fan, empty for other elements.
+    """
 
     name: str
     number: str
     kind: str
     status: str
     flags: tuple[str, ...]
+    rpm: str
+
+    @property
+    def turns(self) -> bool:
+        """Return whether it is a fan that turns."""
+        return int(self.rpm or 0) > 0
+
+    @property
+    def stands(self) -> bool:
+        """Return whether it is a fan that ought to turn, and does not.
+
+        Enclosures without speeds show 0 rpm for each of them.
+        """
+        ought = self.status == "OK" and _ON in self.flags and _OFF not in self.flags
+        return ought and bool(self.rpm) and not self.turns
 
 
 def _parsed(text: str) -> Iterator[_Element]:
@@ -160,7 +182,9 @@ def _element(head: Optional[re.Match[str]], body: Sequence[str]) -> Iterator[_El
     if head and status:
         name, index, kind = ((word or "").strip() for word in head.groups())
         flags = [flag for line in body for flag in _FLAG.findall(line)]
-        yield _Element(name, index, kind, status[1].strip(), tuple(flags))
+        speed = next(filter(None, map(_SPEED.search, body)), None)
+        rpm = speed[1] if speed else ""
+        yield _Element(name, index, kind, status[1].strip(), tuple(flags), rpm)
 
 
 def _slot(node: Node, enclosure: str, slot: str) -> tuple[Sequence[str], str]:

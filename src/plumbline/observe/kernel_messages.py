@@ -189,13 +189,11 @@ adapter_failed | critical | hba | faults of adapter <name>
     {_FUSION}(?:(?:fault|coredump)[_ ](?:state|code)\(0x|SAS host is non-operational|
         .*unrecoverable|.*(?:(?:diag|hard) reset: FAILED|failed going to))
     {_IOC}.*IOC is in FAULT state
-    megaraid_sas (?P<name>[0-9a-f:.]+): (?:megasas: )?(?:Found FW in FAULT state|
-        FW in FAULT state|Fatal firmware error|.*killing adapter|
-        cannot recover from previous reset failures|
+    megaraid_sas (?P<name>[0-9a-f:.]+): (?:megasas: )?(?:(?:Found )?FW in FAULT state|
+        Fatal firmware error|.*killing adapter|cannot recover from previous reset failures|
         \d+ \((?:boot \+ )?\d+s/0x[0-9a-f]+/(?:FATAL|DEAD)\) - )
     (?P<name>megasas): Found FW in FAULT state
-    (?:hpsa|smartpqi) (?P<name>[0-9a-f:.]+): (?:[Cc]ontroller lockup|controller is offline|
-        controller offline)
+    (?:hpsa|smartpqi) (?P<name>[0-9a-f:.]+): (?:[Cc]ontroller lockup|controller (?:is )?offline)
     qla2xxx \[(?P<name>[0-9a-f:.]+)\]-[0-9a-f]+:\d+: (?:ISP System Error|RISC paused|
         (?:detected PCI|PCI/Register) disconnect)
     lpfc (?P<name>[0-9a-f:.]+): \d+:(?:\(\d+\):)?(?:0457 Adapter Hardware Error|
@@ -329,6 +327,8 @@ bulk_error | warning | target | failed bulk transfers of <name>
 checksum | warning | target | data of <name> that was changed on its way
     LustreError: (?!.*false positive)(?:.*? )?{_TARGET}(?:-\S+)?: BAD (?:READ|WRITE) CHECKSUM
     LustreError: (?!.*false positive).*?BAD (?:READ|WRITE) CHECKSUM: .*?{_TARGET}
+mount_refused | warning | target | mounts of <name> that failed for want of the MGS
+    LustreError: (?:\S+: )?{_TARGET}: (?:cannot register this server|the MGS refuses to allow)\b
 lost_writes | critical | target | writes that <name> had confirmed and lost
     LustreError: .*?{_TARGET}_UUID went back in time\b
 # --- connections to them

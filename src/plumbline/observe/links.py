@@ -37,7 +37,8 @@ class Kind(NamedTuple):
     ``root`` is a folder with ``*`` for names; ``speed`` the file with the speed, a number before
     ``unit``; ``state`` the file with the state and ``up`` its text for a port that is up, empty if
     the speed shows it; ``counters`` are file, words, and least growth; ``parts`` are the topology's
-    kinds that the port may belong to; ``one_lane`` is part of the speed if only one lane is in use.
+    kinds that the port may belong to; ``one_lane`` and ``fallback`` match the speed of a link with
+    only one lane in use, and of one that has not got beyond the speed with which links begin.
     """
 
     name: str
@@ -49,6 +50,7 @@ class Kind(NamedTuple):
     counters: tuple[tuple[str, str, int], ...]
     parts: tuple[str, ...]
     one_lane: str = ""
+    fallback: str = ""
 
     @property
     def rules(self) -> dict[str, Rule]:
@@ -69,6 +71,9 @@ class Kind(NamedTuple):
         if self.one_lane:
             rules.append(
                 Rule("one_lane", State.WARNING, f"{port} uses one of its lanes: {{speed}}")
+            )
+            rules.append(
+                Rule("fallback", State.WARNING, f"{port} stays at its lowest speed: {{speed}}")
             )
         return {rule.kind: rule for rule in rules}
 
@@ -92,9 +97,9 @@ class Kind(NamedTuple):
             yield rules["slow_link"].symptom(
                 self.name, component, port=port, speed=speed, best=best
             )
-        elif speed and self._has_one_lane(node, folder):
+        elif speed and (kind := self._reduced(node, folder)):
             speed_text = node.system.read(f"{folder}/{self.speed}")[:_LONGEST]
-            yield rules["one_lane"].symptom(self.name, component, port=port, speed=speed_text)
+            yield rules[kind].symptom(self.name, component, port=port, speed=speed_text)
         for file, _, least in self.counters:
             value = _count(node.system.read(f"{folder}/{file}"), f"{folder}/{file}")
             growth = node.counters.growth(f"{self.name}/{port}/{file}", value)
@@ -113,11 +118,14 @@ class Kind(NamedTuple):
         """Return whether a port that is not up has a link: a network without a manager."""
         return "LinkUp" in node.system.read(f"{folder}/phys_state")
 
-    def _has_one_lane(self, node: Node, folder: str) -> bool:
-        """Return whether lanes are missing; Ethernet with one lane is normal."""
+    def _reduced(self, node: Node, folder: str) -> str:
+        """Return the symptom if lanes or speed are missing; Ethernet with one lane is normal."""
         if not self.one_lane or node.system.read(f"{folder}/link_layer") == "Ethernet":
-            return False
-        return self.one_lane in node.system.read(f"{folder}/{self.speed}")
+            return ""
+        text = node.system.read(f"{folder}/{self.speed}")
+        if re.search(self.one_lane, text):
+            return "one_lane"
+        return "fallback" if re.search(self.fallback, text) else ""
 
 
 FIBRE_CHANNEL = Kind(
@@ -151,7 +159,9 @@ INFINIBAND = Kind(
         ("counters/link_downed", "losses of the link", 1),
     ),
     parts=("nic", "link"),
-    one_lane="(1X ",
+    one_lane=r"\(1X\b",
+    # each link begins with SDR, which old kernels do not name; adapters since 2006 are faster
+    fallback=r"\(4X(?: SDR)?\)",
 )
 
 SAS = Kind(
