@@ -239,7 +239,16 @@ def test_rates_can_be_shown_for_a_zone_of_the_disks(tmp_path: Path, run: Run) ->
         assert {line["rate_Bps"] for line in lines} == {rate_Bps}
 
 
-@pytest.mark.parametrize("name", ["lab", "example", "redstorm", "edison", "bgl", "jaguar"])
+MACHINES = ["lab", "example", "redstorm", "edison", "bgl", "jaguar"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", MACHINES)
+def test_the_runs_of_each_inventory_end_within_their_limits(name: str, run: Run) -> None:
+    assert "is ended after" not in run("plan", "-i", str(inventories() / name)).out
+
+
+@pytest.mark.parametrize("name", MACHINES)
 def test_the_table_fits_120_columns_and_a_screen(name: str, run: Run) -> None:
     # the inventory of a running lab contains accepted baselines
     lines = run("ceiling", "-i", str(inventories() / name)).out.splitlines()
