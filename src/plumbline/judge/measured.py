@@ -184,6 +184,12 @@ class Measured(NamedTuple):
         return self.rate / self.ceiling.rate if self.ceiling else None
 
     @property
+    def at_ceiling(self) -> bool:
+        """Return whether no healthy rate is notably higher, as it comes to almost its ceiling."""
+        ratio = self.ratio_ceiling
+        return ratio is not None and ratio >= 1 - self.limits.peer_loss
+
+    @property
     def ratio_baseline(self) -> Optional[float]:
         """Return rate / baseline, if the baseline may be used."""
         return self.rate / self.baseline.median if self.baseline else None

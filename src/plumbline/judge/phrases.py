@@ -207,7 +207,12 @@ def compared(measured: Measured) -> str:
         )
     if measured.peers_rate:
         return doubtfully(measured, f"{measured.percent:.0f} % of {peers(measured)}")
-    return provisionally(measured) if measured.provisional else measured.doubt
+    if measured.provisional:
+        return provisionally(measured)
+    if not measured.at_ceiling:
+        return measured.doubt
+    assert measured.ratio_ceiling is not None
+    return doubtfully(measured, f"{100 * measured.ratio_ceiling:.0f} % of the {limited(measured)}")
 
 
 def provisionally(measured: Measured) -> str:

@@ -120,9 +120,10 @@ def invalid(measured: Measured) -> Optional[Finding]:
 def incomparable(measured: Measured) -> Optional[Finding]:
     """Return the finding on a rate without a firm reference.
 
-    A floor needs no reference: a rate below it has that finding instead.
+    A floor and the ceiling need no reference: a rate below the one has that finding instead, and a
+    rate at the other is fine.
     """
-    if measured.reference_rate is not None:
+    if measured.reference_rate is not None or measured.at_ceiling:
         return None
     if below_goal(measured) or below_floor(measured):
         return None

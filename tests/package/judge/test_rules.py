@@ -170,6 +170,22 @@ def test_without_baseline_and_peers_a_rate_is_not_judged() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("rate", "state", "words"),
+    [
+        (224e6, State.UNKNOWN, "nothing to compare with"),
+        (226e6, State.OK, "no baseline yet, 90 % of the ceiling 250.0 MB/s by disk oss2-disk1"),
+        (250e6, State.OK, "no baseline yet, 100 % of the ceiling 250.0 MB/s by disk oss2-disk1"),
+        (262e6, State.OK, "no baseline yet, 105 % of the ceiling"),
+        (263e6, State.UNKNOWN, "cached, or the topology is wrong"),
+    ],
+)
+def test_a_rate_at_its_ceiling_needs_no_reference(rate: float, state: State, words: str) -> None:
+    """No healthy rate is higher than the ceiling, so none can be much higher than this one."""
+    finding = judged(Reference(CEILING, None), peers_rate=None, rate=rate)
+    assert (finding.state, words in finding.text) == (state, True)
+
+
 def test_without_an_inventory_no_sentence_names_a_baseline() -> None:
     directory, limits = Reference(None, None), Limits(baselines=False)
     alone = judged(directory, limits=limits, peers_rate=None)
