@@ -167,16 +167,16 @@ def _pairs(
         for partner in expectation.partners
     )
     usable = [pair for pair in rulings if pair[1].finding.reason.measured]
-    usable.sort(key=_rate)
+    usable.sort(key=_share_of_ceiling)
     return _Pairs(*step, rulings, tuple(usable))
 
 
 def with_partner(
     expectation: Expectation, partner: Partner, step: tuple[Operation, Scenario]
 ) -> Expectation:
-    """Return the reference of one pair: the host's baseline, the pair's own ceiling."""
+    """Return the expectation of one pair: its share of the host's baseline, its own ceiling."""
     operation, scenario = step
-    reference = Reference(partner.ceiling, expectation.reference(operation, scenario).baseline)
+    reference = of_pair(expectation, partner, expectation.reference(operation, scenario))
     return expectation._replace(references={f"{operation.value}/{scenario.value}": reference})
 
 
@@ -270,9 +270,10 @@ def _figures(expectation: Expectation, pairs: Sequence[_Pairs]) -> Iterator[Figu
         )
 
 
-def _rate(pair: tuple[str, Ruling]) -> float:
+def _share_of_ceiling(pair: tuple[str, Ruling]) -> float:
+    """Return rate / ceiling of a pair: the rates of pairs with different links do not compare."""
     measured = pair[1].measured
-    return measured.rate if measured else 0.0
+    return measured.rate / measured.ceiling.rate if measured and measured.ceiling else 0.0
 
 
 def _severity(state: State) -> int:

@@ -265,6 +265,24 @@ def test_a_pair_has_its_share_of_the_baseline_of_all_pairs(
         )
 
 
+@pytest.mark.parametrize(
+    ("fast_MB", "text"), [(1160.0, ""), (300.0, "; send with partner fast 300.0 MB/s")]
+)
+def test_partners_with_different_links_count_by_their_share_of_the_ceiling(
+    fast_MB: float, text: str
+) -> None:
+    rates = {"slow": 118e6, "fast": 1180e6}
+    host = host_expectation(*rates)
+    partners = tuple(
+        partner._replace(ceiling=partner.ceiling._replace(rate=rates[partner.name]))
+        for partner in host.partners
+    )
+    tests = sent("slow", 117e6), sent("fast", 1e6 * fast_MB)
+    verdict = judge_host(host._replace(partners=partners), tests, (), NOW)
+    assert verdict.state is State.OK
+    assert verdict.sentence == f"oss3 send 117.0 MB/s, 100 % of baseline{text}"
+
+
 def test_a_host_has_the_upper_median_rate_and_the_lower_median_of_retransmits() -> None:
     tests = [retransmitting("oss1", 24e6, 2000), retransmitting("oss2", 117e6, 3000)]
     host = host_expectation("oss1", "oss2")
