@@ -185,9 +185,12 @@ class Measured(NamedTuple):
 
     @property
     def at_ceiling(self) -> bool:
-        """Return whether no healthy rate is notably higher, as it comes to almost its ceiling."""
+        """Return whether it is about its ceiling: no healthy rate is notably higher.
+
+        A rate far above shows that the ceiling is wrong, even if the site tolerates it.
+        """
         ratio = self.ratio_ceiling
-        return ratio is not None and ratio >= 1 - self.limits.peer_loss
+        return ratio is not None and abs(ratio - 1) <= self.limits.peer_loss
 
     @property
     def ratio_baseline(self) -> Optional[float]:

@@ -186,6 +186,12 @@ def test_a_rate_at_its_ceiling_needs_no_reference(rate: float, state: State, wor
     assert (finding.state, words in finding.text) == (state, True)
 
 
+def test_a_rate_far_above_its_ceiling_shows_nothing() -> None:
+    tolerant = Limits(invalid_above=2.0)
+    finding = judged(Reference(CEILING, None), limits=tolerant, peers_rate=None, rate=300e6)
+    assert finding.reason is Reason.NO_REFERENCE
+
+
 def test_without_an_inventory_no_sentence_names_a_baseline() -> None:
     directory, limits = Reference(None, None), Limits(baselines=False)
     alone = judged(directory, limits=limits, peers_rate=None)
