@@ -30,9 +30,9 @@ from plumbline.model.codec import compact
 from plumbline.model.errors import PlumblineError, ToolError
 from plumbline.model.record import Operation
 from plumbline.observe.command import SystemRunner
-from plumbline.parallel.job import JOB, Job, Result, State, write_whole
+from plumbline.parallel.job import JOB, Job, Result, State
 from plumbline.parallel.launch import Launch, Launcher, command, find_launcher
-from plumbline.parallel.operation import PosixFile
+from plumbline.parallel.operation import PosixFile, write_whole
 from plumbline.parallel.tally import read_results
 from plumbline.parallel.terms import Method, Place
 from tests.bench.disk import steady_disk

@@ -6,10 +6,7 @@ so it survives the death or hang of another rank.
 
 from __future__ import annotations
 
-import os
 from enum import Enum
-from pathlib import Path
-from threading import get_ident
 from typing import Annotated, NamedTuple, Optional
 
 from plumbline.model.codec import form
@@ -92,15 +89,3 @@ class Result(NamedTuple):
 def result_name(operation: Operation, rank: int) -> str:
     """Return the name of a result's file without its suffix."""
     return f"{operation.value}-{rank:06d}"
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Write a file completely or not at all."""
-    # two threads may do this at once
-    part = path.with_name(f"{path.name}.{get_ident()}.part")
-    try:
-        part.write_bytes(content)
-        os.replace(part, path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise

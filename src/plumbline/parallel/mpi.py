@@ -19,7 +19,7 @@ from plumbline.model.codec import compact
 from plumbline.model.errors import ToolError, reason_in
 from plumbline.model.record import Operation
 from plumbline.observe.folders import open_file, open_folder_of
-from plumbline.parallel.job import Job, Result, State, result_name, write_whole
+from plumbline.parallel.job import Job, Result, State, result_name
 from plumbline.parallel.operation import (
     Attempt,
     Ended,
@@ -35,6 +35,7 @@ from plumbline.parallel.operation import (
     result_of,
     sources,
     unfinished,
+    write_whole,
 )
 from plumbline.parallel.profile import Block, pack
 from plumbline.parallel.terms import Method, Place, assign, readers

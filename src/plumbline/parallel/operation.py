@@ -23,6 +23,8 @@ from functools import partial
 from itertools import chain, islice, repeat
 from mmap import MAP_ANONYMOUS, MAP_PRIVATE, PAGESIZE, mmap
 from operator import sub
+from pathlib import Path
+from threading import get_ident
 from time import monotonic, time
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Union, cast
 
@@ -535,3 +537,15 @@ def unfinished(work: Work, attempt: Attempt, moved: int) -> Result:
 def not_begun(work: Work, reason: Optional[str]) -> Result:
     """Return the result of a rank that could not start."""
     return Result(*work.worker, work.operation, State.FAILED, reason or "not begun")
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Write a file completely or not at all."""
+    # two threads may do this at once
+    part = path.with_name(f"{path.name}.{get_ident()}.part")
+    try:
+        part.write_bytes(content)
+        os.replace(part, path)
+    except OSError:
+        part.unlink(missing_ok=True)
+        raise

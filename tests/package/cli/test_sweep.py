@@ -187,6 +187,7 @@ def test_a_dry_run_prints_points_bytes_and_seconds_and_changes_nothing(tmp_path:
     assert list((tmp_path / "a").iterdir()) == []
 
 
+@with_mpi
 def test_a_sweep_that_measured_nothing_does_not_end_well(tmp_path: Path) -> None:
     ended = finish(tmp_path, "sweep", *directories(tmp_path), "--limit", "3s")
     assert ended.returncode == 3
@@ -204,6 +205,7 @@ def test_weak_scaling_gives_each_rank_the_same_bytes(tmp_path: Path) -> None:
     assert {point["bytes"] for point in json.loads(strong.stdout)["points"]} == {32 * MIB}
 
 
+@with_mpi
 def test_a_budget_too_small_for_one_point_starts_nothing(tmp_path: Path) -> None:
     ended = finish(tmp_path, "sweep", *directories(tmp_path), "--bytes", "2GiB", "--budget", "1GiB")
     assert "a point writes 2147.5 MB; raise --budget, or lower --bytes" in ended.stdout
@@ -211,6 +213,7 @@ def test_a_budget_too_small_for_one_point_starts_nothing(tmp_path: Path) -> None
     assert list((tmp_path / "a").iterdir()) == []
 
 
+@with_mpi
 @pytest.mark.parametrize(
     ("words", "size", "memories"),
     [

@@ -8,7 +8,8 @@ import pytest
 from plumbline.model.codec import compact, read, read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
-from plumbline.parallel.job import Fixed, Job, Result, State, write_whole
+from plumbline.parallel.job import Fixed, Job, Result, State
+from plumbline.parallel.operation import write_whole
 from plumbline.parallel.profile import Durations
 from plumbline.parallel.terms import TESTS, Place
 
