@@ -138,7 +138,11 @@ def _operations(entry: Expectation, memory: Memory, now: float) -> list[_Operati
         _operation(
             entry,
             label(*step),
-            [of for of in all_series if (of.latest.operation, of.latest.scenario) == step],
+            [
+                series
+                for series in all_series
+                if (series.latest.operation, series.latest.scenario) == step
+            ],
             now,
         )
         for step in operations(entry, all_series)

@@ -59,10 +59,10 @@ def explanations(located: Located) -> dict[tuple[str, str], AmbiguitySet]:
     sets: dict[tuple[str, str], AmbiguitySet] = {}
     largest_first = sorted(located.sets, key=lambda ambiguity: -len(ambiguity.explains))
     voting = ((ambiguity, index) for ambiguity in largest_first for index in ambiguity.explains)
-    others = (
+    non_voting = (
         (ambiguity, index) for ambiguity in largest_first for index in silent(located, ambiguity)
     )
-    for ambiguity, index in chain(voting, others):
+    for ambiguity, index in chain(voting, non_voting):
         sets.setdefault(_place(located, index), ambiguity)
     return sets
 

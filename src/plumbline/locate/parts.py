@@ -70,8 +70,8 @@ def expected(part: Part) -> dict[int, tuple[float, float]]:
 def _slowest(ranges: Iterable[Expected]) -> dict[int, tuple[float, float]]:
     """Return the ranges of several at once: a measurement is as slow as the slowest makes it."""
     bounds: dict[int, tuple[float, float]] = {}
-    for of_one in ranges:
-        for index, (low, high) in of_one.items():
+    for expected_ranges in ranges:
+        for index, (low, high) in expected_ranges.items():
             before = bounds.get(index, (low, high))
             bounds[index] = (min(low, before[0]), min(high, before[1]))
     return bounds

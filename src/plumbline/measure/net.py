@@ -8,7 +8,7 @@ from typing import Any, Generator, Mapping, NamedTuple, Optional
 from plumbline.measure.probes.interface import Job
 from plumbline.measure.trial import Failure, Task, Trial, command_of, tasks_of
 from plumbline.measure.unit_context import UnitContext
-from plumbline.model.errors import DocumentError
+from plumbline.model.errors import DocumentError, reason_in
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.record import Outcome, Record
 from plumbline.model.rounds import Role, Turn, slot_at, turn
@@ -117,7 +117,7 @@ def _connect(address: str, port: int) -> str:
     try:
         socket.create_connection((address, port), timeout=2.0).close()
     except OSError as error:
-        return error.strerror or str(error)
+        return reason_in(error)
     return ""
 
 

@@ -335,13 +335,13 @@ def records_of(
     for counter, stretches in courses.items() if part.seconds else ():
         busy = [stretch for stretch in stretches if any(stretch.rates_Bps)]
         records = [_moved(part, origin, counter, stretch) for stretch in busy]
-        first, *others = records or [
+        first, *later = records or [
             _idle(part, origin, counter, stretches, closed.get(counter, ""))
         ]
         rows = [traffic.row for traffic in jobs if traffic.target == counter.component]
         if rows and counter.operation is Operation.READ:
             first = first._replace(details={**(first.details or {}), "jobs": write(rows)})
-        yield from (first, *others)
+        yield from (first, *later)
     requests: dict[str, list[RequestRow]] = {}
     for traffic in jobs:
         if isinstance(traffic.row, RequestRow):

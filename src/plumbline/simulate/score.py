@@ -224,8 +224,8 @@ class Score:
 
 def add(outcomes: Iterable[Outcome]) -> Outcome:
     """Return the sum of outcomes, at least one; all courses were of the same length."""
-    total, *others = outcomes
-    for outcome in others:
+    total, *further = outcomes
+    for outcome in further:
         total = Outcome(*map(operator.add, total, outcome))._replace(days=total.days)
     return total
 

@@ -170,9 +170,9 @@ class Judgement(ABC):
         names = [*dict.fromkeys(entry.component for entry in measured)]
         near = [name for name in names if name.endswith(f":{choice.component}")]
         near = near or get_close_matches(choice.component or "", names)
-        known = f": it has {several(near or names)}" if names else ""
+        hint = f": it has {several(near or names)}" if names else ""
         return DocumentError(
-            f"{self.source} has no {choice}; correct the name{known}, or add it to the topology, "
+            f"{self.source} has no {choice}; correct the name{hint}, or add it to the topology, "
             "plan and deploy it again"
         )
 
