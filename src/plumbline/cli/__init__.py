@@ -22,7 +22,14 @@ from plumbline.cli.machines import MACHINES
 from plumbline.cli.output import remark
 from plumbline.cli.people import PEOPLE
 from plumbline.model.command import printable
-from plumbline.model.errors import INTERRUPTED, PlumblineError, StoreError, ToolError, UsageError
+from plumbline.model.errors import (
+    INTERRUPTED,
+    PlumblineError,
+    StoreError,
+    ToolError,
+    UsageError,
+    reason_in,
+)
 
 __all__ = ["main"]
 
@@ -173,11 +180,16 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         _discard_output()
         return 0
     except OSError as error:
-        # the opener of a named file handles its errors
-        if error.filename is not None or error.errno not in _NO_ROOM:
+        if error.filename is not None:
+            remark(
+                f"{printable(str(error.filename))}: {reason_in(error)}; give this user access to it, "
+                "or name another path"
+            )
+            return StoreError.exit_code
+        if error.errno not in _NO_ROOM:
             raise
         _discard_output()
-        remark(f"the output cannot be written: {error.strerror}")
+        remark(f"the output cannot be written: {reason_in(error)}")
         return StoreError.exit_code
     except KeyboardInterrupt:
         kept = "nothing" if verb == "probe" and directories else "what was measured before"

@@ -123,6 +123,14 @@ def test_output_to_a_full_disk_is_an_error_message(tmp_path: Path) -> None:
     assert (ended.returncode, ended.stderr) == (74, sentence)
 
 
+def test_a_path_that_the_system_refuses_is_an_error_message(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = f"/{'a' * 300}"
+    assert main(["history", "--state", path]) == 74
+    assert f"{path}/history.sqlite: File name too long; " in capsys.readouterr().err
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("closed", ["<&- >&-", ">&-", "<&- >&- 2>&-"])
 @pytest.mark.parametrize(
