@@ -73,7 +73,7 @@ def _level(quantity: Quantity, rates: Range) -> str:
     """Return a range of figures for one of rates: whole numbers, or seconds."""
     start, end, inside = rates
     if quantity.less_is_better:
-        least, most = (float(f"{quantity.figure(max(0.0, rate)):.4g}") for rate in (end, start))
+        least, most = (float(f"{quantity.figure(rate):.4g}") for rate in (end, start))
         return str(Range(least, most, inside))
     return str(Range(_whole(start), _whole(end), inside))
 

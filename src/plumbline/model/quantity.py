@@ -32,8 +32,10 @@ class Quantity(NamedTuple):
     less_is_better: bool = False
 
     def figure(self, rate: float) -> float:
-        """Convert a rate to a figure in the unit."""
-        return rate if not self.less_is_better else 1 / rate if rate else inf
+        """Convert a rate, or a limit without an end, to a figure in the unit."""
+        if not self.less_is_better:
+            return rate
+        return 1 / rate if rate > 0 else inf
 
     def format(self, rate: float) -> str:
         """Format a rate with its unit for messages, e.g. ``80.3 MB/s``."""

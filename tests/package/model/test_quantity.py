@@ -56,6 +56,11 @@ def test_a_chart_has_figures_in_the_unit_of_its_axis() -> None:
     assert SECONDS.pictured(None) is SECONDS.pictured(float("nan")) is None
 
 
+@pytest.mark.parametrize("rate", [0.0, -1.0, float("-inf")])
+def test_a_limit_of_seconds_without_an_end_is_infinite(rate: float) -> None:
+    assert SECONDS.figure(rate) == float("inf")
+
+
 def test_an_operation_is_the_same_object_from_any_source() -> None:
     assert Operation("read") is Operation.READ
     assert pickle.loads(pickle.dumps(Operation.READ)) is Operation.READ
