@@ -108,11 +108,10 @@ changed_data | critical | block | data that <name> has changed
     device-mapper: (?:integrity|crypt): {_BLOCK}: (?:Checksum failed at|INTEGRITY AEAD ERROR)
     BTRFS (?:warning|error) \(device {_BLOCK}\): csum failed
 disk_failing | critical | block | forecasts of <name> that it fails
-    {_DISK}.*Add\. Sense: (?!.*\(FALSE\))(?:Failure prediction threshold exceeded|
-        .*[Ii]mpending failure)
+    {_DISK}.*Add\. Sense: .*(?:prediction threshold exceeded(?! \([Ff])|[Ii]mpending failure)
 transmission_error | warning | block | damaged transmissions to or from <name>
-    {_DISK}.*Add\. Sense: (?:Information unit .*CRC error|SCSI parity error|Scsi parity error|
-        Data phase (?:CRC )?error|Nak received|Ack/nak timeout)
+    {_DISK}.*Add\. Sense: (?:.*CRC error|S(?:CSI|csi) parity error|Data phase error|
+        Nak received|Ack/nak timeout|Initiator response timeout|Connection lost)
 disk_heat | warning | block | too much heat in <name>
     {_DISK}.*Add\. Sense: Warning - (?:specified temperature|
         high (?:critical|operating) temperature limit) exceeded
@@ -335,6 +334,7 @@ lost_writes | critical | target | writes that <name> had confirmed and lost
 request_timeout | warning | target | requests to <name> without an answer in time
     .*?Request sent has (?:timed out for (?:slow reply|sent delay)|
         failed due to network error).*[ >]{_TARGET}-
+    LustreError: .* {_TARGET}-osc-\S+: wait ext to \d+ timedout\b
 connection_lost | warning | target | lost connections to <name>
     .*?Connection to {_TARGET} \(at \S+\) was lost
 connection_lost | warning | node | lost connections to the MGS by <name>
