@@ -233,7 +233,7 @@ member_read_error | warning | block | read errors of <name> that its array has c
 array_failed | critical | block | failures of array <name>
     {_OF_ARRAY}(?:Cannot continue operation|not enough operational (?:devices|mirrors)|
         cannot start dirty degraded array|journal disk is missing|
-        .*unrecoverable I/O(?: read)? error)
+        failed to run raid set|.*unrecoverable I/O(?: read)? error)
     md: (?P<name>md[A-Za-z0-9_.-]*): raid0 array has a missing/failed member
 # raid5 and raid6 only: those of a mirror that holds swap are no fault
 parity_mismatch | warning | block | parity of array <name> that does not match its data
@@ -244,7 +244,7 @@ thin_pool | critical | node | failures of thin pool <name>
 path_failed | warning | number | failures of path <name>
     device-mapper: multipath: (?:\S+ )?Failing path (?P<name>\d+:\d+)
 remote_port_lost | warning | hba | losses of the remote port <name>
-    [ ]*(?P<name>rport-\d+:\d+-\d+): blocked FC remote port time out
+    [ ]*(?P<name>rport-\d+:\d+-\d+): blocked FC remote port time out: .*target\b(?! alone)
     lpfc (?P<name>[0-9a-f:.]+): \d+:(?:\(\d+\):)?0203 Devloss timeout
     (?:dev_loss|fast_io_fail)_tmo expired for SRP (?P<name>port-\d+:\d+)
     scsi (?P<name>host\d+): (?:ib_srp: )?reconnect attempt \d+ failed
