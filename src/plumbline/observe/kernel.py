@@ -263,12 +263,19 @@ def _unsupported(log: _Log) -> Iterator[int]:
 
 
 def _links(log: _Log) -> Iterator[int]:
-    """Yield the losses of links before they first come up after a boot, and during a shutdown."""
+    """Yield the losses of links before they first come up after a boot, and during a shutdown.
+
+    After a boot drivers also report ports without a cable, which were never up.
+    """
     down: dict[str, list[LogEntry]] = {}
     up: Optional[set[str]] = None
+    ever_up: set[str] = set()
     for entry in log:
         if name := entry.subject(*LOST_LINKS):
-            down.setdefault(name, []).append(entry)
+            if up is None or name in ever_up or entry.subject("remote_port_lost"):
+                down.setdefault(name, []).append(entry)
+            else:
+                yield entry.line
         elif "boot" in entry.context:
             down, up = {}, set()
         elif "shutdown" in entry.context:
@@ -276,6 +283,7 @@ def _links(log: _Log) -> Iterator[int]:
             yield from (loss.line for loss in latest if loss.at >= entry.at - _SHUTDOWN_S)
         elif name := entry.subject("link_up"):
             before = down.pop(name, [])
+            ever_up.add(name)
             if up is not None and name not in up:
                 up.add(name)
                 yield from (loss.line for loss in before)

@@ -289,7 +289,7 @@ hung_task | warning | node | reports of a hung task <name>
         (?P<name>[A-Za-z0-9_./:-]+):\d+\]
 cpu_stall | warning | node | stalls of a CPU
     (?:rcu: )?INFO: rcu_\w+ (?:self-detected stall on CPU|
-        detected (?:expedited )?stalls on (?:CPUs|tasks))
+        detected (?:expedited )?stalls on (?:CPUs|tasks)(?!.*\}} \d{{1,3}} jiffies))
     BUG: workqueue lockup - pool[ ]
     (?:NMI )?watchdog: (?:CPU\d+: )?Watchdog detected hard LOCKUP
 cpu_heat | warning | node | CPUs that are slowed for their heat
