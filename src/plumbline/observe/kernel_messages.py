@@ -112,6 +112,8 @@ disk_failing | critical | block | forecasts of <name> that it fails
 transmission_error | warning | block | damaged transmissions to or from <name>
     {_DISK}.*Add\. Sense: (?:.*CRC error|S(?:CSI|csi) parity error|Data phase error|
         Nak received|Ack/nak timeout|Initiator response timeout|Connection lost)
+transmission_error | warning | hba | damaged transmissions to or from <name>
+    qla2xxx \[(?P<name>[0-9a-f:.]+)\]-[0-9a-f]+:\d+: Dropped frame\(s\) detected
 disk_heat | warning | block | too much heat in <name>
     {_DISK}.*Add\. Sense: Warning - (?:specified temperature|
         high (?:critical|operating) temperature limit) exceeded
@@ -134,8 +136,7 @@ command_reset | warning | scsi | aborted commands or resets of <name>
     (?:hpsa|smartpqi) \S+: (?:resetting|attempting TASK ABORT on)[ ]
         scsi (?P<name>\d+:\d+:\d+:\d+)\b
 command_reset | warning | nvme | aborted commands or resets of <name>
-    {_NVME}resetting controller due to[ ]
-    {_NVME}Failed status: 0x[0-9a-f]+, reset controller
+    {_NVME}(?:resetting controller due to |Failed status: 0x[0-9a-f]+, reset controller)
 command_reset | warning | pci | aborted commands or resets of <name>
     nvme (?P<name>[0-9a-f:.]+): Failed status: 0x[0-9a-f]+, reset controller
 command_reset | warning | next disk | aborted commands or resets of <name>
@@ -389,8 +390,7 @@ bond_down | warning | interface | losses of all links of <name>
     (?:bonding: )?{_INTERFACE}: now running without any active interface
 transmit_timeout | warning | interface | stuck transmit queues of <name>
     NETDEV WATCHDOG: {_INTERFACE} .*transmit queue \d+ timed out
-    {_INTERFACE}: NETDEV WATCHDOG: .*transmit queue \d+ timed out
-    \S+ (?:\S+ )?{_INTERFACE}: (?:NETDEV WATCHDOG: .*transmit queue \d+ timed out|
+    (?:\S+ (?:\S+ )?)?{_INTERFACE}: (?:NETDEV WATCHDOG: .*transmit queue \d+ timed out|
         TX timeout (?:on queue|detected)|Detected (?:Tx|Hardware) Unit Hang|TX stuck with|
         (?:initiating reset due to )?tx[_ ]timeout|transmit timed out|tx hang \d+ detected)
     {_INTERFACE}: transmit timeout: latency \d+
