@@ -496,7 +496,7 @@ announced
     {_SLOT}(?:Powering off due to button press|Button press: will power off)
     Lustre: {_TARGET}: Aborting (?:MDT |client )?recovery
 unsupported_request
-    {_PCI}: (?:AER: )? *\[20\] UnsupReq\b
+    (?:{_PCI}: (?:AER: )? *\[20\] UnsupReq\b|\S*\[Hardware Error\]: +aer_uncor_status: 0x00100000)
 disk
     {_DISK}
 # from kernel 6.10 on by the names of sysfs: recover
