@@ -188,6 +188,8 @@ def recovery(text: str, labels: Labels, path: str) -> Iterator[Count]:
 
 
 _ROW = re.compile(r"^(\d{1,6})([KMG]?):\s+(\d{1,20})\s.*\|\s*(\d{1,20})\s")
+# copies of these files may lack the empty lines between tables
+_COLUMNS = re.compile(r"\n *read +\| +write *\n")
 _POWERS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
 _DISK_DIRECTIONS = ("read", "write")
 
@@ -218,12 +220,12 @@ def disk_io(text: str, labels: Labels, path: str) -> Iterator[Count]:
     """
     if not text.startswith("snapshot_time"):
         raise ToolError(f"{path} is not understood: it begins with {text[:40]!r}")
-    tables = text.split("\n\n")
+    tables = _COLUMNS.split(text)
     for table in _TABLES:
-        part = next((part for part in tables if f"\n{table.head}" in part), None)
+        part = next((part for part in tables if part.startswith(table.head)), None)
         if part is None:
             raise ToolError(f"{path} is not understood: it has no table {table.head!r}")
-        counted = [_row(row, path) for row in part.partition(table.head)[2].split("\n")[1:] if row]
+        counted = [_row(row, path) for row in part.split("\n")[1:] if row]
         for place, operation in enumerate(_DISK_DIRECTIONS, 1):
             pairs = [(row[0], row[place]) for row in counted]
             yield from _buckets(table, (*labels, ("operation", operation)), pairs)

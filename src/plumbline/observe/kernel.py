@@ -43,6 +43,8 @@ _NEXT_LINES = 2
 """Lines within which a driver that aborts a command names the disk."""
 _ERROR_LINES = 3
 """Lines within which the kernel prints the kind of a PCIe error."""
+_RECORD_LINES = 20
+"""The same in a record of the firmware."""
 
 _LIMITED = {
     **dict.fromkeys(("blk_print_req_error", "print_req_error", "blk_update_request"), "io_error"),
@@ -255,20 +257,30 @@ def _unsupported(log: _Log) -> Iterator[int]:
     """Yield the PCIe errors about requests that a device does not support."""
     errors: dict[str, list[int]] = {}
     for entry in log:
-        if name := entry.subject("bus_error"):
-            errors.setdefault(name, []).append(entry.line)
-        for line in errors.pop(entry.subject("unsupported_request"), ()):
-            if entry.line <= line + _ERROR_LINES:
-                yield line
+        if entry.parsed and entry.parsed.message.kind in ("bus_error", "hardware_error"):
+            errors.setdefault(entry.parsed.name, []).append(entry.line)
+        if "unsupported_request" in entry.context:
+            # records of the firmware name the device in another line
+            name = entry.subject("unsupported_request") or ""
+            for line in errors.pop(name, ()):
+                if entry.line <= line + (_ERROR_LINES if name else _RECORD_LINES):
+                    yield line
 
 
 def _links(log: _Log) -> Iterator[int]:
-    """Yield the losses of links before they first come up after a boot, and during a shutdown."""
+    """Yield the losses of links before they first come up after a boot, and during a shutdown.
+
+    After a boot drivers also report ports without a cable, which were never up.
+    """
     down: dict[str, list[LogEntry]] = {}
     up: Optional[set[str]] = None
+    ever_up: set[str] = set()
     for entry in log:
         if name := entry.subject(*LOST_LINKS):
-            down.setdefault(name, []).append(entry)
+            if up is None or name in ever_up or entry.subject("remote_port_lost"):
+                down.setdefault(name, []).append(entry)
+            else:
+                yield entry.line
         elif "boot" in entry.context:
             down, up = {}, set()
         elif "shutdown" in entry.context:
@@ -276,6 +288,7 @@ def _links(log: _Log) -> Iterator[int]:
             yield from (loss.line for loss in latest if loss.at >= entry.at - _SHUTDOWN_S)
         elif name := entry.subject("link_up"):
             before = down.pop(name, [])
+            ever_up.add(name)
             if up is not None and name not in up:
                 up.add(name)
                 yield from (loss.line for loss in before)

@@ -108,11 +108,12 @@ changed_data | critical | block | data that <name> has changed
     device-mapper: (?:integrity|crypt): {_BLOCK}: (?:Checksum failed at|INTEGRITY AEAD ERROR)
     BTRFS (?:warning|error) \(device {_BLOCK}\): csum failed
 disk_failing | critical | block | forecasts of <name> that it fails
-    {_DISK}.*Add\. Sense: (?!.*\(FALSE\))(?:Failure prediction threshold exceeded|
-        .*[Ii]mpending failure)
+    {_DISK}.*Add\. Sense: .*(?:prediction threshold exceeded(?! \([Ff])|[Ii]mpending failure)
 transmission_error | warning | block | damaged transmissions to or from <name>
-    {_DISK}.*Add\. Sense: (?:Information unit .*CRC error|SCSI parity error|Scsi parity error|
-        Data phase (?:CRC )?error|Nak received|Ack/nak timeout)
+    {_DISK}.*Add\. Sense: (?:.*CRC error|S(?:CSI|csi) parity error|Data phase error|
+        Nak received|Ack/nak timeout|Initiator response timeout|Connection lost)
+transmission_error | warning | hba | damaged transmissions to or from <name>
+    qla2xxx \[(?P<name>[0-9a-f:.]+)\]-[0-9a-f]+:\d+: Dropped frame\(s\) detected
 disk_heat | warning | block | too much heat in <name>
     {_DISK}.*Add\. Sense: Warning - (?:specified temperature|
         high (?:critical|operating) temperature limit) exceeded
@@ -135,8 +136,7 @@ command_reset | warning | scsi | aborted commands or resets of <name>
     (?:hpsa|smartpqi) \S+: (?:resetting|attempting TASK ABORT on)[ ]
         scsi (?P<name>\d+:\d+:\d+:\d+)\b
 command_reset | warning | nvme | aborted commands or resets of <name>
-    {_NVME}resetting controller due to[ ]
-    {_NVME}Failed status: 0x[0-9a-f]+, reset controller
+    {_NVME}(?:resetting controller due to |Failed status: 0x[0-9a-f]+, reset controller)
 command_reset | warning | pci | aborted commands or resets of <name>
     nvme (?P<name>[0-9a-f:.]+): Failed status: 0x[0-9a-f]+, reset controller
 command_reset | warning | next disk | aborted commands or resets of <name>
@@ -234,7 +234,7 @@ member_read_error | warning | block | read errors of <name> that its array has c
 array_failed | critical | block | failures of array <name>
     {_OF_ARRAY}(?:Cannot continue operation|not enough operational (?:devices|mirrors)|
         cannot start dirty degraded array|journal disk is missing|
-        .*unrecoverable I/O(?: read)? error)
+        failed to run raid set|.*unrecoverable I/O(?: read)? error)
     md: (?P<name>md[A-Za-z0-9_.-]*): raid0 array has a missing/failed member
 # raid5 and raid6 only: those of a mirror that holds swap are no fault
 parity_mismatch | warning | block | parity of array <name> that does not match its data
@@ -245,7 +245,7 @@ thin_pool | critical | node | failures of thin pool <name>
 path_failed | warning | number | failures of path <name>
     device-mapper: multipath: (?:\S+ )?Failing path (?P<name>\d+:\d+)
 remote_port_lost | warning | hba | losses of the remote port <name>
-    [ ]*(?P<name>rport-\d+:\d+-\d+): blocked FC remote port time out
+    [ ]*(?P<name>rport-\d+:\d+-\d+): blocked FC remote port time out: .*target\b(?! alone)
     lpfc (?P<name>[0-9a-f:.]+): \d+:(?:\(\d+\):)?0203 Devloss timeout
     (?:dev_loss|fast_io_fail)_tmo expired for SRP (?P<name>port-\d+:\d+)
     scsi (?P<name>host\d+): (?:ib_srp: )?reconnect attempt \d+ failed
@@ -290,7 +290,7 @@ hung_task | warning | node | reports of a hung task <name>
         (?P<name>[A-Za-z0-9_./:-]+):\d+\]
 cpu_stall | warning | node | stalls of a CPU
     (?:rcu: )?INFO: rcu_\w+ (?:self-detected stall on CPU|
-        detected (?:expedited )?stalls on (?:CPUs|tasks))
+        detected (?:expedited )?stalls on (?:CPUs|tasks)(?!.*\}} \d{{1,3}} jiffies))
     BUG: workqueue lockup - pool[ ]
     (?:NMI )?watchdog: (?:CPU\d+: )?Watchdog detected hard LOCKUP
 cpu_heat | warning | node | CPUs that are slowed for their heat
@@ -335,6 +335,7 @@ lost_writes | critical | target | writes that <name> had confirmed and lost
 request_timeout | warning | target | requests to <name> without an answer in time
     .*?Request sent has (?:timed out for (?:slow reply|sent delay)|
         failed due to network error).*[ >]{_TARGET}-
+    LustreError: .* {_TARGET}-osc-\S+: wait ext to \d+ timedout\b
 connection_lost | warning | target | lost connections to <name>
     .*?Connection to {_TARGET} \(at \S+\) was lost
 connection_lost | warning | node | lost connections to the MGS by <name>
@@ -389,8 +390,7 @@ bond_down | warning | interface | losses of all links of <name>
     (?:bonding: )?{_INTERFACE}: now running without any active interface
 transmit_timeout | warning | interface | stuck transmit queues of <name>
     NETDEV WATCHDOG: {_INTERFACE} .*transmit queue \d+ timed out
-    {_INTERFACE}: NETDEV WATCHDOG: .*transmit queue \d+ timed out
-    \S+ (?:\S+ )?{_INTERFACE}: (?:NETDEV WATCHDOG: .*transmit queue \d+ timed out|
+    (?:\S+ (?:\S+ )?)?{_INTERFACE}: (?:NETDEV WATCHDOG: .*transmit queue \d+ timed out|
         TX timeout (?:on queue|detected)|Detected (?:Tx|Hardware) Unit Hang|TX stuck with|
         (?:initiating reset due to )?tx[_ ]timeout|transmit timed out|tx hang \d+ detected)
     {_INTERFACE}: transmit timeout: latency \d+
@@ -496,7 +496,7 @@ announced
     {_SLOT}(?:Powering off due to button press|Button press: will power off)
     Lustre: {_TARGET}: Aborting (?:MDT |client )?recovery
 unsupported_request
-    {_PCI}: (?:AER: )? *\[20\] UnsupReq\b
+    (?:{_PCI}: (?:AER: )? *\[20\] UnsupReq\b|\S*\[Hardware Error\]: +aer_uncor_status: 0x00100000)
 disk
     {_DISK}
 # from kernel 6.10 on by the names of sysfs: recover

@@ -77,12 +77,16 @@ def failure_kind(output: str) -> str:
     return "absent" if _DOWN.search(output) else "failed"
 
 
+_LOOPBACK = "0@lo"
+"""Begins with health 0 and gains with each message (lnet_startup_lndni of Lustre's api-ni.c)."""
+
+
 def local_interfaces(text: str, source: str) -> list[Interface]:
-    """Parse the interfaces of this host; raise ToolError for other text."""
+    """Parse the interfaces of this host without the loopback; raise ToolError for other text."""
     interfaces = _interfaces(text, "net:", _KINDS, source)
     if not interfaces:
         raise ToolError(f"{source} is not understood: it names no interface")
-    return interfaces
+    return [interface for interface in interfaces if interface.nid != _LOOPBACK]
 
 
 def interface_health(text: str, labels: Labels, source: str) -> Iterator[Count]:

@@ -210,7 +210,8 @@ def find_launcher(launch: Launch, run: CommandRunner) -> Launcher:
     answer = completed.stdout + completed.stderr
     if not completed.ok:
         raise ToolError(f"{complaint(completed)}; install an MPI, or name another --launcher")
-    version = re.search(r"(?<!\d)\d+(\.\d+)+", answer)
+    # Intel MPI 2019: "Version 2019 Update 12"
+    version = re.search(r"(?<!\d)\d+(\.\d+)+|(?<=Version )\d{4}\b", answer)
     for mark, kind in _MARKS:
         if mark in answer.lower() and version:
             python, modules = _python(launch, kind, run)

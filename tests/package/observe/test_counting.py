@@ -171,7 +171,7 @@ def test_health_is_read_once_a_minute_and_kept_in_between(tmp_path: Path) -> Non
     host = Host(tmp_path, HEALTHY)
     for after_s in (0, 15, 15, 15):
         looked = host.look(after_s)
-        assert values(looked.counts, HEALTH) == {"0@lo": 1000, "10.0.2.15@tcp": 1000}
+        assert values(looked.counts, HEALTH) == {"10.0.2.15@tcp": 1000}
         assert looked.troubles == ()
     assert len(host.runner.calls) == 2
     host.look(16)
@@ -217,7 +217,7 @@ def test_a_timeout_is_counted_once_and_tried_again_a_minute_later(tmp_path: Path
     counts = [host.look(after_s).counts for after_s in (0, 15, 15, 40)]
     name = "plumbline_lustre_read_timeouts_total"
     assert [values(count, name) for count in counts] == [{"lnetctl net show -v 2": 1}] * 4
-    assert [len(values(count, HEALTH)) for count in counts] == [0, 0, 0, 2]
+    assert [len(values(count, HEALTH)) for count in counts] == [0, 0, 0, 1]
 
 
 def test_no_second_command_starts_while_one_cannot_be_ended(tmp_path: Path) -> None:
@@ -230,7 +230,7 @@ def test_no_second_command_starts_while_one_cannot_be_ended(tmp_path: Path) -> N
     assert len(host.runner.calls) == 2
     assert "has given no answer yet" in looked.troubles[0]
     host.hangs = False
-    assert values(host.look(60).counts, HEALTH) == {"0@lo": 1000, "10.0.2.15@tcp": 1000}
+    assert values(host.look(60).counts, HEALTH) == {"10.0.2.15@tcp": 1000}
 
 
 def test_a_missing_lnetctl_names_the_package(
