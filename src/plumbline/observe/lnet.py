@@ -15,7 +15,6 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 from plumbline.model.command import Completed
 from plumbline.model.errors import PlumblineError, PrivilegeError, ToolError
 from plumbline.model.validation import whole
-from plumbline.model.verdict import State
 from plumbline.observe.counters import (
     NI_ERRORS,
     NI_FATAL,
@@ -28,7 +27,7 @@ from plumbline.observe.counters import (
 )
 from plumbline.observe.node import QUICK_S, Node
 from plumbline.observe.query import complaint
-from plumbline.observe.symptom import Look, Rule, Symptom
+from plumbline.observe.symptom import Look, Symptom, rules
 
 FULL = 1000
 """LNET_MAX_HEALTH_VALUE of Lustre's lnet/include/lnet/lib-types.h."""
@@ -148,12 +147,13 @@ def _interface(nid: str, block: Mapping[str, str], needed: Sequence[str], source
 
 NAME = "lnet"
 
-RULES = {
-    "down": Rule("down", State.WARNING, "the device of LNet interface {nid} has failed"),
-    "health": Rule(
-        "health", State.WARNING, "LNet interface {nid} has health {health} of {full}{lost}"
-    ),
-}
+RULES = rules(
+    NAME,
+    """
+    down | warning | the device of LNet interface {nid} has failed
+    health | warning | LNet interface {nid} has health {health} of {full}{lost}
+    """,
+)
 
 
 def look(node: Node) -> Look:
@@ -191,8 +191,8 @@ def _interface_symptoms(node: Node, interface: Interface) -> Iterator[Symptom]:
     growth = node.counters.growth(f"{NAME}/{interface.nid}/errors", interface.errors)
     component, _ = node.parts.of_kind("nic", "link")
     if interface.has_failed:
-        yield RULES["down"].symptom(NAME, component, nid=interface.nid)
+        yield RULES["down"].symptom(component, nid=interface.nid)
     if interface.health < FULL:
         lost = f", {growth.amount:.0f} messages lost" if growth else ""
         values = {"nid": interface.nid, "health": interface.health, "full": FULL, "lost": lost}
-        yield RULES["health"].symptom(NAME, component, growth and growth.since, **values)
+        yield RULES["health"].symptom(component, growth and growth.since, **values)
