@@ -37,7 +37,6 @@ from plumbline.model.series import Process, Running, Sample
 from plumbline.model.service import ActiveAlarms, Suspicion
 from plumbline.model.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 from plumbline.model.verdict import Figure, Reason, State, Verdict
-from plumbline.observe.conditions import Bill
 from plumbline.observe.coverage import OTHERS, Job, Others, others_of, samplings_of
 from plumbline.observe.darshan_logs import read_job_times, read_logs
 from plumbline.observe.gather import LocalSystem
@@ -579,7 +578,7 @@ CONDITIONS = conditions.ledger(
 
 def _conditions(data: bytes, folder: Path) -> object:
     last = load_ledger(put(folder, "conditions.json", data))
-    kept = CONDITIONS.after(Bill(last.node, last.taken_at, last.conditions, last.notes))
+    kept = last._replace(since=last.taken_at, changes=(), missing=()).after(CONDITIONS)
     keep_collected(folder / "history.sqlite", "oss1", sent_symptoms(text(data)))
     return kept.succeeding(CONDITIONS)
 

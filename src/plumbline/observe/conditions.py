@@ -519,21 +519,13 @@ MOST = 10_000
 """Most conditions of a node, about those of a client with 2000 targets."""
 
 
-class Bill(NamedTuple):
-    """The conditions of ``node`` at ``taken_at``, in seconds since the epoch.
+def collect(
+    system: System, parameters: Sequence[str]
+) -> tuple[tuple[Condition, ...], tuple[str, ...]]:
+    """Return the conditions of a node, and the errors of collectors.
 
-    ``notes`` are the errors of collectors.  A condition that is not in the bill is unknown, not
-    changed.
+    ``parameters`` are patterns for ``lctl get_param``.
     """
-
-    node: str
-    taken_at: float
-    conditions: tuple[Condition, ...]
-    notes: tuple[str, ...] = ()
-
-
-def take(node: str, system: System, parameters: Sequence[str], now: float) -> Bill:
-    """Collect the bill of a node; ``parameters`` are patterns for ``lctl get_param``."""
     conditions: list[Condition] = []
     notes: list[str] = []
     collectors: tuple[Callable[[], Iterator[Condition]], ...] = (
@@ -548,7 +540,7 @@ def take(node: str, system: System, parameters: Sequence[str], now: float) -> Bi
         conditions += _collected(look, notes)
     if len(conditions) > MOST:
         notes.append(f"{len(conditions) - MOST} conditions beyond {MOST} were left out")
-    return Bill(node, now, tuple(conditions[:MOST]), tuple(notes))
+    return tuple(conditions[:MOST]), tuple(notes)
 
 
 def _collected(look: Callable[[], Iterator[Condition]], notes: list[str]) -> list[Condition]:

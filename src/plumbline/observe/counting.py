@@ -37,8 +37,8 @@ from plumbline.observe.query import complaint
 MOST_BYTES = 32 << 20
 """Output for 17,000 peers; each takes 1.9 kB at detail 4."""
 
-PLACES: Mapping[Sequence[str], Place] = {
-    argv: Place(" ".join(argv), parse, ())
+_COMMANDS: Mapping[str, Place] = {
+    " ".join(argv): Place(" ".join(argv), parse, ())
     for argv, parse in ((INTERFACES, interface_health), (PEER_INTERFACES, peer_health))
 }
 
@@ -65,15 +65,14 @@ class LnetHealth:
         now = self._clock.monotonic()
         if not self._answers or now - self._started_at >= _EVERY_S:
             self._started_at = now
-            self._answers = tuple(self._ask(argv) for argv in PLACES)
+            self._answers = tuple(map(self._ask, _COMMANDS))
         return self._answers
 
-    def _ask(self, argv: Sequence[str]) -> Answer:
-        path = PLACES[argv].path
+    def _ask(self, path: str) -> Answer:
         if self._hangs():
             return Answer(path, "", "hung")
         try:
-            completed = self._runner(argv, _LIMIT_S)
+            completed = self._runner(path.split(), _LIMIT_S)
         except ToolError as error:
             return Answer(path, str(error), "failed")
         if completed.ok:
@@ -82,7 +81,8 @@ class LnetHealth:
             self.timeouts[path] += 1
             return Answer(path, "", "timeout")
         reason = failure_kind(completed.stderr + completed.stdout)
-        return Answer(path, complaint(completed) if reason == "failed" else "", reason)
+        words = {"denied": f"{path} {_REFUSED}", "failed": complaint(completed)}
+        return Answer(path, words.get(reason, ""), reason)
 
 
 _REASONS = {
@@ -97,14 +97,6 @@ _REFUSED = (
     "is refused to this user; set counters_lnet_health of the role counters, or ask as root where "
     "Lustre is older than 2.16"
 )
-_COMMANDS = {place.path: place for place in PLACES.values()}
-
-
-class _Trouble(NamedTuple):
-    """Why a file or command cannot be used; ``sentence``, if any, replaces that of the reason."""
-
-    reason: str
-    sentence: str = ""
 
 
 class CountersLook(NamedTuple):
@@ -132,7 +124,7 @@ class Counters:
     def look(self) -> CountersLook:
         """Read all files; one that hangs, is refused or not understood does not stop the rest."""
         counts: list[Count] = []
-        troubles: dict[str, _Trouble] = {}
+        troubles: dict[str, Answer] = {}
         files = {self._root + place.path: place for place in self._places(troubles)}
         sources = {**files, **_COMMANDS}
         for answer in chain(self._reads.texts(list(files)), self._lnet_answers()):
@@ -140,9 +132,11 @@ class Counters:
                 self._note(answer, troubles)
                 continue
             try:
-                counts += _parsed(sources[answer.path], answer.text)
+                file = sources[answer.path]
+                # all counts of a file or none: a missing part would look like a lost counter
+                counts += list(file.parse(answer.text, file.labels, file.path))
             except ToolError as error:
-                troubles[answer.path] = _Trouble("not_understood", str(error))
+                troubles[answer.path] = Answer(answer.path, str(error), "not_understood")
         counts += self._self_counts(troubles)
         return CountersLook(tuple(counts), tuple(_sentences(troubles)))
 
@@ -153,7 +147,7 @@ class Counters:
         (module,) = self._reads.names([self._root + MODULE])
         return () if module.trouble else self._lnet.answers()
 
-    def _places(self, troubles: dict[str, _Trouble]) -> Iterator[Place]:
+    def _places(self, troubles: dict[str, Answer]) -> Iterator[Place]:
         names = {}
         for answer in self._reads.names([self._root + folder for folder in folders()]):
             if answer.trouble:
@@ -162,40 +156,32 @@ class Counters:
                 names[answer.path[len(self._root) :]] = answer.text
         return places(names)
 
-    def _note(self, answer: Answer, troubles: dict[str, _Trouble]) -> None:
-        path, text, trouble = answer
-        if trouble == "absent":
-            return
-        if trouble == "timeout" and path not in _COMMANDS:
-            self._timeouts[path.removeprefix(self._root)] += 1
-        refused = f"{path} {_REFUSED}" if path in _COMMANDS and trouble == "denied" else ""
-        troubles[path] = _Trouble(trouble, refused or text)
+    def _note(self, answer: Answer, troubles: dict[str, Answer]) -> None:
+        if answer.trouble == "timeout" and answer.path not in _COMMANDS:
+            self._timeouts[answer.path.removeprefix(self._root)] += 1
+        if answer.trouble != "absent":
+            troubles[answer.path] = answer
 
-    def _self_counts(self, troubles: dict[str, _Trouble]) -> Iterator[Count]:
+    def _self_counts(self, troubles: dict[str, Answer]) -> Iterator[Count]:
         yield Count(LOOKED, (), self._clock.wall())
         of_lnet = self._lnet.timeouts if self._lnet else {}
         for path, times in {**self._timeouts, **of_lnet}.items():
             yield Count(TIMEOUTS, (("file", path),), times)
         # all reasons, also those with 0 files: an alarm rule needs the metric to exist
         reasons = Counter(dict.fromkeys(_REASONS, 0))
-        reasons.update(trouble.reason for trouble in troubles.values())
+        reasons.update(answer.trouble for answer in troubles.values())
         for reason, files in reasons.items():
             yield Count(UNREADABLE, (("reason", reason),), files)
 
 
-def _parsed(file: Place, text: str) -> list[Count]:
-    """Return all counts of a file, or none: a missing part would look like a lost counter."""
-    return list(file.parse(text, file.labels, file.path))
-
-
-def _sentences(troubles: dict[str, _Trouble]) -> Iterator[str]:
+def _sentences(troubles: dict[str, Answer]) -> Iterator[str]:
     """Yield one sentence for each reason, with the first file and the number of others."""
     by_words: dict[str, list[str]] = {}
-    for path, trouble in sorted(troubles.items()):
-        if trouble.sentence:
-            yield trouble.sentence
+    for path, text, trouble in sorted(troubles.values()):
+        if text:
+            yield text
         else:
-            by_words.setdefault(_REASONS[trouble.reason], []).append(path)
+            by_words.setdefault(_REASONS[trouble], []).append(path)
     for words, paths in by_words.items():
         more = f" ({len(paths) - 1} more files as well)" if paths[1:] else ""
         yield f"{paths[0]} {words}{more}"
@@ -212,10 +198,11 @@ Read = Callable[[str], bytes]
 
 
 class Answer(NamedTuple):
-    """Result of reading a file: its text, or the reason for its absence.
+    """Result of reading a file or running a command: its text, or why it cannot be used.
 
     ``trouble`` is empty, absent, denied, failed, lost (its reader was killed), timeout (the file
-    hangs) or hung (another file of its folder hangs).
+    hangs), hung (another file of its folder hangs) or not_understood.  With a trouble, ``text`` is
+    the sentence about it, empty for the usual one.
     """
 
     path: str

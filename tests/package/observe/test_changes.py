@@ -15,7 +15,6 @@ from plumbline.observe.changes import (
     ChangeGroup,
     Ledger,
     differences,
-    first_ledger,
     grouped,
     latest,
     where,
@@ -31,7 +30,7 @@ OLD, NEW = condition("kernel", "4.18"), condition("kernel", "5.14")
 
 
 def test_the_first_bill_is_no_change() -> None:
-    assert first_ledger(bill(OLD)).changes == ()
+    assert bill(OLD).changes == ()
 
 
 def test_another_value_is_a_change_with_its_date() -> None:
@@ -98,7 +97,7 @@ def test_a_copy_keeps_the_changes_that_the_node_lost() -> None:
 
 def test_a_reinstalled_node_has_changed_since_the_copy() -> None:
     older = ledger(bill(OLD), bill(OLD, day=1))
-    (change,) = first_ledger(bill(NEW, day=3)).succeeding(older).changes
+    (change,) = bill(NEW, day=3).succeeding(older).changes
     assert (change.before, change.at, change.now) == (NOW + DAY_S, NOW + 3 * DAY_S, "5.14")
 
 
@@ -110,13 +109,13 @@ def test_the_same_ledger_again_adds_nothing() -> None:
 @pytest.mark.parametrize("damage", FILE["damages"], ids=str)
 def test_a_damaged_ledger_is_refused(damage: Mapping[str, Any]) -> None:
     with pytest.raises(DocumentError, match="ledger of conditions"):
-        read_document(Ledger, {**write(first_ledger(bill(OLD))), **damage})
+        read_document(Ledger, {**write(bill(OLD)), **damage})
 
 
 def test_an_endless_ledger_is_refused() -> None:
     endless = {"conditions": [["software", "", "k", "1", "node"]] * 10_001}
     with pytest.raises(DocumentError, match="ledger of conditions"):
-        read_document(Ledger, {**write(first_ledger(bill(OLD))), **endless})
+        read_document(Ledger, {**write(bill(OLD)), **endless})
 
 
 # --- The same change on many nodes is one line, which names the nodes in few words
@@ -155,9 +154,8 @@ def test_the_same_change_on_all_servers_is_one_line() -> None:
 
 
 def test_a_change_made_again_much_later_is_another_change() -> None:
-    once = ledger(
-        bill(lustre("2.3.0")), bill(lustre("2.4.0"), day=1), bill(lustre("2.3.0"), day=20)
-    ).after(bill(lustre("2.4.0"), day=40))
+    days = (("2.3.0", 0), ("2.4.0", 1), ("2.3.0", 20), ("2.4.0", 40))
+    once = ledger(*(bill(lustre(version), day=day) for version, day in days))
     assert len(grouped(latest([once], NOW))) == 3
 
 
@@ -206,7 +204,7 @@ def disk(scheduler: str) -> Condition:
 
 
 def fleet(count: int, odd: dict[str, Condition], usual: Condition) -> list[Ledger]:
-    return [first_ledger(bill(odd.get(node, usual), node=node)) for node in SERVERS[:count]]
+    return [bill(odd.get(node, usual), node=node) for node in SERVERS[:count]]
 
 
 def test_one_node_that_differs_from_its_peers_is_named() -> None:
@@ -217,7 +215,7 @@ def test_one_node_that_differs_from_its_peers_is_named() -> None:
 def test_a_node_whose_disks_differ_among_themselves_is_named() -> None:
     ledgers = fleet(5, {}, disk("none"))
     odd = bill(disk("none"), disk("bfq")._replace(subject="naa.2"), node="oss09")
-    (difference,) = differences([*ledgers, first_ledger(odd)], KINDS)
+    (difference,) = differences([*ledgers, odd], KINDS)
     assert difference.text == "oss09: scheduler of ST16000NM004J bfq, none, 5 peers none"
 
 
@@ -228,10 +226,10 @@ def test_without_a_clear_majority_no_node_differs(count: int, odd: int) -> None:
 
 
 def test_a_missing_condition_is_no_difference() -> None:
-    ledgers = [*fleet(5, {}, disk("none")), first_ledger(bill(node="oss09"))]
+    ledgers = [*fleet(5, {}, disk("none")), bill(node="oss09")]
     assert differences(ledgers, KINDS) == ()
 
 
 def test_clients_are_not_peers_of_servers() -> None:
-    client = first_ledger(bill(lustre("2.15"), node="client1"))
+    client = bill(lustre("2.15"), node="client1")
     assert differences([*fleet(5, {}, lustre("2.14")), client], KINDS) == ()

@@ -21,7 +21,6 @@ from plumbline.observe.jobs import (
     parse_moment,
     parse_slurm,
     shown,
-    sum_requests,
     sum_traffic,
     without_traffic,
 )
@@ -77,10 +76,10 @@ def test_requests_of_a_job_are_those_within_the_window() -> None:
         JobRequests("8", "MDT1", 0, 10, {"open": 1}),
         JobRequests("9", "MDT0", 30, 40, {"open": 99}),
     ]
-    first, second = sum_requests(requests, Window(5, 20))
+    first, second = sum_traffic(requests, Window(5, 20))
     assert first == JobRequests("7", "MDT0", 5, 20, {"open": 9.0, "close": 6.0})
-    assert (second.job, second.number) == ("8", 0.5)
-    assert [row.job for row in sum_requests(requests, Window(), "MDT1")] == ["8"]
+    assert (second.job, second.amount) == ("8", 0.5)
+    assert [row.job for row in sum_traffic(requests, Window(), "MDT1")] == ["8"]
 
 
 @pytest.mark.parametrize(
