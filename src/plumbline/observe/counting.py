@@ -12,12 +12,12 @@ pile up.
 from __future__ import annotations
 
 import os
-import select
 import signal
-import struct
 from collections import Counter
 from contextlib import suppress
 from itertools import chain
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import Callable, Iterator, Mapping, NamedTuple, NoReturn, Optional, Sequence
 
 from plumbline.model.command import CommandRunner
@@ -191,7 +191,6 @@ _MOST_BYTES = 1 << 20
 """Limit of a file; a target's statistics have about 10 KiB."""
 _MOST_STUCK = 16
 """Most hanging children at a time: with more, nothing is read until one of them ends."""
-_HEAD = struct.Struct("=cI")
 _CHUNK = 1 << 16
 
 Read = Callable[[str], bytes]
@@ -216,9 +215,8 @@ _TROUBLES = {b"o": "", b"a": "absent", b"d": "denied", b"f": "failed"}
 class BoundedReads:
     """Reads files, each with a time limit, and remembers the folders that hang."""
 
-    def __init__(self, clock: Clock, deadline_s: float = 1.0) -> None:
+    def __init__(self, deadline_s: float = 1.0) -> None:
         """Take the time limit for one file."""
-        self._clock = clock
         self._deadline_s = deadline_s
         self._stuck: dict[str, int] = {}
 
@@ -251,86 +249,63 @@ class BoundedReads:
         if not paths:
             return
         pid, reader = _start_child(paths, read)
-        pipe = _Pipe(reader, self._clock)
         try:
             for path in paths:
-                trouble, text = pipe.message(self._deadline_s)
+                trouble, text = _receive(reader, self._deadline_s)
                 yield Answer(path, text, trouble)
                 if trouble == "timeout":
                     self._stuck[os.path.dirname(path)] = pid
                 if trouble in ("timeout", "lost"):
                     return
         finally:
-            os.close(reader)
+            reader.close()
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             if pid not in self._stuck.values():
                 os.waitpid(pid, 0)
 
 
-class _Pipe:
-    """Messages of a child, one per file."""
-
-    def __init__(self, reader: int, clock: Clock) -> None:
-        self._reader = reader
-        self._clock = clock
-        self._buffer = bytearray()
-
-    def message(self, limit_s: float) -> tuple[str, str]:
-        """Return trouble and text of the next file; wait ``limit_s`` seconds at most."""
-        deadline = self._clock.monotonic() + limit_s
-        try:
-            kind, length = _HEAD.unpack(self._bytes(_HEAD.size, deadline))
-            return _TROUBLES[kind], self._bytes(length, deadline).decode("utf-8", "replace")
-        except TimeoutError:
+def _receive(reader: Connection, limit_s: float) -> tuple[str, str]:
+    """Return trouble and text of the next file; wait ``limit_s`` seconds at most."""
+    try:
+        if not reader.poll(limit_s):
             return "timeout", ""
-        except EOFError:
-            return "lost", ""
-
-    def _bytes(self, count: int, deadline: float) -> bytes:
-        while len(self._buffer) < count:
-            wait_s = deadline - self._clock.monotonic()
-            if not select.select([self._reader], [], [], max(0.0, wait_s))[0]:
-                raise TimeoutError
-            chunk = os.read(self._reader, _CHUNK)
-            if not chunk:
-                raise EOFError
-            self._buffer += chunk
-        part = bytes(self._buffer[:count])
-        del self._buffer[:count]
-        return part
+        message = reader.recv_bytes()
+    except (EOFError, OSError):
+        return "lost", ""
+    return _TROUBLES[message[:1]], message[1:].decode("utf-8", "replace")
 
 
-def _start_child(paths: Sequence[str], read: Read) -> tuple[int, int]:
+def _start_child(paths: Sequence[str], read: Read) -> tuple[int, Connection]:
     """Start a child that reads the files; return its process id and the reading end of its pipe."""
-    reader, writer = os.pipe2(os.O_CLOEXEC)
+    reader, writer = Pipe(duplex=False)
     pid = os.fork()
     if pid == 0:
         _serve(paths, read, writer)
-    os.close(writer)
+    writer.close()
     return pid, reader
 
 
-def _serve(paths: Sequence[str], read: Read, writer: int) -> NoReturn:
+def _serve(paths: Sequence[str], read: Read, writer: Connection) -> NoReturn:
     """Body of the child: read all files in turn and exit."""
     try:
         for path in paths:
-            kind, body = _message(path, read)
-            _write(writer, _HEAD.pack(kind, len(body)) + body)
+            writer.send_bytes(_message(path, read))
     finally:
         # in any case: a child must never continue as its parent
         os._exit(0)
 
 
-def _message(path: str, read: Read) -> tuple[bytes, bytes]:
+def _message(path: str, read: Read) -> bytes:
+    """Return the code of a trouble, or of none and the content of a file."""
     try:
-        return b"o", read(path)[:_MOST_BYTES]
+        return b"o" + read(path)[:_MOST_BYTES]
     except (FileNotFoundError, NotADirectoryError):
-        return b"a", b""
+        return b"a"
     except PermissionError:
-        return b"d", b""
+        return b"d"
     except OSError:
-        return b"f", b""
+        return b"f"
 
 
 def _text(path: str) -> bytes:
@@ -343,11 +318,6 @@ def _text(path: str) -> bytes:
 
 def _names(path: str) -> bytes:
     return "\n".join(sorted(os.listdir(path))).encode("utf-8", "replace")
-
-
-def _write(writer: int, message: bytes) -> None:
-    while message:
-        message = message[os.write(writer, message) :]
 
 
 def _has_ended(pid: int) -> bool:

@@ -277,28 +277,22 @@ class Parts:
     def storage_interfaces(self) -> tuple[str, ...]:
         """Return the network interface with the storage address, and the interfaces below it.
 
-        Empty if the address is unknown, or no interface has it.
+        Empty if the address is unknown, no interface has it, or ``ip`` is missing.
         """
-        for link in self._links() if self._address else ():
-            entries = link.get("addr_info", ())
-            addresses = (
-                [address for address in entries if isinstance(address, dict)]
-                if isinstance(entries, list)
-                else []
-            )
-            if any(address.get("local") == self._address for address in addresses):
-                return tuple(dict.fromkeys(self._lower(str(link.get("ifname")), _DEPTH)))
-        return ()
-
-    def _links(self) -> Sequence[Mapping[str, Any]]:
-        """Return the output of ``ip``; empty, without an error, on a node that lacks it."""
+        if not self._address:
+            return ()
         try:
             completed = self._system.run(["ip", "-json", "address", "show"], 10.0)
             links = read_json(completed.stdout) if completed.ok else []
-        except (ToolError, ValueError):
-            return []
-        interfaces = links if isinstance(links, list) else []
-        return [link for link in interfaces if isinstance(link, dict)]
+            names = [
+                str(link["ifname"])
+                for link in links
+                for address in link.get("addr_info", ())
+                if address.get("local") == self._address
+            ]
+        except (ToolError, ValueError, LookupError, TypeError, AttributeError):
+            return ()
+        return tuple(dict.fromkeys(self._lower(names[0], _DEPTH))) if names else ()
 
     def _lower(self, interface: str, depth: int) -> Iterator[str]:
         yield interface

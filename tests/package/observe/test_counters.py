@@ -202,7 +202,7 @@ def test_live_rates_of_a_server_are_shown_from_the_second_reading(
 ) -> None:
     make_server(tmp_path, 2)
     clock = SystemClock()
-    looks = Looks(Counters(BoundedReads(clock), clock, str(tmp_path)), clock)
+    looks = Looks(Counters(BoundedReads(), clock, str(tmp_path)), clock)
     looks.show()
     assert capsys.readouterr() == ("", "")
     line = next(text for text in OST_STATS.splitlines() if text.startswith("write_bytes"))

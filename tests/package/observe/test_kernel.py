@@ -23,9 +23,9 @@ RECORDED = [line.split("\t") for line in data("messages/kernel.tsv").splitlines(
 
 @pytest.mark.parametrize(("kind", "name", "text"), RECORDED)
 def test_a_message_is_understood(kind: str, name: str, text: str) -> None:
-    fault = parse_fault(text)
+    fault, about = parse_fault(text)
     assert fault is not None
-    assert (fault.message.kind, fault.name) == (kind, name)
+    assert (fault.kind, about) == (kind, name)
 
 
 PATTERNS = [(message.kind, text) for message in MESSAGES for text in message.texts]
@@ -40,7 +40,7 @@ def test_a_captured_outage_of_a_target_gives_symptoms_and_its_noise_does_not() -
     lines = data("messages/lustre-ost-down.txt").splitlines()
     parsed = [parse_fault(line.partition("] ")[2]) for line in lines]
     assert len(lines) > 40
-    assert [(fault.message.kind, fault.name) for fault in parsed if fault] == [
+    assert [(fault.kind, name) for fault, name in parsed if fault] == [
         ("connection_lost", "lustre-OST0003"),
         ("evicted", "lustre-OST0003"),
         ("connection_lost", "lustre-OST0003"),
@@ -52,7 +52,7 @@ def test_a_captured_outage_of_a_target_gives_symptoms_and_its_noise_does_not() -
 
 @pytest.mark.parametrize("text", CASES["harmless"])
 def test_other_messages_are_ignored(text: str) -> None:
-    assert parse_fault(text) is None
+    assert parse_fault(text) == (None, "")
 
 
 # --- A clean boot, mount, umount, failback or shutdown raises no suspicion; faults do
