@@ -85,6 +85,7 @@ from plumbline.store.verdicts import load_collection, load_path, load_report, lo
 from plumbline.store.version_changes import parse_versions
 from plumbline.topology.names import HEXADECIMAL, expand
 from tests.mutations.reader import Feed, Reader, encoded, put, text
+from tests.package import recorded
 from tests.package.fakes import FakeRunner, answer
 from tests.package.judgements import (
     BASELINE,
@@ -103,7 +104,6 @@ from tests.package.judgements import snapshot as snapshot_of
 from tests.package.observe import nodes as conditions
 from tests.package.observe.servers import counted
 from tests.package.observe.test_darshan import ANSWERS, named
-from tests.package.observe.test_jobs import OLD, QUEUED, TABLE
 from tests.package.parallel.points import done, point
 from tests.package.parallel.test_job import JOB, RESULT
 from tests.package.parallel.test_profile import blocks
@@ -616,8 +616,11 @@ def _job_times(data: bytes, folder: Path) -> object:
 
 def _jobs() -> Iterator[Reader]:
     yield Reader("Darshan logs", ("\n".join(ANSWERS[::-1]).encode(),), _darshan)
-    listed = _dumped({"jobs": [OLD, QUEUED]})
-    yield Reader("Slurm", (listed, TABLE.encode()), lambda data, _: parse_slurm(text(data), "f"))
+    lists = tuple(
+        recorded.data(f"field/slurm-{name}.txt").partition("---\n")[2].encode()
+        for name in ("json-of-sacct-and-squeue", "job-name-with-a-bar")
+    )
+    yield Reader("Slurm", lists, lambda data, _: parse_slurm(text(data), "f"))
     times = b"job,start,end,name,user\n7,1000,2000,climate,ada\n8,2026-11-20T02:00:00,,,\n"
     yield Reader("job times", (times,), _job_times)
 
