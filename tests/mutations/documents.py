@@ -606,8 +606,8 @@ def _csv(data: bytes, folder: Path) -> object:
 
 def _darshan(data: bytes, folder: Path) -> object:
     runner = FakeRunner({"py -I -c": answer(), "py -I /": text(data)})
-    logs = read_logs(runner, "py", [folder / "a", folder / "b"])
-    return sum_traffic((io for log in logs.logs for io in log.traffic(named)), Window())
+    logs, _ = read_logs(runner, "py", [folder / "a", folder / "b"])
+    return sum_traffic((io for log in logs for io in log.traffic(named)), Window())
 
 
 def _job_times(data: bytes, folder: Path) -> object:

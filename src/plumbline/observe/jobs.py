@@ -231,15 +231,10 @@ _RUNNING = frozenset(
 """States of a job whose end is its time limit (squeue(1), job state codes)."""
 
 
-class ReadJobs(NamedTuple):
-    """Jobs in the order of their list, and a sentence on each one left out."""
+def parse_slurm(text: str, name: str) -> tuple[list[Job], list[str]]:
+    """Return the jobs in a list that Slurm printed, and a sentence on each one left out.
 
-    jobs: tuple[Job, ...]
-    left_out: tuple[str, ...]
-
-
-def parse_slurm(text: str, name: str) -> ReadJobs:
-    """Parse a list of jobs that Slurm printed; ``name`` is that of the file.
+    ``name`` is that of the file.
 
     Raises:
         DocumentError: the text is no such list.
@@ -258,15 +253,17 @@ ParseEntry = Callable[[Any], Optional[Job]]
 """Returns the job of an entry, None before it begins, or raises an error."""
 
 
-def parse_entries(entries: Iterable[Any], parse: ParseEntry, name: str) -> ReadJobs:
-    """Parse the entries of a file into jobs; ``name`` is that of the file."""
+def parse_entries(
+    entries: Iterable[Any], parse: ParseEntry, name: str
+) -> tuple[list[Job], list[str]]:
+    """Return the jobs in the entries of the file ``name``, and a sentence on each one left out."""
     results = [_job_or_error(parse, entry) for entry in entries]
-    left_out = (
+    left_out = [
         f"{name}: job {number} is left out: {result}"
         for number, result in enumerate(results, start=1)
         if isinstance(result, Exception)
-    )
-    return ReadJobs(tuple(job for job in results if isinstance(job, Job)), tuple(left_out))
+    ]
+    return [job for job in results if isinstance(job, Job)], left_out
 
 
 def _job_or_error(parse: ParseEntry, entry: Any) -> Any:

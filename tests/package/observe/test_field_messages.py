@@ -62,10 +62,12 @@ def results(folder: Path, reader: str, text: str) -> list[str]:
     """Return the symptoms or jobs that a reader finds, as lines."""
     if reader in ("slurm", "times"):
         (folder / "list").write_text(text, encoding="utf-8")
-        jobs = parse_slurm(text, "list") if reader == "slurm" else read_job_times(folder / "list")
+        jobs, left_out = (
+            parse_slurm(text, "list") if reader == "slurm" else read_job_times(folder / "list")
+        )
         return [
-            *map(_shown, jobs.jobs),
-            *("left out " + sentence.replace(f"{folder}/", "") for sentence in jobs.left_out),
+            *map(_shown, jobs),
+            *("left out " + sentence.replace(f"{folder}/", "") for sentence in left_out),
         ]
     look = COLLECTORS[reader](node(folder, reader, text))
     assert look.examined
