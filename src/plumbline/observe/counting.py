@@ -77,10 +77,9 @@ class LnetHealth:
             return Answer(path, str(error), "failed")
         if completed.ok:
             return Answer(path, completed.stdout)
-        if completed.timed_out or completed.hung:
+        reason = failure_kind(completed)
+        if reason == "timeout":
             self.timeouts[path] += 1
-            return Answer(path, "", "timeout")
-        reason = failure_kind(completed.stderr + completed.stdout)
         words = {"denied": f"{path} {_REFUSED}", "failed": complaint(completed)}
         return Answer(path, words.get(reason, ""), reason)
 

@@ -25,8 +25,8 @@ from plumbline.observe.counters import (
     Count,
     Labels,
 )
-from plumbline.observe.node import QUICK_S, Node
-from plumbline.observe.query import complaint
+from plumbline.observe.node import Node
+from plumbline.observe.query import QUICK_S, complaint
 from plumbline.observe.symptom import Look, Symptom, rules
 
 FULL = 1000
@@ -69,8 +69,11 @@ class Interface(NamedTuple):
         return self.counted.get(_FATAL, 0) > 0
 
 
-def failure_kind(output: str) -> str:
-    """Return why lnetctl failed: denied, absent (LNet has no interface yet) or failed."""
+def failure_kind(completed: Completed) -> str:
+    """Return why lnetctl failed: timeout, denied, absent (LNet has no interface yet) or failed."""
+    if completed.timed_out or completed.hung:
+        return "timeout"
+    output = completed.stderr + completed.stdout
     if _REFUSED.search(output):
         return "denied"
     return "absent" if _DOWN.search(output) else "failed"
@@ -177,8 +180,7 @@ def look(node: Node) -> Look:
 
 def _trouble(completed: Completed) -> PlumblineError:
     """Return the error of a failed lnetctl."""
-    no_answer = completed.timed_out or completed.hung
-    reason = "failed" if no_answer else failure_kind(completed.stderr + completed.stdout)
+    reason = failure_kind(completed)
     if reason == "denied":
         return PrivilegeError(
             f"{' '.join(completed.argv)} is refused to this user; set symptoms_lnet of the role "

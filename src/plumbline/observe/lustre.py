@@ -12,8 +12,8 @@ from plumbline.model.command import Completed
 from plumbline.model.errors import PlumblineError, PrivilegeError, SkipTarget, ToolError
 from plumbline.model.validation import real
 from plumbline.observe.lustre_output import Import, parameters, parse_import
-from plumbline.observe.node import QUICK_S, Counters, Growth, Node
-from plumbline.observe.query import NEEDS_DEBUGFS, complaint, debugfs_is_closed
+from plumbline.observe.node import Counters, Growth, Node
+from plumbline.observe.query import NEEDS_DEBUGFS, QUICK_S, complaint, debugfs_is_closed
 from plumbline.observe.symptom import Look, Symptom, rules
 
 NAME = "lustre"

@@ -18,11 +18,7 @@ from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.expectation import Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.validation import read_json, times
-from plumbline.observe.query import complaint
-
-QUICK_S = 10.0
-"""Time in which a healthy node answers."""
-
+from plumbline.observe.query import QUICK_S, complaint
 
 MOST_BYTES = 1 << 20
 """Limit of a file of /proc or /sys; /proc/mdstat has a few lines per array."""
@@ -282,7 +278,7 @@ class Parts:
         if not self._address:
             return ()
         try:
-            completed = self._system.run(["ip", "-json", "address", "show"], 10.0)
+            completed = self._system.run(["ip", "-json", "address", "show"], QUICK_S)
             links = read_json(completed.stdout) if completed.ok else []
             names = [
                 str(link["ifname"])
