@@ -316,7 +316,7 @@ def look_at_pcie(node: Node) -> Look:
 
 
 def _pcie_symptoms(node: Node, device: str) -> Iterator[Symptom]:
-    folder, component = f"{PCI}/{device}", node.parts.of_pci(device)
+    folder = f"{PCI}/{device}"
     above = node.system.real(folder).rpartition("/")[0]
     lanes = _figure(node, f"{folder}/current_link_width")
     most = _figure(node, f"{folder}/max_link_width")
@@ -324,7 +324,7 @@ def _pcie_symptoms(node: Node, device: str) -> Iterator[Symptom]:
         limit = min(most, _figure(node, f"{above}/max_link_width") or most)
         if lanes < limit:
             yield PCIE_RULES["narrow_link"].symptom(
-                component, device=device, lanes=f"{lanes:g}", most=f"{limit:g}"
+                node.parts.of_pci(device), device=device, lanes=f"{lanes:g}", most=f"{limit:g}"
             )
     speed = _figure(node, f"{folder}/current_link_speed", "GT/s")
     fastest = _figure(node, f"{folder}/max_link_speed", "GT/s")
@@ -332,5 +332,5 @@ def _pcie_symptoms(node: Node, device: str) -> Iterator[Symptom]:
     limit = min(fastest or 0.0, _figure(node, f"{above}/max_link_speed", "GT/s") or 0.0)
     if speed and speed < limit:
         yield PCIE_RULES["slow_link"].symptom(
-            component, device=device, speed=f"{speed:g}", most=f"{limit:g}"
+            node.parts.of_pci(device), device=device, speed=f"{speed:g}", most=f"{limit:g}"
         )
