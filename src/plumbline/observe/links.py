@@ -13,7 +13,8 @@ the port above it.
 from __future__ import annotations
 
 import re
-from typing import Iterator, NamedTuple, Optional
+from itertools import chain
+from typing import Iterator, Mapping, NamedTuple, Optional
 
 from plumbline.model.errors import ToolError
 from plumbline.model.validation import real, whole
@@ -75,11 +76,14 @@ class Kind(NamedTuple):
         if not ports:
             where = self.root.partition("/*")[0]
             raise ToolError(f"{where} is not there: no such adapter, or no driver for it")
-        symptoms = tuple(symptom for port in ports for symptom in self._port_symptoms(node, port))
-        return Look(self.name, len(ports), symptoms)
+        port_rules = self.rules
+        symptoms = (self._port_symptoms(node, folder, port_rules) for folder in ports)
+        return Look(self.name, len(ports), tuple(chain.from_iterable(symptoms)))
 
-    def _port_symptoms(self, node: Node, folder: str) -> Iterator[Symptom]:
-        component, port_rules = node.parts.of_kind(*self.parts)[0], self.rules
+    def _port_symptoms(
+        self, node: Node, folder: str, port_rules: Mapping[str, Rule]
+    ) -> Iterator[Symptom]:
+        component = node.parts.of_kind(*self.parts)[0]
         port = folder[len(self.root.partition("*")[0]) :].replace("/ports/", " port ")
         speed = self._speed(node, folder)
         best = node.counters.highest(f"{self.name}/{port}/speed", speed)
