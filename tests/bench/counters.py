@@ -34,7 +34,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as folder:
         make_server(Path(folder), OSTS)
         output, clock = f"{folder}/lustre.prom", SystemClock()
-        looks = Looks(Counters(BoundedReads(clock), clock, folder), clock)
+        looks = Looks(Counters(BoundedReads(), clock, folder), clock)
         looks.write(output)
         began, started = spent(), time.monotonic()
         for _ in range(LOOKS):

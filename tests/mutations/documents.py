@@ -37,7 +37,6 @@ from plumbline.model.series import Process, Running, Sample
 from plumbline.model.service import ActiveAlarms, Suspicion
 from plumbline.model.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 from plumbline.model.verdict import Figure, Reason, State, Verdict
-from plumbline.observe.conditions import Bill
 from plumbline.observe.coverage import OTHERS, Job, Others, others_of, samplings_of
 from plumbline.observe.darshan_logs import read_job_times, read_logs
 from plumbline.observe.gather import LocalSystem
@@ -86,6 +85,7 @@ from plumbline.store.verdicts import load_collection, load_path, load_report, lo
 from plumbline.store.version_changes import parse_versions
 from plumbline.topology.names import HEXADECIMAL, expand
 from tests.mutations.reader import Feed, Reader, encoded, put, text
+from tests.package import recorded
 from tests.package.fakes import FakeRunner, answer
 from tests.package.judgements import (
     BASELINE,
@@ -104,7 +104,6 @@ from tests.package.judgements import snapshot as snapshot_of
 from tests.package.observe import nodes as conditions
 from tests.package.observe.servers import counted
 from tests.package.observe.test_darshan import ANSWERS, named
-from tests.package.observe.test_jobs import OLD, QUEUED, TABLE
 from tests.package.parallel.points import done, point
 from tests.package.parallel.test_job import JOB, RESULT
 from tests.package.parallel.test_profile import blocks
@@ -579,7 +578,7 @@ CONDITIONS = conditions.ledger(
 
 def _conditions(data: bytes, folder: Path) -> object:
     last = load_ledger(put(folder, "conditions.json", data))
-    kept = CONDITIONS.after(Bill(last.node, last.taken_at, last.conditions, last.notes))
+    kept = last._replace(since=last.taken_at, changes=(), missing=()).after(CONDITIONS)
     keep_collected(folder / "history.sqlite", "oss1", sent_symptoms(text(data)))
     return kept.succeeding(CONDITIONS)
 
@@ -607,8 +606,8 @@ def _csv(data: bytes, folder: Path) -> object:
 
 def _darshan(data: bytes, folder: Path) -> object:
     runner = FakeRunner({"py -I -c": answer(), "py -I /": text(data)})
-    logs = read_logs(runner, "py", [folder / "a", folder / "b"])
-    return sum_traffic((io for log in logs.logs for io in log.traffic(named)), Window())
+    logs, _ = read_logs(runner, "py", [folder / "a", folder / "b"])
+    return sum_traffic((io for log in logs for io in log.traffic(named)), Window())
 
 
 def _job_times(data: bytes, folder: Path) -> object:
@@ -617,8 +616,11 @@ def _job_times(data: bytes, folder: Path) -> object:
 
 def _jobs() -> Iterator[Reader]:
     yield Reader("Darshan logs", ("\n".join(ANSWERS[::-1]).encode(),), _darshan)
-    listed = _dumped({"jobs": [OLD, QUEUED]})
-    yield Reader("Slurm", (listed, TABLE.encode()), lambda data, _: parse_slurm(text(data), "f"))
+    lists = tuple(
+        recorded.data(f"field/slurm-{name}.txt").partition("---\n")[2].encode()
+        for name in ("json-of-sacct-and-squeue", "job-name-with-a-bar")
+    )
+    yield Reader("Slurm", lists, lambda data, _: parse_slurm(text(data), "f"))
     times = b"job,start,end,name,user\n7,1000,2000,climate,ada\n8,2026-11-20T02:00:00,,,\n"
     yield Reader("job times", (times,), _job_times)
 

@@ -15,9 +15,9 @@ from plumbline.measure.targets.lustre import eviction
 from plumbline.measure.targets.whereabouts import whereabouts
 from plumbline.model.codec import read_document, write
 from plumbline.model.command import Completed
-from plumbline.observe.changes import Ledger, first_ledger
+from plumbline.observe.changes import Ledger
 from plumbline.observe.conditions import DEFAULT as PARAMETERS
-from plumbline.observe.conditions import take
+from plumbline.observe.conditions import collect
 from plumbline.observe.counters import (
     Parse,
     buffers,
@@ -328,11 +328,12 @@ def _bill(
     if start:
         answers[start] = text(given)
     node = conditions.system(folder, files, answers)
-    before = take("oss1", node, PARAMETERS, NOW)
+    before = Ledger("oss1", NOW, NOW, (), (), collect(node, PARAMETERS)[0])
     if path:
         put(folder, path.lstrip("/"), given)
-    after = take("oss1", node, PARAMETERS, NOW + 600)
-    return read_document(Ledger, json.loads(json.dumps(write(first_ledger(before).after(after)))))
+    later = NOW + 600
+    after = Ledger("oss1", later, later, (), (), collect(node, PARAMETERS)[0])
+    return read_document(Ledger, json.loads(json.dumps(write(after.after(before)))))
 
 
 def _conditions() -> Iterator[Reader]:

@@ -39,7 +39,7 @@ def counters(arguments: argparse.Namespace) -> int:
     clock = SystemClock()
     runner = SystemRunner(grace_s=0.5, most_bytes=MOST_BYTES)
     lnet = LnetHealth(runner, clock) if arguments.lnet_health else None
-    looks = Looks(Counters(BoundedReads(clock), clock, lnet=lnet), clock)
+    looks = Looks(Counters(BoundedReads(), clock, lnet=lnet), clock)
     if not arguments.every:
         looks.write(arguments.output)
         return 0

@@ -19,7 +19,7 @@ from plumbline.model.units import format_bytes, format_rate
 from plumbline.observe.command import SystemRunner
 from plumbline.observe.darshan import Log
 from plumbline.observe.darshan_logs import MOST_BYTES, find_logs, read_job_times, read_logs
-from plumbline.observe.jobs import Job, JobIo, JobRequests, ReadJobs, Window, parse_slurm, shown
+from plumbline.observe.jobs import Job, JobIo, JobRequests, Window, parse_slurm, shown
 from plumbline.site.jobs import JobUsage, Names, Traffic, job_usage
 from plumbline.store.files import HISTORY, PLAN
 from plumbline.store.job_traffic import JobTraffic
@@ -40,7 +40,7 @@ def jobs(arguments: argparse.Namespace) -> int:
     names, history = Names(plan), _history(arguments)
     logs, left_out = _logs(arguments, window)
     reads = list(_job_lists(arguments))
-    left_out += [text for read in reads for text in read.left_out]
+    left_out += [text for _, texts in reads for text in texts]
     ios = [io for log in logs for io in log.traffic(names.component_at)]
     counted, requests = list[JobIo](), list[JobRequests]()
     if history:
@@ -56,7 +56,10 @@ def jobs(arguments: argparse.Namespace) -> int:
         slow = judge_jobs(logs, names.component_at, job_ios)
         document, lines = slow.to_json(), slow.sentences()
     else:
-        listed = [*(log.job for log in logs), *(job for read in reads for job in read.jobs)]
+        listed = [
+            *(log.job for log in logs),
+            *(job for listed_jobs, _ in reads for job in listed_jobs),
+        ]
         used = job_usage(Traffic(job_ios, requests), listed, window, names, arguments.target)
         users = plan is not None and plan.job_users
         document, lines = used.to_json(), _lines(used, users)
@@ -82,11 +85,11 @@ def _logs(arguments: argparse.Namespace, window: Window) -> tuple[Sequence[Log],
             raise UsageError("--keep and --slow-targets need logs; name them with --darshan")
         return (), []
     paths, left_out = find_logs(arguments.darshan, window.begin)
-    read = read_logs(SystemRunner(most_bytes=MOST_BYTES), arguments.python, paths)
-    return read.logs, left_out + list(read.left_out)
+    logs, unread = read_logs(SystemRunner(most_bytes=MOST_BYTES), arguments.python, paths)
+    return logs, left_out + unread
 
 
-def _job_lists(arguments: argparse.Namespace) -> Iterator[ReadJobs]:
+def _job_lists(arguments: argparse.Namespace) -> Iterator[tuple[list[Job], list[str]]]:
     """Yield the jobs from Slurm and from a file of job times."""
     if arguments.slurm:
         name = "standard input" if arguments.slurm == "-" else arguments.slurm
@@ -154,8 +157,8 @@ def _request_row(requests: JobRequests, job: Optional[Job]) -> list[str]:
         shown(requests.job),
         shown(job.name) if job else "",
         shown(requests.target),
-        f"{requests.number:.0f}",
-        f"{requests.number / (requests.end - requests.begin):.0f}/s",
+        f"{requests.amount:.0f}",
+        f"{requests.amount / (requests.end - requests.begin):.0f}/s",
         _time(requests.begin),
         _time(requests.end),
         ", ".join(f"{shown(name)} {count:.0f}" for name, count in most),

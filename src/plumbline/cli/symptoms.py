@@ -18,7 +18,7 @@ from plumbline.model.units import DAY_S
 from plumbline.observe.changes import FILE as LEDGER
 from plumbline.observe.changes import ChangeGroup, Ledger, differences, grouped, latest, where
 from plumbline.observe.command import SystemRunner, by_hand
-from plumbline.observe.conditions import take
+from plumbline.observe.conditions import collect
 from plumbline.observe.gather import LocalSystem, SiteCollector, gather
 from plumbline.observe.node import Counters, Node, Parts, Past
 from plumbline.observe.site_command import MOST_BYTES, SiteCommand, look
@@ -49,8 +49,9 @@ def symptoms(arguments: argparse.Namespace) -> int:
     if arguments.save:
         _refuse_to_lose(denied, path)
         facts.save_symptoms(path, facts.SavedLook(report, counters.after(now)))
-        bill = take(expectations.node, system, expectations.parameters, now)
-        if trouble := facts.keep_bill(path.parent, bill):
+        conditions, notes = collect(system, expectations.parameters)
+        look_now = Ledger(expectations.node, now, now, notes, conditions=conditions)
+        if trouble := facts.keep_conditions(path.parent, look_now):
             remark(trouble)
     return int(any(symptom.direction is Direction.RAISES for symptom in report.symptoms))
 

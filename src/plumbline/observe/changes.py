@@ -1,6 +1,6 @@
 """Changes of conditions by node and over a site, and nodes that differ from their peers.
 
-A condition that is missing from a bill is unknown, not changed: automounts come and go, a server
+A condition that is missing from a look is unknown, not changed: automounts come and go, a server
 runs without Lustre for an hour.  Its last value is remembered, and only another value is a change.
 The ledger is bounded in size and age.
 """
@@ -22,7 +22,6 @@ from plumbline.observe.conditions import (
     MOST,
     NODE,
     Area,
-    Bill,
     Condition,
     Key,
     Text,
@@ -66,7 +65,7 @@ class Change(NamedTuple):
 
 @positional
 class Missing(NamedTuple):
-    """A condition of earlier bills, last seen at ``seen``, in seconds since the epoch."""
+    """A condition of earlier looks, last seen at ``seen``, in seconds since the epoch."""
 
     area: Area
     subject: Text
@@ -78,9 +77,10 @@ class Missing(NamedTuple):
 
 @form(1, "ledger of conditions", "take it again with: plumbline symptoms --save")
 class Ledger(NamedTuple):
-    """The last bill of a node, all changes, and the conditions missing from that bill.
+    """The conditions of a node at ``taken_at``, all changes, and the conditions missing then.
 
-    ``since`` is the time of the first bill; ``changes`` are sorted by date.
+    Times are in seconds since the epoch, ``since`` that of the first look.  ``notes`` are the
+    errors of collectors; ``changes`` are sorted by date.
     """
 
     node: Annotated[str, unicode_text]
@@ -91,23 +91,23 @@ class Ledger(NamedTuple):
     conditions: Annotated[tuple[Condition, ...], AtMost(MOST)] = ()
     missing: Annotated[tuple[Missing, ...], AtMost(MOST)] = ()
 
-    def after(self, bill: Bill) -> Ledger:
-        """Return the ledger after a new bill of the same node."""
-        earlier = {item.key: Missing(*item, self.taken_at) for item in self.conditions}
-        earlier.update({missing[:3]: missing for missing in self.missing})
-        keys = {item.key for item in bill.conditions}
+    def after(self, older: Ledger) -> Ledger:
+        """Return this ledger of a single look, completed from the one of all looks before."""
+        earlier = {item.key: Missing(*item, older.taken_at) for item in older.conditions}
+        earlier.update({missing[:3]: missing for missing in older.missing})
+        keys = {item.key for item in self.conditions}
         fresh = [
-            Change(bill.taken_at, before.seen, *item.key, before.value, item.value, item.among)
-            for item in bill.conditions
+            Change(self.taken_at, before.seen, *item.key, before.value, item.value, item.among)
+            for item in self.conditions
             if (before := earlier.get(item.key)) and before.value != item.value
         ]
-        oldest = bill.taken_at - _MISSING_KEPT_S
+        oldest = self.taken_at - _MISSING_KEPT_S
         missing = [item for key, item in earlier.items() if key not in keys and item.seen > oldest]
-        settings, restless_note = self._changed_settings(fresh, bill.taken_at)
-        return first_ledger(bill)._replace(
-            since=self.since,
-            notes=bill.notes + restless_note,
-            changes=recent_changes((*self.changes, *settings), bill.taken_at),
+        settings, restless_note = older._changed_settings(fresh, self.taken_at)
+        return self._replace(
+            since=older.since,
+            notes=self.notes + restless_note,
+            changes=recent_changes((*older.changes, *settings), self.taken_at),
             missing=tuple(missing[:MOST]),
         )
 
@@ -138,27 +138,22 @@ class Ledger(NamedTuple):
         A node that was reinstalled, or has no disk, starts a new ledger: differences from the copy
         are changes.
         """
-        before = older.after(self._first()) if self.since > older.taken_at else older
+        before = self._first().after(older) if self.since > older.taken_at else older
         merged = {*before.changes, *self.changes}
         return self._replace(since=older.since, changes=recent_changes(merged, self.taken_at))
 
-    def _first(self) -> Bill:
-        """Reconstruct the first bill from the last one and the changes."""
+    def _first(self) -> Ledger:
+        """Reconstruct the first look from the last one and the changes."""
         values = {change.key: change.then for change in reversed(self.changes)}
         first = (
             condition._replace(value=values.get(condition.key, condition.value))
             for condition in self.conditions
         )
-        return Bill(self.node, self.since, tuple(first))
-
-
-def first_ledger(bill: Bill) -> Ledger:
-    """Return the ledger of a node's first bill."""
-    return Ledger(bill.node, bill.taken_at, bill.taken_at, bill.notes, (), bill.conditions)
+        return Ledger(self.node, self.since, self.since, conditions=tuple(first))
 
 
 def is_newer(raw: Mapping[str, Any], known_at: float) -> bool:
-    """Return whether a ledger in document form is newer than a copy with a bill of ``known_at``.
+    """Return whether a ledger in document form is newer than a copy of a look at ``known_at``.
 
     True for a damaged ledger, so that the damage is reported.
     """

@@ -23,7 +23,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from selectors import EVENT_READ, DefaultSelector
+from selectors import EVENT_READ, DefaultSelector, SelectorKey
 from typing import Optional, Protocol, Sequence
 
 from plumbline.model.command import Completed, Within
@@ -76,41 +76,27 @@ _CHUNK = 1 << 16
 
 
 class Output:
-    """Standard output and standard error of one command; ``ends`` are the command's pipe ends."""
+    """Standard output and standard error of one command."""
 
-    def __init__(self, limit_bytes: int) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], limit_bytes: int) -> None:
         """Take the limit in bytes for both together."""
         self._left = limit_bytes
         self._selector = DefaultSelector()
         self._texts: list[bytearray] = []
-        self._ends: list[int] = []
         self.endless = False
-        for _ in range(2):
-            reader, writer = os.pipe2(os.O_CLOEXEC)
-            os.set_blocking(reader, False)
+        for pipe in (process.stdout, process.stderr):
+            assert pipe is not None
+            os.set_blocking(pipe.fileno(), False)
             self._texts.append(bytearray())
-            self._selector.register(reader, EVENT_READ, self._texts[-1])
-            self._ends.append(writer)
+            self._selector.register(pipe, EVENT_READ, self._texts[-1])
 
     def __enter__(self) -> Output:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.begun()
         for key in list(self._selector.get_map().values()):
-            self._close(key.fd)
+            self._close(key)
         self._selector.close()
-
-    @property
-    def ends(self) -> tuple[int, int]:
-        """Return the pipe ends for the command's output and errors."""
-        output, errors = self._ends
-        return output, errors
-
-    def begun(self) -> None:
-        """Close the command's ends here, so that only the command has them."""
-        while self._ends:
-            os.close(self._ends.pop())
 
     @property
     def over(self) -> bool:
@@ -123,7 +109,7 @@ class Output:
             return False
         ready = self._selector.select(max(0.0, wait_s))
         for key, _ in ready:
-            self._read(key.fd, key.data)
+            self._read(key)
         return bool(ready)
 
     def texts(self) -> tuple[str, str]:
@@ -133,20 +119,20 @@ class Output:
         output, errors = (text.decode("utf-8", "replace") for text in self._texts)
         return output, errors
 
-    def _read(self, reader: int, text: bytearray) -> None:
+    def _read(self, key: SelectorKey) -> None:
         part = b""
         with suppress(BlockingIOError):
-            part = os.read(reader, _CHUNK)
+            part = os.read(key.fd, _CHUNK)
             if not part:
-                self._close(reader)
+                self._close(key)
         # output beyond the limit is dropped and marks the command as endless
-        text += part[: self._left]
+        key.data.extend(part[: self._left])
         self.endless = self.endless or len(part) > self._left
         self._left -= min(self._left, len(part))
 
-    def _close(self, reader: int) -> None:
-        self._selector.unregister(reader)
-        os.close(reader)
+    def _close(self, key: SelectorKey) -> None:
+        self._selector.unregister(key.fileobj)
+        key.fileobj.close()  # type: ignore[union-attr]
 
 
 PACKAGES = {
@@ -213,9 +199,9 @@ class SystemRunner:
         environment = {**os.environ, "LC_ALL": "C", "PATH": search_path()}
         program = locate(argv[0])
         command = [*_entering(within), program, *argv[1:]]
-        with Output(self._most_bytes) as printed:
-            started = time.monotonic()
-            process = self._start(command, printed, environment)
+        started = time.monotonic()
+        process = self._start(command, environment)
+        with Output(process, self._most_bytes) as printed:
             timed_out = self._wait(process, started + timeout_s, printed)
             if not timed_out and _survivors(process.pid):
                 self._end(process, printed)
@@ -241,16 +227,13 @@ class SystemRunner:
             _refuse_unsafe(completed)
         return completed
 
-    def _start(
-        self, argv: list[str], printed: Output, environment: dict[str, str]
-    ) -> subprocess.Popen[bytes]:
-        output, errors = printed.ends
+    def _start(self, argv: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
         try:
             return subprocess.Popen(
                 [*_low_priority(), *argv],
                 stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=errors,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
                 env=environment,
                 # after a change of user, the folder may be root's, where mpirun crashes
                 cwd=None if os.access(".", os.X_OK) else "/",
@@ -259,8 +242,6 @@ class SystemRunner:
             )
         except OSError as error:
             raise ToolError(f"{argv[0]} cannot be started: {error.strerror}") from error
-        finally:
-            printed.begun()
 
     def _wait(self, process: subprocess.Popen[bytes], deadline: float, printed: Output) -> bool:
         """Wait for the end, or end the process at the deadline; return whether that was needed."""

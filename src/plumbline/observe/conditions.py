@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 from hashlib import sha256
-from typing import Annotated, Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Annotated, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.codec import positional
 from plumbline.model.errors import PlumblineError, ToolError
@@ -66,15 +66,6 @@ class Condition(NamedTuple):
         return self.area, self.subject, self.name
 
 
-def _with_values(
-    area: str, subject: str, values: Mapping[str, str], among: str = NODE
-) -> Iterator[Condition]:
-    """Yield the conditions of a subject with a value."""
-    for name, value in values.items():
-        if value:
-            yield Condition(area, subject, name, value, among)
-
-
 def is_secret(name: str) -> bool:
     """Return whether a name suggests a secret value."""
     return _SECRET.search(name) is not None
@@ -98,11 +89,13 @@ def tidy(text: str) -> str:
 def merge_values(conditions: Iterable[Condition]) -> Iterator[Condition]:
     """Yield each condition once, with all values if paths or instances of a subject differ.
 
-    Possible secrets, by name or form, are left out.
+    Possible secrets, by name or form, are left out, and files without text: only a parameter of
+    Lustre and the options of a mount may be empty.
     """
     values_by_key: dict[tuple[str, str, str, str], set[str]] = {}
     for area, subject, name, value, among in conditions:
-        if not is_secret(name) and not _KEY_MATERIAL.search(value):
+        exists = value or area in ("lustre", "mount")
+        if exists and not is_secret(name) and not _KEY_MATERIAL.search(value):
             values_by_key.setdefault((area, subject, name, among), set()).add(tidy(value))
     for (area, subject, name, among), values in values_by_key.items():
         yield Condition(
@@ -159,13 +152,13 @@ _OF_THE_CONNECTION = frozenset(
 
 def look_at_settings(system: System) -> Iterator[Condition]:
     """Yield settings of the kernel, the processors and mounts."""
-    sysctl = {path.replace("/", "."): system.read(f"/proc/sys/{path}") for path in _SYSCTL}
-    yield from _with_values("sysctl", "", sysctl)
-    yield from _with_values("cpu", "", {name: choice(system.read(_ONCE[name])) for name in _ONCE})
+    for path in _SYSCTL:
+        yield Condition("sysctl", "", path.replace("/", "."), system.read(f"/proc/sys/{path}"))
+    for name, path in _ONCE.items():
+        yield Condition("cpu", "", name, choice(system.read(path)))
     for cpu in filter(re.compile(r"cpu[0-9]+").fullmatch, system.names(_CPU)):
-        frequency = f"{_CPU}/{cpu}/cpufreq"
-        settings = {name: system.read(f"{frequency}/{file}") for name, file in _EACH.items()}
-        yield from _with_values("cpu", "", settings)
+        for name, file in _EACH.items():
+            yield Condition("cpu", "", name, system.read(f"{_CPU}/{cpu}/cpufreq/{file}"))
     for line in system.read("/proc/self/mountinfo").splitlines():
         yield from _mount(line)
 
@@ -214,12 +207,15 @@ def look_at_disks(system: System) -> Iterator[Condition]:
     for name in disks[:_MOST_DISKS]:
         folder = f"{_ROOT}/{name}"
         subject, among = _identity(system, name)
-        settings = {name: choice(system.read(f"{folder}/queue/{name}")) for name in _QUEUE}
-        settings["queue depth"] = system.read(f"{folder}/device/queue_depth")
-        yield from _with_values("disk", subject, settings, among)
+        for file in _QUEUE:
+            yield Condition(
+                "disk", subject, file, choice(system.read(f"{folder}/queue/{file}")), among
+            )
+        depth = system.read(f"{folder}/device/queue_depth")
+        yield Condition("disk", subject, "queue depth", depth, among)
         for file in ("rev", "firmware_rev"):
-            firmware = {"disk firmware": system.read(f"{folder}/device/{file}")}
-            yield from _with_values("firmware", subject, firmware, among)
+            firmware = system.read(f"{folder}/device/{file}")
+            yield Condition("firmware", subject, "disk firmware", firmware, among)
 
 
 def _identity(system: System, name: str) -> tuple[str, str]:
@@ -270,7 +266,7 @@ _ADAPTERS_TIMEOUT_S = 2.0
 _STORAGE_OR_NETWORK = re.compile(r"0x(?:01|02|0c04|0c06)")
 """The classes of PCI devices by their codes."""
 _ADAPTER_FIRMWARE = "adapter firmware"
-_DRIVER_VERSIONS = {_ADAPTER_FIRMWARE: "firmware-version", "driver version": "version"}
+_DRIVER_VERSIONS = {"firmware-version": _ADAPTER_FIRMWARE, "version": "driver version"}
 _HOST_FIRMWARE = ("version_fw", "fw_version", "fwrev", "firmware_revision", "firmware_version")
 """Names in mpt3sas, qla2xxx, lpfc, smartpqi and others."""
 
@@ -302,13 +298,13 @@ def _infiniband(system: System) -> Iterator[Condition]:
         folder = f"{root}/{name}"
         subject = pci_address(system, f"{folder}/device") or name
         among = system.read(f"{folder}/board_id") or system.read(f"{folder}/hca_type")
-        firmware = {_ADAPTER_FIRMWARE: system.read(f"{folder}/fw_ver")}
-        yield from _with_values("firmware", subject, firmware, among)
+        firmware = system.read(f"{folder}/fw_ver")
+        yield Condition("firmware", subject, _ADAPTER_FIRMWARE, firmware, among)
         for port in system.names(f"{folder}/ports"):
             # a link that is down is a symptom, not a setting
             if "ACTIVE" in system.read(f"{folder}/ports/{port}/state"):
-                rate = {"rate": system.read(f"{folder}/ports/{port}/rate")}
-                yield from _with_values("link", f"{subject} port {port}", rate, among)
+                rate = system.read(f"{folder}/ports/{port}/rate")
+                yield Condition("link", f"{subject} port {port}", "rate", rate, among)
 
 
 def _scsi(system: System) -> Iterator[Condition]:
@@ -316,8 +312,8 @@ def _scsi(system: System) -> Iterator[Condition]:
         folder = f"/sys/class/scsi_host/{name}"
         subject, among = pci_address(system, folder), system.read(f"{folder}/proc_name")
         for file in _HOST_FIRMWARE if subject else ():
-            firmware = {_ADAPTER_FIRMWARE: system.read(f"{folder}/{file}")}
-            yield from _with_values("firmware", subject, firmware, among)
+            firmware = system.read(f"{folder}/{file}")
+            yield Condition("firmware", subject, _ADAPTER_FIRMWARE, firmware, among)
     for name in system.names("/sys/class/fc_host"):
         folder = f"/sys/class/fc_host/{name}"
         speed = system.read(f"{folder}/speed")
@@ -337,13 +333,11 @@ def _ethernet(system: System) -> Iterator[Condition]:
     for name in system.names(_NET):
         folder = f"{_NET}/{name}"
         if any(file == "device" or file.startswith("lower_") for file in system.names(folder)):
+            yield Condition("link", name, "MTU", system.read(f"{folder}/mtu"), name)
             speed = system.read(f"{folder}/speed")
-            shown = f"{speed} Mbit/s {system.read(f'{folder}/duplex')} duplex"
-            settings = {
-                "MTU": system.read(f"{folder}/mtu"),
-                "speed": shown if speed.isdigit() else "",
-            }
-            yield from _with_values("link", name, settings, name)
+            if speed.isdigit():
+                shown = f"{speed} Mbit/s {system.read(f'{folder}/duplex')} duplex"
+                yield Condition("link", name, "speed", shown, name)
 
 
 def look_at_interfaces(system: System) -> Iterator[Condition]:
@@ -351,8 +345,9 @@ def look_at_interfaces(system: System) -> Iterator[Condition]:
     links = [link for link in system.names(_NET) if "device" in system.names(f"{_NET}/{link}")]
     for name in links[:_MOST_INTERFACES]:
         driver = _driver(system, name)
-        versions = {label: driver.get(key, "") for label, key in _DRIVER_VERSIONS.items()}
-        yield from _with_values("firmware", name, versions, driver.get("driver", ""))
+        for key, label in _DRIVER_VERSIONS.items():
+            among = driver.get("driver", "")
+            yield Condition("firmware", name, label, driver.get(key, ""), among)
 
 
 def _driver(system: System, name: str) -> dict[str, str]:
@@ -487,7 +482,8 @@ def _versions(system: System) -> Iterator[Condition]:
         "operating system": release[1] if release else "",
         "OFED": _ofed(system),
     }
-    yield from _with_values("software", "", versions)
+    for name, version in versions.items():
+        yield Condition("software", "", name, version)
 
 
 def _lustre(system: System) -> str:
@@ -506,54 +502,45 @@ def _ofed(system: System) -> str:
 
 def _module(system: System, module: str) -> Iterator[Condition]:
     if module not in _MODULES_OF_LUSTRE:
-        version = {"version": system.read(f"{_MODULES}/{module}/version")}
-        yield from _with_values("software", module, version, module)
+        version = system.read(f"{_MODULES}/{module}/version")
+        yield Condition("software", module, "version", version, module)
     folder = f"{_MODULES}/{module}/parameters"
-    # the host's id is not a setting
-    names = [name for name in system.names(folder) if not is_secret(name) and "hostid" not in name]
-    parameters = {name: system.read(f"{folder}/{name}") for name in names}
-    yield from _with_values("module", module, parameters, module)
+    for name in system.names(folder):
+        # the host's id is not a setting
+        if not is_secret(name) and "hostid" not in name:
+            yield Condition("module", module, name, system.read(f"{folder}/{name}"), module)
 
 
 MOST = 10_000
 """Most conditions of a node, about those of a client with 2000 targets."""
 
 
-class Bill(NamedTuple):
-    """The conditions of ``node`` at ``taken_at``, in seconds since the epoch.
+def collect(
+    system: System, parameters: Sequence[str]
+) -> tuple[tuple[Condition, ...], tuple[str, ...]]:
+    """Return the conditions of a node, and the errors of collectors.
 
-    ``notes`` are the errors of collectors.  A condition that is not in the bill is unknown, not
-    changed.
+    ``parameters`` are patterns for ``lctl get_param``.
     """
-
-    node: str
-    taken_at: float
-    conditions: tuple[Condition, ...]
-    notes: tuple[str, ...] = ()
-
-
-def take(node: str, system: System, parameters: Sequence[str], now: float) -> Bill:
-    """Collect the bill of a node; ``parameters`` are patterns for ``lctl get_param``."""
     conditions: list[Condition] = []
     notes: list[str] = []
-    collectors: tuple[Callable[[], Iterator[Condition]], ...] = (
-        lambda: look_at_software(system),
-        lambda: look_at_lustre(system, parameters),
-        lambda: look_at_settings(system),
-        lambda: look_at_disks(system),
-        lambda: look_at_adapters(system),
-        lambda: look_at_interfaces(system),
-    )
-    for look in collectors:
+    for look in (
+        look_at_software(system),
+        look_at_lustre(system, parameters),
+        look_at_settings(system),
+        look_at_disks(system),
+        look_at_adapters(system),
+        look_at_interfaces(system),
+    ):
         conditions += _collected(look, notes)
     if len(conditions) > MOST:
         notes.append(f"{len(conditions) - MOST} conditions beyond {MOST} were left out")
-    return Bill(node, now, tuple(conditions[:MOST]), tuple(notes))
+    return tuple(conditions[:MOST]), tuple(notes)
 
 
-def _collected(look: Callable[[], Iterator[Condition]], notes: list[str]) -> list[Condition]:
+def _collected(look: Iterator[Condition], notes: list[str]) -> list[Condition]:
     try:
-        return list(merge_values(look()))
+        return list(merge_values(look))
     except PlumblineError as error:
         notes.append(str(error))
         return []

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from itertools import accumulate
+from math import isnan, nan
 from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import ToolError
@@ -410,8 +411,8 @@ class Rates(NamedTuple):
         return (self.read_Bps or 0.0) + (self.write_Bps or 0.0), self.operations_per_s or 0.0
 
 
-_Growth = dict[Metric, dict[str, Optional[float]]]
-"""Growth of each operation of a device; None if unknown."""
+_Growth = dict[Metric, dict[str, float]]
+"""Growth of each operation of a device; not a number if unknown, and so are sums with it."""
 
 
 def rates(before: Iterable[Count], after: Iterable[Count], seconds: float) -> list[Rates]:
@@ -426,8 +427,9 @@ def rates(before: Iterable[Count], after: Iterable[Count], seconds: float) -> li
             recovering[device] = "" if status in SETTLED else status
             growths.setdefault(device, {})
         elif count.metric in (BYTES, OPERATIONS, SECONDS):
-            growth = _growth(count, earlier)
-            growths.setdefault(device, {}).setdefault(count.metric, {})[label["operation"]] = growth
+            amount = count.value - earlier.get((count.metric, count.labels), nan)
+            growth = growths.setdefault(device, {}).setdefault(count.metric, {})
+            growth[label["operation"]] = amount if amount >= 0 else nan
     devices = [
         _rates(dict(device), growth, recovering.get(device, ""), seconds)
         for device, growth in growths.items()
@@ -438,45 +440,31 @@ def rates(before: Iterable[Count], after: Iterable[Count], seconds: float) -> li
     )
 
 
-def _growth(count: Count, earlier: Mapping[tuple[Metric, Labels], float]) -> Optional[float]:
-    previous = earlier.get((count.metric, count.labels))
-    return None if previous is None or count.value < previous else count.value - previous
-
-
 def _rates(device: Mapping[str, str], growth: _Growth, recovery: str, seconds: float) -> Rates:
-    moved = growth.get(BYTES, {})
+    moved, operations = growth.get(BYTES, {}), growth.get(OPERATIONS, {})
+    times = _without_parts(growth.get(SECONDS, {}))
+    timed = sum(operations.get(operation, nan) for operation in times)
+    amounts = [moved.get(direction, 0.0 if moved else nan) for direction in MOVES.values()]
+    amounts.append(sum(_without_parts(operations).values()))
+    read_Bps, write_Bps, operations_per_s = (
+        _known(amount / seconds) if seconds > 0 else None for amount in amounts
+    )
     mount = device.get("mount", "")
     return Rates(
         device["source"],
         f"{device['target']} ({mount})" if mount else device["target"],
-        _per_second(moved.get("read", 0.0) if moved else None, seconds),
-        _per_second(moved.get("write", 0.0) if moved else None, seconds),
-        _per_second(_sum(_without_parts(growth.get(OPERATIONS, {})).values()), seconds),
-        _latency(growth),
+        read_Bps,
+        write_Bps,
+        operations_per_s,
+        _known(sum(times.values()) / timed) if timed else None,
         recovery,
     )
 
 
-def _per_second(amount: Optional[float], seconds: float) -> Optional[float]:
-    return None if amount is None or seconds <= 0 else amount / seconds
+def _known(value: float) -> Optional[float]:
+    return None if isnan(value) else value
 
 
-def _sum(amounts: Iterable[Optional[float]]) -> Optional[float]:
-    total = 0.0
-    for amount in amounts:
-        if amount is None:
-            return None
-        total += amount
-    return total
-
-
-def _latency(growth: _Growth) -> Optional[float]:
-    """Return the mean time of the timed operations."""
-    times, operations = _without_parts(growth.get(SECONDS, {})), growth.get(OPERATIONS, {})
-    total_s, count = _sum(times.values()), _sum(operations.get(operation) for operation in times)
-    return total_s / count if total_s is not None and count else None
-
-
-def _without_parts(amounts: Mapping[str, Optional[float]]) -> Mapping[str, Optional[float]]:
+def _without_parts(amounts: Mapping[str, float]) -> Mapping[str, float]:
     """Return the line of all requests if there is one, else the lines of all operations."""
     return {ALL_REQUESTS: amounts[ALL_REQUESTS]} if ALL_REQUESTS in amounts else amounts

@@ -12,12 +12,12 @@ pile up.
 from __future__ import annotations
 
 import os
-import select
 import signal
-import struct
 from collections import Counter
 from contextlib import suppress
 from itertools import chain
+from multiprocessing import Pipe
+from multiprocessing.connection import Connection
 from typing import Callable, Iterator, Mapping, NamedTuple, NoReturn, Optional, Sequence
 
 from plumbline.model.command import CommandRunner
@@ -37,8 +37,8 @@ from plumbline.observe.query import complaint
 MOST_BYTES = 32 << 20
 """Output for 17,000 peers; each takes 1.9 kB at detail 4."""
 
-PLACES: Mapping[Sequence[str], Place] = {
-    argv: Place(" ".join(argv), parse, ())
+_COMMANDS: Mapping[str, Place] = {
+    " ".join(argv): Place(" ".join(argv), parse, ())
     for argv, parse in ((INTERFACES, interface_health), (PEER_INTERFACES, peer_health))
 }
 
@@ -65,24 +65,23 @@ class LnetHealth:
         now = self._clock.monotonic()
         if not self._answers or now - self._started_at >= _EVERY_S:
             self._started_at = now
-            self._answers = tuple(self._ask(argv) for argv in PLACES)
+            self._answers = tuple(map(self._ask, _COMMANDS))
         return self._answers
 
-    def _ask(self, argv: Sequence[str]) -> Answer:
-        path = PLACES[argv].path
+    def _ask(self, path: str) -> Answer:
         if self._hangs():
             return Answer(path, "", "hung")
         try:
-            completed = self._runner(argv, _LIMIT_S)
+            completed = self._runner(path.split(), _LIMIT_S)
         except ToolError as error:
             return Answer(path, str(error), "failed")
         if completed.ok:
             return Answer(path, completed.stdout)
-        if completed.timed_out or completed.hung:
+        reason = failure_kind(completed)
+        if reason == "timeout":
             self.timeouts[path] += 1
-            return Answer(path, "", "timeout")
-        reason = failure_kind(completed.stderr + completed.stdout)
-        return Answer(path, complaint(completed) if reason == "failed" else "", reason)
+        words = {"denied": f"{path} {_REFUSED}", "failed": complaint(completed)}
+        return Answer(path, words.get(reason, ""), reason)
 
 
 _REASONS = {
@@ -97,14 +96,6 @@ _REFUSED = (
     "is refused to this user; set counters_lnet_health of the role counters, or ask as root where "
     "Lustre is older than 2.16"
 )
-_COMMANDS = {place.path: place for place in PLACES.values()}
-
-
-class _Trouble(NamedTuple):
-    """Why a file or command cannot be used; ``sentence``, if any, replaces that of the reason."""
-
-    reason: str
-    sentence: str = ""
 
 
 class CountersLook(NamedTuple):
@@ -132,7 +123,7 @@ class Counters:
     def look(self) -> CountersLook:
         """Read all files; one that hangs, is refused or not understood does not stop the rest."""
         counts: list[Count] = []
-        troubles: dict[str, _Trouble] = {}
+        troubles: dict[str, Answer] = {}
         files = {self._root + place.path: place for place in self._places(troubles)}
         sources = {**files, **_COMMANDS}
         for answer in chain(self._reads.texts(list(files)), self._lnet_answers()):
@@ -140,9 +131,11 @@ class Counters:
                 self._note(answer, troubles)
                 continue
             try:
-                counts += _parsed(sources[answer.path], answer.text)
+                file = sources[answer.path]
+                # all counts of a file or none: a missing part would look like a lost counter
+                counts += list(file.parse(answer.text, file.labels, file.path))
             except ToolError as error:
-                troubles[answer.path] = _Trouble("not_understood", str(error))
+                troubles[answer.path] = Answer(answer.path, str(error), "not_understood")
         counts += self._self_counts(troubles)
         return CountersLook(tuple(counts), tuple(_sentences(troubles)))
 
@@ -153,7 +146,7 @@ class Counters:
         (module,) = self._reads.names([self._root + MODULE])
         return () if module.trouble else self._lnet.answers()
 
-    def _places(self, troubles: dict[str, _Trouble]) -> Iterator[Place]:
+    def _places(self, troubles: dict[str, Answer]) -> Iterator[Place]:
         names = {}
         for answer in self._reads.names([self._root + folder for folder in folders()]):
             if answer.trouble:
@@ -162,40 +155,32 @@ class Counters:
                 names[answer.path[len(self._root) :]] = answer.text
         return places(names)
 
-    def _note(self, answer: Answer, troubles: dict[str, _Trouble]) -> None:
-        path, text, trouble = answer
-        if trouble == "absent":
-            return
-        if trouble == "timeout" and path not in _COMMANDS:
-            self._timeouts[path.removeprefix(self._root)] += 1
-        refused = f"{path} {_REFUSED}" if path in _COMMANDS and trouble == "denied" else ""
-        troubles[path] = _Trouble(trouble, refused or text)
+    def _note(self, answer: Answer, troubles: dict[str, Answer]) -> None:
+        if answer.trouble == "timeout" and answer.path not in _COMMANDS:
+            self._timeouts[answer.path.removeprefix(self._root)] += 1
+        if answer.trouble != "absent":
+            troubles[answer.path] = answer
 
-    def _self_counts(self, troubles: dict[str, _Trouble]) -> Iterator[Count]:
+    def _self_counts(self, troubles: dict[str, Answer]) -> Iterator[Count]:
         yield Count(LOOKED, (), self._clock.wall())
         of_lnet = self._lnet.timeouts if self._lnet else {}
         for path, times in {**self._timeouts, **of_lnet}.items():
             yield Count(TIMEOUTS, (("file", path),), times)
         # all reasons, also those with 0 files: an alarm rule needs the metric to exist
         reasons = Counter(dict.fromkeys(_REASONS, 0))
-        reasons.update(trouble.reason for trouble in troubles.values())
+        reasons.update(answer.trouble for answer in troubles.values())
         for reason, files in reasons.items():
             yield Count(UNREADABLE, (("reason", reason),), files)
 
 
-def _parsed(file: Place, text: str) -> list[Count]:
-    """Return all counts of a file, or none: a missing part would look like a lost counter."""
-    return list(file.parse(text, file.labels, file.path))
-
-
-def _sentences(troubles: dict[str, _Trouble]) -> Iterator[str]:
+def _sentences(troubles: dict[str, Answer]) -> Iterator[str]:
     """Yield one sentence for each reason, with the first file and the number of others."""
     by_words: dict[str, list[str]] = {}
-    for path, trouble in sorted(troubles.items()):
-        if trouble.sentence:
-            yield trouble.sentence
+    for path, text, trouble in sorted(troubles.values()):
+        if text:
+            yield text
         else:
-            by_words.setdefault(_REASONS[trouble.reason], []).append(path)
+            by_words.setdefault(_REASONS[trouble], []).append(path)
     for words, paths in by_words.items():
         more = f" ({len(paths) - 1} more files as well)" if paths[1:] else ""
         yield f"{paths[0]} {words}{more}"
@@ -205,17 +190,17 @@ _MOST_BYTES = 1 << 20
 """Limit of a file; a target's statistics have about 10 KiB."""
 _MOST_STUCK = 16
 """Most hanging children at a time: with more, nothing is read until one of them ends."""
-_HEAD = struct.Struct("=cI")
 _CHUNK = 1 << 16
 
 Read = Callable[[str], bytes]
 
 
 class Answer(NamedTuple):
-    """Result of reading a file: its text, or the reason for its absence.
+    """Result of reading a file or running a command: its text, or why it cannot be used.
 
     ``trouble`` is empty, absent, denied, failed, lost (its reader was killed), timeout (the file
-    hangs) or hung (another file of its folder hangs).
+    hangs), hung (another file of its folder hangs) or not_understood.  With a trouble, ``text`` is
+    the sentence about it, empty for the usual one.
     """
 
     path: str
@@ -229,9 +214,8 @@ _TROUBLES = {b"o": "", b"a": "absent", b"d": "denied", b"f": "failed"}
 class BoundedReads:
     """Reads files, each with a time limit, and remembers the folders that hang."""
 
-    def __init__(self, clock: Clock, deadline_s: float = 1.0) -> None:
+    def __init__(self, deadline_s: float = 1.0) -> None:
         """Take the time limit for one file."""
-        self._clock = clock
         self._deadline_s = deadline_s
         self._stuck: dict[str, int] = {}
 
@@ -264,86 +248,63 @@ class BoundedReads:
         if not paths:
             return
         pid, reader = _start_child(paths, read)
-        pipe = _Pipe(reader, self._clock)
         try:
             for path in paths:
-                trouble, text = pipe.message(self._deadline_s)
+                trouble, text = _receive(reader, self._deadline_s)
                 yield Answer(path, text, trouble)
                 if trouble == "timeout":
                     self._stuck[os.path.dirname(path)] = pid
                 if trouble in ("timeout", "lost"):
                     return
         finally:
-            os.close(reader)
+            reader.close()
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
             if pid not in self._stuck.values():
                 os.waitpid(pid, 0)
 
 
-class _Pipe:
-    """Messages of a child, one per file."""
-
-    def __init__(self, reader: int, clock: Clock) -> None:
-        self._reader = reader
-        self._clock = clock
-        self._buffer = bytearray()
-
-    def message(self, limit_s: float) -> tuple[str, str]:
-        """Return trouble and text of the next file; wait ``limit_s`` seconds at most."""
-        deadline = self._clock.monotonic() + limit_s
-        try:
-            kind, length = _HEAD.unpack(self._bytes(_HEAD.size, deadline))
-            return _TROUBLES[kind], self._bytes(length, deadline).decode("utf-8", "replace")
-        except TimeoutError:
+def _receive(reader: Connection, limit_s: float) -> tuple[str, str]:
+    """Return trouble and text of the next file; wait ``limit_s`` seconds at most."""
+    try:
+        if not reader.poll(limit_s):
             return "timeout", ""
-        except EOFError:
-            return "lost", ""
-
-    def _bytes(self, count: int, deadline: float) -> bytes:
-        while len(self._buffer) < count:
-            wait_s = deadline - self._clock.monotonic()
-            if not select.select([self._reader], [], [], max(0.0, wait_s))[0]:
-                raise TimeoutError
-            chunk = os.read(self._reader, _CHUNK)
-            if not chunk:
-                raise EOFError
-            self._buffer += chunk
-        part = bytes(self._buffer[:count])
-        del self._buffer[:count]
-        return part
+        message = reader.recv_bytes()
+    except (EOFError, OSError):
+        return "lost", ""
+    return _TROUBLES[message[:1]], message[1:].decode("utf-8", "replace")
 
 
-def _start_child(paths: Sequence[str], read: Read) -> tuple[int, int]:
+def _start_child(paths: Sequence[str], read: Read) -> tuple[int, Connection]:
     """Start a child that reads the files; return its process id and the reading end of its pipe."""
-    reader, writer = os.pipe2(os.O_CLOEXEC)
+    reader, writer = Pipe(duplex=False)
     pid = os.fork()
     if pid == 0:
         _serve(paths, read, writer)
-    os.close(writer)
+    writer.close()
     return pid, reader
 
 
-def _serve(paths: Sequence[str], read: Read, writer: int) -> NoReturn:
+def _serve(paths: Sequence[str], read: Read, writer: Connection) -> NoReturn:
     """Body of the child: read all files in turn and exit."""
     try:
         for path in paths:
-            kind, body = _message(path, read)
-            _write(writer, _HEAD.pack(kind, len(body)) + body)
+            writer.send_bytes(_message(path, read))
     finally:
         # in any case: a child must never continue as its parent
         os._exit(0)
 
 
-def _message(path: str, read: Read) -> tuple[bytes, bytes]:
+def _message(path: str, read: Read) -> bytes:
+    """Return the code of a trouble, or of none and the content of a file."""
     try:
-        return b"o", read(path)[:_MOST_BYTES]
+        return b"o" + read(path)[:_MOST_BYTES]
     except (FileNotFoundError, NotADirectoryError):
-        return b"a", b""
+        return b"a"
     except PermissionError:
-        return b"d", b""
+        return b"d"
     except OSError:
-        return b"f", b""
+        return b"f"
 
 
 def _text(path: str) -> bytes:
@@ -356,11 +317,6 @@ def _text(path: str) -> bytes:
 
 def _names(path: str) -> bytes:
     return "\n".join(sorted(os.listdir(path))).encode("utf-8", "replace")
-
-
-def _write(writer: int, message: bytes) -> None:
-    while message:
-        message = message[os.write(writer, message) :]
 
 
 def _has_ended(pid: int) -> bool:

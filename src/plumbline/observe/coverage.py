@@ -13,7 +13,7 @@ moved no fewer bytes during the whole run than during one operation.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
+from typing import Annotated, Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.codec import positional, read, read_all
 from plumbline.model.errors import DocumentError
@@ -91,10 +91,9 @@ class Bounds(NamedTuple):
     likely: float
     most: float
 
-    def __add__(self, other: object) -> Bounds:
-        """Return the sum."""
-        assert isinstance(other, Bounds)
-        return Bounds(*(own + addend for own, addend in zip(self, other)))
+
+def _total(parts: Iterable[Bounds]) -> Bounds:
+    return Bounds(*map(sum, zip(*parts)))
 
 
 @positional
@@ -179,10 +178,8 @@ class Sampling:
 
     def moved(self, begin: float, end: float, slack_s: float) -> Bounds:
         """Return the bytes moved between two times, each known to within ``slack_s`` seconds."""
-        read, written = (
-            counter.moved(begin, end, slack_s + self._late_s) for counter in self._counters.values()
-        )
-        return read + written
+        slack_s += self._late_s
+        return _total(counter.moved(begin, end, slack_s) for counter in self._counters.values())
 
     def _take(self, record: Record) -> None:
         details = record.details or {}
@@ -229,13 +226,6 @@ def samplings_of(records: Sequence[Record]) -> list[Sampling]:
     return [Sampling(host, own) for (host, _), own in samplings.items()]
 
 
-def find_sampling(
-    samplings: Sequence[Sampling], begin: float, end: float, slack_s: float
-) -> Optional[Sampling]:
-    """Return a sampling that covers the whole period, None if there is none."""
-    return next((sampling for sampling in samplings if sampling.covers(begin, end, slack_s)), None)
-
-
 MOST_APART_S = 2.0
 """Limit of clock differences; a larger one may have changed since the measurement."""
 
@@ -278,6 +268,14 @@ class _Server(NamedTuple):
     ahead_s: float
     slack_s: float
 
+    def covers(self, window: _Window) -> bool:
+        begin, end = window.begin + self.ahead_s, window.end + self.ahead_s
+        return self.counted.covers(begin, end, self.slack_s)
+
+    def moved(self, window: _Window) -> Bounds:
+        begin, end = window.begin + self.ahead_s, window.end + self.ahead_s
+        return self.counted.moved(begin, end, self.slack_s)
+
 
 def covered(
     record: Record, run: Sequence[Record], servers: Servers, min_coverage: float
@@ -291,14 +289,25 @@ def covered(
     window = _Window(record.started_at, record.finished_at, record.bytes)
     matches: list[_Server] = []
     for samplings in servers.counted.values():
-        result = _matching_server(record, samplings, servers.clocks)
-        if result is None or isinstance(result, Coverage):
-            return result
-        matches.append(result)
+        all_servers = (
+            _Server(sampling, *_ahead(record.host, sampling.host, servers.clocks))
+            for sampling in samplings
+        )
+        server = next((server for server in all_servers if server.covers(window)), None)
+        if server is None:
+            return None
+        host, apart_s = server.counted.host, abs(server.ahead_s)
+        if apart_s - server.slack_s > MOST_APART_S:
+            return _unknown(
+                host,
+                f"the clocks of {record.host} and {host} are {format_duration(apart_s)} apart; "
+                "synchronize them",
+            )
+        matches.append(server)
     if not matches:
         return None
     names = ", ".join(dict.fromkeys(server.counted.host for server in matches))
-    traffic = _moved(matches, window)
+    traffic = _total(server.moved(window) for server in matches)
     if traffic.most * (1 + _MAX_MISSING) < window.own:
         return _unknown(
             names,
@@ -320,27 +329,6 @@ def _unknown(server: str, reason: str) -> Coverage:
     return Coverage(None, Others(server, unknown=reason))
 
 
-def _matching_server(
-    record: Record, samplings: Sequence[Sampling], clocks: Mapping[str, NodeClock]
-) -> Union[_Server, Coverage, None]:
-    """Return a server that covers the record's time, an unknown coverage, or None."""
-    for host in dict.fromkeys(sampling.host for sampling in samplings):
-        own = [sampling for sampling in samplings if sampling.host == host]
-        ahead_s, slack_s = _ahead(record.host, host, clocks)
-        begin, end = record.started_at + ahead_s, record.finished_at + ahead_s
-        sampling = find_sampling(own, begin, end, slack_s)
-        if sampling is None:
-            continue
-        if abs(ahead_s) - slack_s > MOST_APART_S:
-            return _unknown(
-                host,
-                f"the clocks of {record.host} and {host} are {format_duration(abs(ahead_s))} "
-                "apart; synchronize them",
-            )
-        return _Server(sampling, ahead_s, slack_s)
-    return None
-
-
 def _ahead(client: str, server: str, clocks: Mapping[str, NodeClock]) -> tuple[float, float]:
     """Return the lead of a server's clock over a client's, and its uncertainty.
 
@@ -351,16 +339,6 @@ def _ahead(client: str, server: str, clocks: Mapping[str, NodeClock]) -> tuple[f
     unknown = NodeClock("", 0.0, 0.0, MOST_APART_S)
     own, other = clocks.get(client, unknown), clocks.get(server, unknown)
     return other.ahead_s - own.ahead_s, other.within_s + own.within_s
-
-
-def _moved(matches: Sequence[_Server], window: _Window) -> Bounds:
-    parts = [
-        server.counted.moved(
-            window.begin + server.ahead_s, window.end + server.ahead_s, server.slack_s
-        )
-        for server in matches
-    ]
-    return sum(parts[1:], parts[0])
 
 
 def _run_window(run: Sequence[Record], window: _Window) -> Optional[_Window]:
@@ -379,18 +357,14 @@ def _others(
 ) -> Bounds:
     """Return bounds of the others' bytes in a window."""
     most = traffic.most * (1 + _ROUNDING) - window.own
-    if run_window is not None and all(_covers(server, run_window) for server in matches):
-        run_others = _moved(matches, run_window).most * (1 + _ROUNDING) - run_window.own
+    if run_window is not None and all(server.covers(run_window) for server in matches):
+        moved = _total(server.moved(run_window) for server in matches)
+        run_others = moved.most * (1 + _ROUNDING) - run_window.own
         # negative: some of the probe's bytes are missing, so the run gives no bound
         most = min(most, run_others) if run_others >= 0 else most
     most = max(0.0, most)
     least = min(most, max(0.0, traffic.least * (1 - _ROUNDING) - window.own))
     return Bounds(least, min(most, max(least, traffic.likely - window.own)), most)
-
-
-def _covers(server: _Server, window: _Window) -> bool:
-    begin, end = window.begin + server.ahead_s, window.end + server.ahead_s
-    return server.counted.covers(begin, end, server.slack_s)
 
 
 def _job(record: Record, matches: Sequence[_Server], own: float) -> Optional[Job]:

@@ -13,14 +13,14 @@ import csv
 import os
 import stat
 from pathlib import Path
-from typing import Iterator, Mapping, NamedTuple, Sequence, Union
+from typing import Iterator, Mapping, Sequence, Union
 
 from plumbline.model.command import CommandRunner, lines
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.validation import read_json
 from plumbline.observe import pydarshan
 from plumbline.observe.darshan import Log
-from plumbline.observe.jobs import Job, ReadJobs, checked_job, parse_entries, parse_moment
+from plumbline.observe.jobs import Job, checked_job, parse_entries, parse_moment
 from plumbline.observe.rows import Rows, unreadable
 
 MOST_BYTES = 512 << 20
@@ -37,13 +37,6 @@ _LARGEST = 64 << 20
 _SUFFIX = ".darshan"
 
 _REMEDY = "install the package darshan of PyPI, or name a Python that has it with --python"
-
-
-class Logs(NamedTuple):
-    """Logs, each once, and a sentence on each one left out."""
-
-    logs: tuple[Log, ...]
-    left_out: tuple[str, ...]
 
 
 def find_logs(places: Sequence[str], since: float) -> tuple[list[Path], list[str]]:
@@ -79,8 +72,10 @@ def _files(places: Sequence[str]) -> Iterator[tuple[Path, os.stat_result]]:
             ) from error
 
 
-def read_logs(run: CommandRunner, python: str, paths: Sequence[Path]) -> Logs:
-    """Return the logs that PyDarshan can read.
+def read_logs(
+    run: CommandRunner, python: str, paths: Sequence[Path]
+) -> tuple[list[Log], list[str]]:
+    """Return the logs that PyDarshan can read, each once, and a sentence on each one left out.
 
     Raises:
         ToolError: this Python is missing, or has no PyDarshan.
@@ -98,7 +93,7 @@ def read_logs(run: CommandRunner, python: str, paths: Sequence[Path]) -> Logs:
         if abort:
             left_out.append(f"{_shown(remaining[len(answers)])} is left out: {abort}")
         remaining = remaining[len(answers) + bool(abort) :]
-    return Logs(tuple(dict.fromkeys(logs)), tuple(left_out))
+    return list(dict.fromkeys(logs)), left_out
 
 
 def _log_or_reason(line: str) -> Union[Log, str]:
@@ -156,8 +151,8 @@ def _shown(path: Path) -> str:
 _NEEDED = ("job", "start", "end")
 
 
-def read_job_times(path: Path) -> ReadJobs:
-    """Return the jobs of a file.
+def read_job_times(path: Path) -> tuple[list[Job], list[str]]:
+    """Return the jobs of a file, and a sentence on each one left out.
 
     Raises:
         DocumentError: it cannot be read, lacks a column, or a row has the wrong length.

@@ -11,7 +11,7 @@ from typing import Iterator, NamedTuple, Optional, Sequence
 from plumbline.model.errors import ToolError
 from plumbline.model.verdict import State
 from plumbline.observe.node import Node, ask
-from plumbline.observe.symptom import ORDER, Look, Rule, Symptom
+from plumbline.observe.symptom import ORDER, Direction, Look, Rule, Symptom
 
 NAME = "enclosure"
 
@@ -55,7 +55,7 @@ _STATUS_WORDS = "{kind} {name} of enclosure {enclosure} is {status}"
 _SLOT_WORDS = "slot {slot}{disk} of enclosure {enclosure} shows {status}"
 _FLAG_WORDS = "{kind} {name} of enclosure {enclosure} shows {status}"
 RULES = {
-    (words, severity): Rule(kind, severity, words)
+    (words, severity): Rule(NAME, kind, severity, Direction.RAISES, words)
     for kind, words in (("slot", _SLOT_WORDS), ("element", _STATUS_WORDS), ("element", _FLAG_WORDS))
     for severity in (State.CRITICAL, State.WARNING)
 }
@@ -91,7 +91,7 @@ def _slots(node: Node, enclosure: str) -> Iterator[Symptom]:
         disk = f" with {blocks[0]}" if blocks else ""
         words = "fault" if is_fault else status
         yield RULES[_SLOT_WORDS, severity].symptom(
-            NAME, component, slot=slot, disk=disk, enclosure=enclosure, status=words
+            component, slot=slot, disk=disk, enclosure=enclosure, status=words
         )
 
 
@@ -118,9 +118,7 @@ def _elements(node: Node, enclosure: str) -> Iterator[Symptom]:
         component = _slot(node, enclosure, element.name)[1] if is_slot else _enclosure(node)
         name = element.name or f"number {element.number}"
         rule = RULES[words, severity]._replace(kind=kind.replace(" ", "_"))
-        yield rule.symptom(
-            NAME, component, kind=kind, name=name, enclosure=enclosure, status=status
-        )
+        yield rule.symptom(component, kind=kind, name=name, enclosure=enclosure, status=status)
 
 
 def _fault(element: _Element) -> tuple[str, State, str]:

@@ -8,7 +8,17 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import (
+    Annotated,
+    Any,
+    Callable,
+    Iterable,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    TypeVar,
+)
 
 from plumbline.model.codec import positional, refuse_impossible
 from plumbline.model.command import lines
@@ -76,6 +86,16 @@ class JobIo(NamedTuple):
         """Return the mean rate in bytes per second, None without a duration."""
         return self.bytes / (self.end - self.begin) if self.end > self.begin else None
 
+    @property
+    def amount(self) -> float:
+        """Return the bytes."""
+        return self.bytes
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Return what the traffic is added up by."""
+        return self.job, self.target, self.operation, self.source
+
     def within(self, begin: float, end: float) -> Optional[JobIo]:
         """Return the traffic between two times, assuming an even rate; None if there is none."""
         first, last = max(self.begin, begin), min(self.end, end)
@@ -84,6 +104,23 @@ class JobIo(NamedTuple):
             return None
         moved = self.bytes * (last - first) / whole_s if whole_s else self.bytes
         return self._replace(bytes=moved, begin=first, end=last)
+
+    def plus(self, other: JobIo) -> JobIo:
+        """Return the sum of both; the shares are weighted by bytes."""
+        total = self.bytes + other.bytes
+        return self._replace(
+            bytes=total,
+            begin=min(self.begin, other.begin),
+            end=max(self.end, other.end),
+            small=_mean(self.small, other.small, other.bytes / total),
+            unaligned=_mean(self.unaligned, other.unaligned, other.bytes / total),
+        )
+
+
+def _mean(first: Optional[float], second: Optional[float], weight: float) -> Optional[float]:
+    if first is None or second is None:
+        return second if first is None else first
+    return first * (1 - weight) + second * weight
 
 
 class JobRequests(NamedTuple):
@@ -96,9 +133,14 @@ class JobRequests(NamedTuple):
     requests: Mapping[str, float]
 
     @property
-    def number(self) -> float:
+    def amount(self) -> float:
         """Return the total number of requests."""
         return sum(self.requests.values())
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """Return what the requests are added up by."""
+        return self.job, self.target
 
     def within(self, begin: float, end: float) -> Optional[JobRequests]:
         """Return the requests between two times, assuming an even rate; None if there are none."""
@@ -108,6 +150,14 @@ class JobRequests(NamedTuple):
         share = (last - first) / (self.end - self.begin)
         requests = {name: count * share for name, count in self.requests.items()}
         return self._replace(begin=first, end=last, requests=requests)
+
+    def plus(self, other: JobRequests) -> JobRequests:
+        """Return the sum of both."""
+        requests = dict(self.requests)
+        for name, count in other.requests.items():
+            requests[name] = requests.get(name, 0.0) + count
+        begin, end = min(self.begin, other.begin), max(self.end, other.end)
+        return self._replace(begin=begin, end=end, requests=requests)
 
 
 def checked_job(job: Job) -> Job:
@@ -143,59 +193,21 @@ class Window(NamedTuple):
     end: float = LATEST
 
 
-def sum_traffic(ios: Iterable[JobIo], window: Window, target: str = "") -> list[JobIo]:
+Traffic = TypeVar("Traffic", JobIo, JobRequests)
+
+
+def sum_traffic(parts: Iterable[Traffic], window: Window, target: str = "") -> list[Traffic]:
     """Return the traffic of jobs in a period, on one target or on all, largest first.
 
-    Traffic of the same job, target, direction and source is added up.
+    Bytes of the same job, target, direction and source are added up, and requests of the same job
+    to the same target.
     """
-    sums: dict[tuple[str, str, Operation, str], JobIo] = {}
-    for io in ios:
-        part = io.within(*window) if target in ("", io.target) else None
-        if part is not None and part.bytes > 0:
-            key = io.job, io.target, io.operation, io.source
-            sums[key] = _add_traffic(sums[key], part) if key in sums else part
-    return [sums[key] for key in sorted(sums, key=lambda key: (-sums[key].bytes, key))]
-
-
-def sum_requests(
-    parts: Iterable[JobRequests], window: Window, target: str = ""
-) -> list[JobRequests]:
-    """Return the jobs' requests to metadata targets in a period, largest number first."""
-    sums: dict[tuple[str, str], JobRequests] = {}
-    for requests in parts:
-        part = requests.within(*window) if target in ("", requests.target) else None
-        if part is not None:
-            key = requests.job, requests.target
-            sums[key] = _add_requests(sums[key], part) if key in sums else part
-    return sorted(sums.values(), key=lambda part: (-part.number, part[:2]))
-
-
-def _add_requests(first: JobRequests, second: JobRequests) -> JobRequests:
-    names = {**first.requests, **second.requests}
-    return first._replace(
-        begin=min(first.begin, second.begin),
-        end=max(first.end, second.end),
-        requests={
-            name: first.requests.get(name, 0.0) + second.requests.get(name, 0.0) for name in names
-        },
-    )
-
-
-def _add_traffic(first: JobIo, second: JobIo) -> JobIo:
-    total = first.bytes + second.bytes
-    return first._replace(
-        bytes=total,
-        begin=min(first.begin, second.begin),
-        end=max(first.end, second.end),
-        small=_mean(first.small, second.small, second.bytes / total),
-        unaligned=_mean(first.unaligned, second.unaligned, second.bytes / total),
-    )
-
-
-def _mean(first: Optional[float], second: Optional[float], weight: float) -> Optional[float]:
-    if first is None or second is None:
-        return second if first is None else first
-    return first * (1 - weight) + second * weight
+    sums: dict[tuple[str, ...], Traffic] = {}
+    for whole in parts:
+        part = whole.within(*window) if target in ("", whole.target) else None
+        if part is not None and part.amount > 0:
+            sums[part.key] = sums[part.key].plus(part) if part.key in sums else part
+    return sorted(sums.values(), key=lambda part: (-part.amount, part.key))
 
 
 def without_traffic(jobs: Mapping[str, Job], counted: set[str], window: Window) -> list[Job]:
@@ -219,15 +231,10 @@ _RUNNING = frozenset(
 """States of a job whose end is its time limit (squeue(1), job state codes)."""
 
 
-class ReadJobs(NamedTuple):
-    """Jobs in the order of their list, and a sentence on each one left out."""
+def parse_slurm(text: str, name: str) -> tuple[list[Job], list[str]]:
+    """Return the jobs in a list that Slurm printed, and a sentence on each one left out.
 
-    jobs: tuple[Job, ...]
-    left_out: tuple[str, ...]
-
-
-def parse_slurm(text: str, name: str) -> ReadJobs:
-    """Parse a list of jobs that Slurm printed; ``name`` is that of the file.
+    ``name`` is that of the file.
 
     Raises:
         DocumentError: the text is no such list.
@@ -246,15 +253,17 @@ ParseEntry = Callable[[Any], Optional[Job]]
 """Returns the job of an entry, None before it begins, or raises an error."""
 
 
-def parse_entries(entries: Iterable[Any], parse: ParseEntry, name: str) -> ReadJobs:
-    """Parse the entries of a file into jobs; ``name`` is that of the file."""
+def parse_entries(
+    entries: Iterable[Any], parse: ParseEntry, name: str
+) -> tuple[list[Job], list[str]]:
+    """Return the jobs in the entries of the file ``name``, and a sentence on each one left out."""
     results = [_job_or_error(parse, entry) for entry in entries]
-    left_out = (
+    left_out = [
         f"{name}: job {number} is left out: {result}"
         for number, result in enumerate(results, start=1)
         if isinstance(result, Exception)
-    )
-    return ReadJobs(tuple(job for job in results if isinstance(job, Job)), tuple(left_out))
+    ]
+    return [job for job in results if isinstance(job, Job)], left_out
 
 
 def _job_or_error(parse: ParseEntry, entry: Any) -> Any:
@@ -285,20 +294,26 @@ def _job(entry: Mapping[str, Any]) -> Optional[Job]:
     begin, end = (
         (times["start"], times["end"]) if times else (entry["start_time"], entry["end_time"])
     )
-    begin_s, end_s = _number(begin), _number(end)
-    if begin_s is None or _is_cancelled_before(states, begin_s, end_s):
+    texts = (entry.get("name"), entry.get("user") or entry.get("user_name"), nodes)
+    return _begun(states, str(entry["job_id"]), (_number(begin), _number(end)), texts)
+
+
+def _begun(
+    states: frozenset[str],
+    job: str,
+    times: tuple[Optional[float], Optional[float]],
+    texts: Sequence[Any],
+) -> Optional[Job]:
+    """Return a job with its name, user and nodes; None if it was cancelled before its start.
+
+    The start of such a job was an estimate.
+    """
+    begin, end = times
+    if begin is None or ("CANCELLED" in states and end is not None and end < begin):
         return None
-    return checked_job(
-        Job(
-            str(entry["job_id"]),
-            begin_s,
-            # squeue prints the latest possible end of a running job
-            None if states & _RUNNING else end_s,
-            _text(entry.get("name")),
-            _text(entry.get("user") or entry.get("user_name")),
-            _text(nodes),
-        )
-    )
+    # squeue prints the latest possible end of a running job
+    end = None if states & _RUNNING else end
+    return checked_job(Job(job, begin, end, *map(_text, texts)))
 
 
 def _states(entry: Mapping[str, Any]) -> frozenset[str]:
@@ -321,11 +336,6 @@ def _never_began(states: frozenset[str], nodes: Any) -> bool:
     return bool(states) and nodes == "" and not states & _RUNNING
 
 
-def _is_cancelled_before(states: frozenset[str], begin: float, end: Optional[float]) -> bool:
-    """Return whether a job was cancelled before its start, which was an estimate."""
-    return "CANCELLED" in states and end is not None and end < begin
-
-
 def _number(value: Any) -> Optional[float]:
     if isinstance(value, dict):
         value = value["number"] if value["set"] and not value.get("infinite") else 0
@@ -343,19 +353,18 @@ def _job_from_row(columns: Sequence[str], cells: Sequence[str]) -> Optional[Job]
     if len(cells) != len(columns):
         raise ValueError(f"its line has {len(cells)} cells, the header {len(columns)}")
     row = dict(zip(columns, cells))
-    job = row[_ID[0]] if _ID[0] in row else row[_ID[1]]
+    number = row[_ID[0]] if _ID[0] in row else row[_ID[1]]
     states = _states({"state": row.get("State", "")})
-    if "." in job or _never_began(states, row.get("NodeList")):
+    if "." in number or _never_began(states, row.get("NodeList")):
         return None
-    begin, end = parse_moment(row["Start"]), parse_moment(row["End"])
-    if begin is None or _is_cancelled_before(states, begin, end):
-        return None
-    if _ID[0] not in row and not job.isdecimal():
+    times = parse_moment(row["Start"]), parse_moment(row["End"])
+    texts = [row.get(column) for column in ("JobName", "User", "NodeList")]
+    job = _begun(states, storable(number), times, texts)
+    if job and _ID[0] not in row and not number.isdecimal():
         raise ValueError(
-            f"servers count its traffic by another id than {job:.40}; ask for {_ID[0]}"
+            f"servers count its traffic by another id than {number:.40}; ask for {_ID[0]}"
         )
-    texts = (storable(row.get(column, "")) for column in ("JobName", "User", "NodeList"))
-    return checked_job(Job(storable(job), begin, end, *texts))
+    return job
 
 
 def parse_moment(text: str) -> Optional[float]:

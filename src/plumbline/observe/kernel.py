@@ -22,7 +22,7 @@ from plumbline.observe import lustre
 from plumbline.observe.kernel_messages import (
     LOST_CONNECTIONS,
     LOST_LINKS,
-    ParsedMessage,
+    Message,
     find_context,
     parse_fault,
 )
@@ -62,21 +62,22 @@ _ORIGIN = re.compile(r"(?P<log>(?:LNet|Lustre)(?:Error)?): (?:\d+:\d+:\((?P<plac
 class LogEntry(NamedTuple):
     """A message at seconds since the epoch, and its line number in the log.
 
-    ``parsed`` is the reported fault, ``context`` the matches by kind of CONTEXT, ``skipped`` the
-    number of messages of its kind that were left out of the log after it.
+    ``fault`` is the reported fault, ``name`` what it is about, ``context`` the matches by kind of
+    CONTEXT, ``skipped`` the number of messages of its kind that were left out of the log after it.
     """
 
     at: float
     text: str
     line: int = 0
-    parsed: Optional[ParsedMessage] = None
+    fault: Optional[Message] = None
+    name: str = ""
     context: Mapping[str, re.Match[str]] = {}
     skipped: int = 0
 
     def subject(self, *kinds: str, group: str = "name") -> str:
         """Return the name in a message of one of these kinds, else empty."""
-        if self.parsed and self.parsed.message.kind in kinds:
-            return self.parsed.name
+        if self.fault and self.fault.kind in kinds:
+            return self.name
         for kind in kinds:
             if kind in self.context:
                 return self.context[kind][group]
@@ -96,8 +97,8 @@ def faults(
     messages: Iterable[LogEntry],
     connected: Callable[[], Collection[str]],
     is_removable: Callable[[str], Optional[bool]] = lambda _: None,
-) -> Iterator[tuple[LogEntry, ParsedMessage]]:
-    """Yield the messages about faults that routine work does not explain, with the faults.
+) -> Iterator[LogEntry]:
+    """Yield the messages about faults that routine work does not explain.
 
     ``connected`` returns the Lustre devices with a connection now; it is called only if the log
     does not show that a lost connection was restored, or leaves out losses.  ``is_removable``
@@ -109,9 +110,9 @@ def faults(
     routine |= {*_targets(log), *_deactivated(log)}
     routine |= set(_losses(log, routine, connected))
     for number, entry in enumerate(log):
-        if entry.parsed and entry.line not in routine:
+        if entry.fault and entry.line not in routine:
             following = log[number + 1 : number + 1 + _NEXT_LINES]
-            yield entry, _of_next_disk(entry.parsed, entry.line, following)
+            yield _of_next_disk(entry, following) if entry.fault.about == "next disk" else entry
 
 
 def _log(messages: Iterable[LogEntry]) -> _Log:
@@ -120,18 +121,19 @@ def _log(messages: Iterable[LogEntry]) -> _Log:
     # the last message by source line, or by kind if the source line is unknown
     latest: dict[str, int] = {}
     for line, message in enumerate(messages):
-        fault, context = parse_fault(message.text), find_context(message.text)
-        entry = message._replace(line=line, parsed=fault, context=context)
+        fault, name = parse_fault(message.text)
+        context = find_context(message.text)
+        entry = message._replace(line=line, fault=fault, name=name, context=context)
         source, number = _left_out(entry)
         before = latest.get(source)
         if number and before is not None:
             log[before] = log[before]._replace(skipped=log[before].skipped + number)
         elif origin := _ORIGIN.match(message.text):
             latest[origin["place"] or origin["log"]] = len(log)
-        elif entry.parsed:
-            latest[entry.parsed.message.kind] = len(log)
+        elif fault:
+            latest[fault.kind] = len(log)
         log.append(entry)
-    return [entry for entry in log if entry.parsed or entry.context]
+    return [entry for entry in log if entry.fault or entry.context]
 
 
 def _left_out(entry: LogEntry) -> tuple[str, int]:
@@ -145,12 +147,10 @@ def _left_out(entry: LogEntry) -> tuple[str, int]:
     return source, whole(number, "messages that were left out")
 
 
-def _of_next_disk(parsed: ParsedMessage, line: int, following: _Log) -> ParsedMessage:
+def _of_next_disk(fault: LogEntry, following: _Log) -> LogEntry:
     """Return a fault with the disk that one of the following lines names."""
-    if parsed.message.about != "next disk":
-        return parsed
-    disks = (entry.subject("disk") for entry in following if entry.line <= line + _NEXT_LINES)
-    return parsed._replace(name=next(filter(None, disks), parsed.name))
+    disks = (entry.subject("disk") for entry in following if entry.line <= fault.line + _NEXT_LINES)
+    return fault._replace(name=next(filter(None, disks), fault.name))
 
 
 def _probing(log: _Log) -> Iterator[int]:
@@ -374,12 +374,11 @@ _MOST = 20_000
 def look(node: Node) -> Look:
     """Read the messages of a day; raise ToolError if neither source may be read."""
     lines = _messages(node)
-    grouped: dict[tuple[str, str], tuple[ParsedMessage, list[LogEntry]]] = {}
-    asked = partial(_connected, node), partial(_is_removable, node)
-    for entry, parsed in faults(lines, *asked):
-        key = parsed.message.kind, parsed.name
-        grouped.setdefault(key, (parsed, []))[1].append(entry)
-    symptoms = tuple(_symptom(node, *fault) for fault in grouped.values())
+    grouped: dict[tuple[str, str], list[LogEntry]] = {}
+    for entry in faults(lines, partial(_connected, node), partial(_is_removable, node)):
+        if entry.fault:
+            grouped.setdefault((entry.fault.kind, entry.name), []).append(entry)
+    symptoms = tuple(_symptom(node, entries) for entries in grouped.values())
     return Look(NAME, len(lines), symptoms)
 
 
@@ -466,10 +465,11 @@ def _line(line: str) -> LogEntry:
         raise ToolError(f"dmesg printed output that is not understood: {line[:60]!r}") from error
 
 
-def _symptom(node: Node, parsed: ParsedMessage, messages: Sequence[LogEntry]) -> Symptom:
+def _symptom(node: Node, entries: _Log) -> Symptom:
     """Return the symptom of messages about the same fault."""
-    message, name = parsed
-    number = len(messages) + sum(entry.skipped for entry in messages)
+    message, name = entries[0].fault, entries[0].name
+    assert message is not None
+    number = len(entries) + sum(entry.skipped for entry in entries)
     often = f" ({number} times)" if number > 1 else ""
     if message.about in _DEVICE_FOLDERS:
         name = node.parts.block_name(_DEVICE_FOLDERS[message.about] + name)
@@ -481,7 +481,7 @@ def _symptom(node: Node, parsed: ParsedMessage, messages: Sequence[LogEntry]) ->
         message.severity,
         message.direction,
         sentence,
-        min(entry.at for entry in messages),
+        min(entry.at for entry in entries),
     )
 
 

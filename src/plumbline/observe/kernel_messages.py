@@ -575,13 +575,6 @@ _LONGEST = 1024
 """Most characters of a message, LOG_LINE_MAX of the kernel (kernel/printk/printk.c)."""
 
 
-class ParsedMessage(NamedTuple):
-    """A fault in a message; ``name`` is empty if it is about the node."""
-
-    message: Message
-    name: str
-
-
 def find_context(text: str) -> Mapping[str, re.Match[str]]:
     """Return the matches of a message by kind of CONTEXT."""
     line = text[:_LONGEST]
@@ -590,11 +583,11 @@ def find_context(text: str) -> Mapping[str, re.Match[str]]:
     return {kind: match for kind, pattern in reversed(_CONTEXT) if (match := pattern.match(line))}
 
 
-def parse_fault(text: str) -> Optional[ParsedMessage]:
-    """Return the fault in a message, None if there is none."""
+def parse_fault(text: str) -> tuple[Optional[Message], str]:
+    """Return the fault in a message, None if there is none, and the name it is about, if any."""
     line = text[:_LONGEST]
     if _ANY_FAULT.match(line) and not _ANY_HARMLESS.match(line):
         for message, pattern in _FAULTS:
             if matched := pattern.match(line):
-                return ParsedMessage(message, matched.groupdict().get("name") or "")
-    return None
+                return message, matched.groupdict().get("name") or ""
+    return None, ""

@@ -13,13 +13,13 @@ the port above it.
 from __future__ import annotations
 
 import re
-from typing import Iterator, NamedTuple, Optional
+from itertools import chain
+from typing import Iterator, Mapping, NamedTuple, Optional
 
 from plumbline.model.errors import ToolError
 from plumbline.model.validation import real, whole
-from plumbline.model.verdict import State
 from plumbline.observe.node import PCI, Growth, Node
-from plumbline.observe.symptom import Look, Rule, Symptom
+from plumbline.observe.symptom import Look, Rule, Symptom, rules
 
 _LONGEST = 60
 """Limit of a speed in characters; those of the kernel have twenty."""
@@ -56,26 +56,19 @@ class Kind(NamedTuple):
     def rules(self) -> dict[str, Rule]:
         """Return the rules of such a port."""
         port = f"{self.name} {{port}}"
-        rules = [
-            Rule("down", State.WARNING, f"{port} is down"),
-            Rule(
-                "slow_link",
-                State.WARNING,
-                f"{port} runs at {{speed:g}} {self.unit}, after {{best:g}} {self.unit} before",
-            ),
-            *(
-                Rule(_kind(file), State.WARNING, f"{{number:.0f}} {words} of {port}")
-                for file, words, _ in self.counters
-            ),
-        ]
+        table = f"""
+            down | warning | {port} is down
+            slow_link | warning | {port} runs at {{speed:g}} {self.unit}, after {{best:g}} \
+                {self.unit} before
+        """
+        for file, words, _ in self.counters:
+            table += f"{_kind(file)} | warning | {{number:.0f}} {words} of {port}\n"
         if self.one_lane:
-            rules.append(
-                Rule("one_lane", State.WARNING, f"{port} uses one of its lanes: {{speed}}")
-            )
-            rules.append(
-                Rule("fallback", State.WARNING, f"{port} stays at its lowest speed: {{speed}}")
-            )
-        return {rule.kind: rule for rule in rules}
+            table += f"""
+            one_lane | warning | {port} uses one of its lanes: {{speed}}
+            fallback | warning | {port} stays at its lowest speed: {{speed}}
+            """
+        return rules(self.name, table)
 
     def look(self, node: Node) -> Look:
         """Look at all ports; raise ToolError if the kernel has none."""
@@ -83,29 +76,30 @@ class Kind(NamedTuple):
         if not ports:
             where = self.root.partition("/*")[0]
             raise ToolError(f"{where} is not there: no such adapter, or no driver for it")
-        symptoms = tuple(symptom for port in ports for symptom in self._port_symptoms(node, port))
-        return Look(self.name, len(ports), symptoms)
+        port_rules = self.rules
+        symptoms = (self._port_symptoms(node, folder, port_rules) for folder in ports)
+        return Look(self.name, len(ports), tuple(chain.from_iterable(symptoms)))
 
-    def _port_symptoms(self, node: Node, folder: str) -> Iterator[Symptom]:
-        component, rules = node.parts.of_kind(*self.parts)[0], self.rules
+    def _port_symptoms(
+        self, node: Node, folder: str, port_rules: Mapping[str, Rule]
+    ) -> Iterator[Symptom]:
+        component = node.parts.of_kind(*self.parts)[0]
         port = folder[len(self.root.partition("*")[0]) :].replace("/ports/", " port ")
         speed = self._speed(node, folder)
         best = node.counters.highest(f"{self.name}/{port}/speed", speed)
         if not speed and (best or self._is_linked(node, folder)):
-            yield rules["down"].symptom(self.name, component, port=port)
+            yield port_rules["down"].symptom(component, port=port)
         elif speed < best:
-            yield rules["slow_link"].symptom(
-                self.name, component, port=port, speed=speed, best=best
-            )
+            yield port_rules["slow_link"].symptom(component, port=port, speed=speed, best=best)
         elif speed and (kind := self._reduced(node, folder)):
             speed_text = node.system.read(f"{folder}/{self.speed}")[:_LONGEST]
-            yield rules[kind].symptom(self.name, component, port=port, speed=speed_text)
+            yield port_rules[kind].symptom(component, port=port, speed=speed_text)
         for file, _, least in self.counters:
             value = _count(node.system.read(f"{folder}/{file}"), f"{folder}/{file}")
             growth = node.counters.growth(f"{self.name}/{port}/{file}", value)
             if growth and growth.amount >= least:
-                yield rules[_kind(file)].symptom(
-                    self.name, component, growth.since, number=growth.amount, port=port
+                yield port_rules[_kind(file)].symptom(
+                    component, growth.since, number=growth.amount, port=port
                 )
 
     def _speed(self, node: Node, folder: str) -> float:
@@ -216,14 +210,15 @@ _LEAST_SHARE = 1e-6
 _ERRORS = ("statistics/rx_errors", "statistics/tx_errors", "statistics/rx_missed_errors")
 _PACKETS = ("statistics/rx_packets", "statistics/tx_packets")
 
-ETHERNET_RULES = {
-    "down": Rule("down", State.CRITICAL, "link {link} is down"),
-    "slow": Rule("slow_link", State.WARNING, "link {link} runs at {mbit:.0f} Mbit/s, {than}"),
-    "errors": Rule(
-        "errors", State.WARNING, "{errors:.0f} errors in {packets:.0f} packets of link {link}"
-    ),
-    "flapping": Rule("flapping", State.WARNING, "link {link} went down or up {times:.0f} times"),
-}
+ETHERNET_RULES = rules(
+    ETHERNET,
+    """
+    down | critical | link {link} is down
+    slow_link | warning | link {link} runs at {mbit:.0f} Mbit/s, {than}
+    errors | warning | {errors:.0f} errors in {packets:.0f} packets of link {link}
+    flapping | warning | link {link} went down or up {times:.0f} times
+    """,
+)
 
 
 def look_at_ethernet(node: Node) -> Look:
@@ -254,7 +249,7 @@ def _physical(node: Node) -> Iterator[str]:
 
 def _speed(node: Node, component: str, name: str, rate_Bps: Optional[float]) -> Iterator[Symptom]:
     if node.system.read(f"{_NET}/{name}/operstate") in ("down", "lowerlayerdown"):
-        yield ETHERNET_RULES["down"].symptom(ETHERNET, component, link=name)
+        yield ETHERNET_RULES["down"].symptom(component, link=name)
         return
     mbit = _figure(node, f"{_NET}/{name}/speed")
     if mbit is None or mbit <= 0:
@@ -267,7 +262,7 @@ def _speed(node: Node, component: str, name: str, rate_Bps: Optional[float]) -> 
         words = f"after {best:.0f} Mbit/s before"
     else:
         return
-    yield ETHERNET_RULES["slow"].symptom(ETHERNET, component, link=name, mbit=mbit, than=words)
+    yield ETHERNET_RULES["slow_link"].symptom(component, link=name, mbit=mbit, than=words)
 
 
 def _counters(node: Node, component: str, name: str) -> Iterator[Symptom]:
@@ -276,11 +271,11 @@ def _counters(node: Node, component: str, name: str) -> Iterator[Symptom]:
     packet_count = packets.amount if packets else 0.0
     if errors and errors.amount >= _LEAST_SHARE * packet_count:
         values = {"errors": errors.amount, "packets": packet_count, "link": name}
-        yield ETHERNET_RULES["errors"].symptom(ETHERNET, component, errors.since, **values)
+        yield ETHERNET_RULES["errors"].symptom(component, errors.since, **values)
     changes = _total_growth(node, name, ("carrier_changes",))
     if changes:
         yield ETHERNET_RULES["flapping"].symptom(
-            ETHERNET, component, changes.since, link=name, times=changes.amount
+            component, changes.since, link=name, times=changes.amount
         )
 
 
@@ -302,14 +297,13 @@ _WATCHED = ("0x01", "0x02", "0x0c04")
 _MOST_LANES = 32
 """Functions without their own link show 0, 63 or 255 lanes."""
 
-PCIE_RULES = {
-    "width": Rule(
-        "narrow_link", State.WARNING, "PCIe link of {device} runs on {lanes} of {most} lanes"
-    ),
-    "speed": Rule(
-        "slow_link", State.WARNING, "PCIe link of {device} runs at {speed} of {most} GT/s"
-    ),
-}
+PCIE_RULES = rules(
+    PCIE,
+    """
+    narrow_link | warning | PCIe link of {device} runs on {lanes} of {most} lanes
+    slow_link | warning | PCIe link of {device} runs at {speed} of {most} GT/s
+    """,
+)
 
 
 def look_at_pcie(node: Node) -> Look:
@@ -333,18 +327,14 @@ def _pcie_symptoms(node: Node, device: str) -> Iterator[Symptom]:
     if lanes and most and lanes < most <= _MOST_LANES:
         limit = min(most, _figure(node, f"{above}/max_link_width") or most)
         if lanes < limit:
-            yield PCIE_RULES["width"].symptom(
-                PCIE,
-                node.parts.of_pci(device),
-                device=device,
-                lanes=f"{lanes:g}",
-                most=f"{limit:g}",
+            yield PCIE_RULES["narrow_link"].symptom(
+                node.parts.of_pci(device), device=device, lanes=f"{lanes:g}", most=f"{limit:g}"
             )
     speed = _figure(node, f"{folder}/current_link_speed", "GT/s")
     fastest = _figure(node, f"{folder}/max_link_speed", "GT/s")
     # if the speed of the port above is unknown, a low speed may be normal there
     limit = min(fastest or 0.0, _figure(node, f"{above}/max_link_speed", "GT/s") or 0.0)
     if speed and speed < limit:
-        yield PCIE_RULES["speed"].symptom(
-            PCIE, node.parts.of_pci(device), device=device, speed=f"{speed:g}", most=f"{limit:g}"
+        yield PCIE_RULES["slow_link"].symptom(
+            node.parts.of_pci(device), device=device, speed=f"{speed:g}", most=f"{limit:g}"
         )

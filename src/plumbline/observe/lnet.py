@@ -15,7 +15,6 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 from plumbline.model.command import Completed
 from plumbline.model.errors import PlumblineError, PrivilegeError, ToolError
 from plumbline.model.validation import whole
-from plumbline.model.verdict import State
 from plumbline.observe.counters import (
     NI_ERRORS,
     NI_FATAL,
@@ -26,9 +25,9 @@ from plumbline.observe.counters import (
     Count,
     Labels,
 )
-from plumbline.observe.node import QUICK_S, Node
-from plumbline.observe.query import complaint
-from plumbline.observe.symptom import Look, Rule, Symptom
+from plumbline.observe.node import Node
+from plumbline.observe.query import QUICK_S, complaint
+from plumbline.observe.symptom import Look, Symptom, rules
 
 FULL = 1000
 """LNET_MAX_HEALTH_VALUE of Lustre's lnet/include/lnet/lib-types.h."""
@@ -70,8 +69,11 @@ class Interface(NamedTuple):
         return self.counted.get(_FATAL, 0) > 0
 
 
-def failure_kind(output: str) -> str:
-    """Return why lnetctl failed: denied, absent (LNet has no interface yet) or failed."""
+def failure_kind(completed: Completed) -> str:
+    """Return why lnetctl failed: timeout, denied, absent (LNet has no interface yet) or failed."""
+    if completed.timed_out or completed.hung:
+        return "timeout"
+    output = completed.stderr + completed.stdout
     if _REFUSED.search(output):
         return "denied"
     return "absent" if _DOWN.search(output) else "failed"
@@ -152,12 +154,13 @@ def _interface(nid: str, block: Mapping[str, str], needed: Sequence[str], source
 
 NAME = "lnet"
 
-RULES = {
-    "down": Rule("down", State.WARNING, "the device of LNet interface {nid} has failed"),
-    "health": Rule(
-        "health", State.WARNING, "LNet interface {nid} has health {health} of {full}{lost}"
-    ),
-}
+RULES = rules(
+    NAME,
+    """
+    down | warning | the device of LNet interface {nid} has failed
+    health | warning | LNet interface {nid} has health {health} of {full}{lost}
+    """,
+)
 
 
 def look(node: Node) -> Look:
@@ -181,8 +184,7 @@ def look(node: Node) -> Look:
 
 def _trouble(completed: Completed) -> PlumblineError:
     """Return the error of a failed lnetctl."""
-    no_answer = completed.timed_out or completed.hung
-    reason = "failed" if no_answer else failure_kind(completed.stderr + completed.stdout)
+    reason = failure_kind(completed)
     if reason == "denied":
         return PrivilegeError(
             f"{' '.join(completed.argv)} is refused to this user; set symptoms_lnet of the role "
@@ -195,8 +197,8 @@ def _interface_symptoms(node: Node, interface: Interface) -> Iterator[Symptom]:
     growth = node.counters.growth(f"{NAME}/{interface.nid}/errors", interface.errors)
     component, _ = node.parts.of_kind("nic", "link")
     if interface.has_failed:
-        yield RULES["down"].symptom(NAME, component, nid=interface.nid)
+        yield RULES["down"].symptom(component, nid=interface.nid)
     if interface.health < FULL:
         lost = f", {growth.amount:.0f} messages lost" if growth else ""
         values = {"nid": interface.nid, "health": interface.health, "full": FULL, "lost": lost}
-        yield RULES["health"].symptom(NAME, component, growth and growth.since, **values)
+        yield RULES["health"].symptom(component, growth and growth.since, **values)

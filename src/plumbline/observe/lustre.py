@@ -11,11 +11,10 @@ from typing import Iterator, Optional, Sequence
 from plumbline.model.command import Completed
 from plumbline.model.errors import PlumblineError, PrivilegeError, SkipTarget, ToolError
 from plumbline.model.validation import real
-from plumbline.model.verdict import State
 from plumbline.observe.lustre_output import Import, parameters, parse_import
-from plumbline.observe.node import QUICK_S, Counters, Growth, Node
-from plumbline.observe.query import NEEDS_DEBUGFS, complaint, debugfs_is_closed
-from plumbline.observe.symptom import Direction, Look, Rule, Symptom
+from plumbline.observe.node import Counters, Growth, Node
+from plumbline.observe.query import NEEDS_DEBUGFS, QUICK_S, complaint, debugfs_is_closed
+from plumbline.observe.symptom import Look, Symptom, rules
 
 NAME = "lustre"
 
@@ -28,29 +27,18 @@ _TIMEOUTS = re.compile(r"^ *timeouts: (\d+)$", re.MULTILINE)
 DISCONNECTED = "disconnected"
 """The kind of the symptom that a target has no connection."""
 
-RULES = {
-    "away": Rule(DISCONNECTED, State.CRITICAL, "{target} is {state}"),
-    "inactive": Rule(
-        "inactive", State.WARNING, "{target} was set inactive on this node", Direction.LOWERS
-    ),
-    "recovery": Rule(
-        "recovery", State.WARNING, "{target} is in recovery ({state})", Direction.LOWERS
-    ),
-    "failed_over": Rule(
-        "failed_over",
-        State.WARNING,
-        "{target} is failed over to {server}, which serves two servers' targets",
-        Direction.LOWERS,
-    ),
-    "reconnects": Rule(
-        "reconnects",
-        State.WARNING,
-        "{number:.0f} attempt{s} to connect to {target} without an answer",
-    ),
-    "timeouts": Rule(
-        "timeouts", State.WARNING, "{number:.0f} request{s} to {target} without an answer"
-    ),
-}
+RULES = rules(
+    NAME,
+    f"""
+    {DISCONNECTED} | critical | {{target}} is {{state}}
+    inactive | warning lowers | {{target}} was set inactive on this node
+    recovery | warning lowers | {{target}} is in recovery ({{state}})
+    failed_over | warning lowers | {{target}} is failed over to {{server}}, which serves two \
+        servers' targets
+    reconnects | warning | {{number:.0f}} attempt{{s}} to connect to {{target}} without an answer
+    timeouts | warning | {{number:.0f}} request{{s}} to {{target}} without an answer
+    """,
+)
 
 OF_AN_OUTAGE = frozenset((NAME, kind) for kind in (DISCONNECTED, "reconnects", "timeouts"))
 """Collector and kind of each symptom caused by a target's outage."""
@@ -112,7 +100,7 @@ def _import_symptoms(target: str, link: Import) -> Iterator[Symptom]:
     yield from _state(target, link)
     # without a connection the address is only one that was tried
     if link.is_failed_over and not _is_away(link):
-        yield RULES["failed_over"].symptom(NAME, target, target=target, server=link.connection)
+        yield RULES["failed_over"].symptom(target, target=target, server=link.connection)
 
 
 def _unanswered(target: str, kind: str, growths: Sequence[Growth]) -> Symptom:
@@ -120,7 +108,7 @@ def _unanswered(target: str, kind: str, growths: Sequence[Growth]) -> Symptom:
     amount = sum(growth.amount for growth in growths)
     since = min(growth.since for growth in growths)
     plural = "" if amount == 1 else "s"
-    return RULES[kind].symptom(NAME, target, since, number=amount, s=plural, target=target)
+    return RULES[kind].symptom(target, since, number=amount, s=plural, target=target)
 
 
 def _growths(counters: Counters, connection: Import, text: str) -> Iterator[tuple[str, Growth]]:
@@ -158,11 +146,11 @@ def _attempts(counters: Counters, device: str, text: str) -> Optional[Growth]:
 
 def _state(target: str, connection: Import) -> Iterator[Symptom]:
     if "IMPF_DEACTIVE" in connection.flags:
-        yield RULES["inactive"].symptom(NAME, target, target=target)
+        yield RULES["inactive"].symptom(target, target=target)
     elif connection.state in _RECOVERING:
-        yield RULES["recovery"].symptom(NAME, target, target=target, state=connection.state)
+        yield RULES["recovery"].symptom(target, target=target, state=connection.state)
     elif _is_away(connection):
-        yield RULES["away"].symptom(NAME, target, target=target, state=connection.state)
+        yield RULES[DISCONNECTED].symptom(target, target=target, state=connection.state)
 
 
 def _is_away(connection: Import) -> bool:

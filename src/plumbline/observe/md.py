@@ -7,9 +7,8 @@ from typing import Iterator
 
 from plumbline.model.errors import ToolError
 from plumbline.model.validation import real, whole
-from plumbline.model.verdict import State
 from plumbline.observe.node import Node
-from plumbline.observe.symptom import Direction, Look, Rule, Symptom
+from plumbline.observe.symptom import Look, Symptom, rules
 
 NAME = "md"
 
@@ -25,22 +24,19 @@ _HARMLESS = ("check", "repair")
 _CONTAINER = re.compile(r"\bsuper external:(?:imsm|ddf)\b")
 _VOLUME = re.compile(r"^md\S* : active .*\n.*\bsuper external:[/-](md[^\s/]+)/", re.MULTILINE)
 
-_MISSING = "array {array} is degraded, {missing} of {members} members missing"
-RULES = {
-    "inactive": Rule("inactive", State.CRITICAL, "array {array} is {state}"),
-    "failed": Rule("member_failed", State.CRITICAL, "{block} has failed in array {array}"),
-    "degraded": Rule("degraded", State.WARNING, _MISSING),
-    "rebuilt": Rule("degraded", State.WARNING, _MISSING, Direction.LOWERS),
-    **{
-        kind: Rule(
-            kind,
-            State.OK if kind in _HARMLESS else State.WARNING,
-            f"{kind} of array {{array}} runs, {{progress}}; slower is expected",
-            Direction.LOWERS,
-        )
-        for kind in ("resync", "recovery", "reshape", *_HARMLESS)
-    },
-}
+RULES = rules(
+    NAME,
+    """
+    inactive | critical | array {array} is {state}
+    member_failed | critical | {block} has failed in array {array}
+    degraded | warning | array {array} is degraded, {missing} of {members} members missing
+    degraded rebuilt | warning lowers | array {array} is degraded, {missing} of {members} members \
+        missing
+    resync, recovery, reshape | warning lowers | {kind} of array {array} runs, {progress}; slower \
+        is expected
+    check, repair | ok lowers | {kind} of array {array} runs, {progress}; slower is expected
+    """,
+)
 """An array stays degraded until it is rebuilt."""
 
 
@@ -69,14 +65,14 @@ def _look_at(node: Node, text: str, containers: frozenset[str]) -> Iterator[Symp
     if component == node.parts.node and state == "active" and missing <= 0:
         component = node.parts.of_blocks([block for block, _ in members])
     if state != "active" and not (name in containers and _CONTAINER.search(rest)):
-        yield RULES["inactive"].symptom(NAME, component, array=name, state=state)
+        yield RULES["inactive"].symptom(component, array=name, state=state)
     for block, flags in members:
         if "(F)" in flags:
             disk = node.parts.of_block(block)
-            yield RULES["failed"].symptom(NAME, disk, block=block, array=name)
+            yield RULES["member_failed"].symptom(disk, block=block, array=name)
     if counts and missing > 0:
         rule = RULES["rebuilt" if work and _rebuilds(work) else "degraded"]
-        yield rule.symptom(NAME, component, array=name, missing=missing, members=counts[1])
+        yield rule.symptom(component, array=name, missing=missing, members=counts[1])
     if work:
         yield _work_symptom(component, name, work)
 
@@ -96,4 +92,4 @@ def _work_symptom(component: str, name: str, work: re.Match[str]) -> Symptom:
     minutes = real(minutes_text, f"the minutes left of array {name}") if minutes_text else 0.0
     remaining = f", {minutes:.0f} min left" if minutes_text else ""
     progress = f"{done.replace('%', ' %')} done{remaining}" if "%" in done else done.lower()
-    return RULES[kind].symptom(NAME, component, array=name, progress=progress)
+    return RULES[kind].symptom(component, array=name, progress=progress)

@@ -81,8 +81,9 @@ def mount_at(run: CommandRunner, point: str) -> Mount:
 
 def mount_holding(run: CommandRunner, path: str) -> Mount:
     """Return the mount of a path without symbolic links; raise SkipTarget if there is none."""
-    holding = [mount for mount in _mounts(run) if f"{path}/".startswith(f"{mount.point}/")]
-    holding += [mount for mount in _mounts(run) if mount.point == "/" and not holding]
+    holding = [
+        mount for mount in _mounts(run) if f"{path}/".startswith(f"{mount.point.rstrip('/')}/")
+    ]
     if not holding:
         raise SkipTarget(f"no mount holds {path}; look at /proc/self/mountinfo")
     longest = max(len(mount.point) for mount in holding)

@@ -18,11 +18,7 @@ from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.expectation import Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.validation import read_json, times
-from plumbline.observe.query import complaint
-
-QUICK_S = 10.0
-"""Time in which a healthy node answers."""
-
+from plumbline.observe.query import QUICK_S, complaint
 
 MOST_BYTES = 1 << 20
 """Limit of a file of /proc or /sys; /proc/mdstat has a few lines per array."""
@@ -277,28 +273,22 @@ class Parts:
     def storage_interfaces(self) -> tuple[str, ...]:
         """Return the network interface with the storage address, and the interfaces below it.
 
-        Empty if the address is unknown, or no interface has it.
+        Empty if the address is unknown, no interface has it, or ``ip`` is missing.
         """
-        for link in self._links() if self._address else ():
-            entries = link.get("addr_info", ())
-            addresses = (
-                [address for address in entries if isinstance(address, dict)]
-                if isinstance(entries, list)
-                else []
-            )
-            if any(address.get("local") == self._address for address in addresses):
-                return tuple(dict.fromkeys(self._lower(str(link.get("ifname")), _DEPTH)))
-        return ()
-
-    def _links(self) -> Sequence[Mapping[str, Any]]:
-        """Return the output of ``ip``; empty, without an error, on a node that lacks it."""
+        if not self._address:
+            return ()
         try:
-            completed = self._system.run(["ip", "-json", "address", "show"], 10.0)
+            completed = self._system.run(["ip", "-json", "address", "show"], QUICK_S)
             links = read_json(completed.stdout) if completed.ok else []
-        except (ToolError, ValueError):
-            return []
-        interfaces = links if isinstance(links, list) else []
-        return [link for link in interfaces if isinstance(link, dict)]
+            names = [
+                str(link["ifname"])
+                for link in links
+                for address in link.get("addr_info", ())
+                if address.get("local") == self._address
+            ]
+        except (ToolError, ValueError, LookupError, TypeError, AttributeError):
+            return ()
+        return tuple(dict.fromkeys(self._lower(names[0], _DEPTH))) if names else ()
 
     def _lower(self, interface: str, depth: int) -> Iterator[str]:
         yield interface

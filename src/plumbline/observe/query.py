@@ -79,19 +79,16 @@ def ask(
     argv: Sequence[str],
     timeout_s: float = QUICK_S,
     within: Optional[Within] = None,
+    *,
+    own: bool = False,
 ) -> str:
-    """Return the output of a command; raise SkipTarget with its own message if it fails."""
+    """Return the output of a command; raise SkipTarget with its own message if it fails.
+
+    For the ``own`` file or device of a target, raise BrokenTarget for an I/O error.
+    """
     completed = run(argv, timeout_s, within)
     if not completed.ok:
-        raise objection(completed, own=False, within=within)
-    return completed.stdout
-
-
-def ask_own(run: CommandRunner, argv: Sequence[str]) -> str:
-    """Like ``ask``, for a file or device of one target; raise BrokenTarget for an I/O error."""
-    completed = run(argv, QUICK_S)
-    if not completed.ok:
-        raise objection(completed, own=True)
+        raise objection(completed, own=own, within=within)
     return completed.stdout
 
 

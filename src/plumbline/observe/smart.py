@@ -7,33 +7,19 @@ Raw values are read only of the ATA attributes that correlate with failures (Pin
 from __future__ import annotations
 
 import re
-from typing import Any, Iterator, Mapping
+from itertools import chain
+from typing import Any, Iterator, Mapping, Union
 
 from plumbline.model.errors import ToolError
 from plumbline.model.validation import counts, whole
-from plumbline.model.verdict import State
 from plumbline.observe.node import Node, parse_json
-from plumbline.observe.symptom import Look, Rule, Symptom
+from plumbline.observe.symptom import Look, Symptom, rules
 
 NAME = "smart"
 
 _TIMEOUT_S = 30.0
 _NO_ANSWER = 0b11
 """Bits of the exit status: the command line was refused, or the device could not be opened."""
-
-_GROWING = {
-    "ata_5": "reallocated sectors",
-    "ata_187": "uncorrectable errors",
-    "ata_199": "checksum errors on the cable",
-    "ata_errors": "errors in its log",
-    "grown_defects": "grown defects",
-    "uncorrected_read": "uncorrected read errors",
-    "uncorrected_write": "uncorrected write errors",
-    "uncorrected_verify": "uncorrected verify errors",
-    "media_errors": "media errors",
-    "heat": "minutes above its critical temperature",
-}
-"""Counters whose growth is a symptom."""
 
 _ATTRIBUTES = {
     "ata_5": re.compile(r"re(?:al|tire|tried)|bad", re.IGNORECASE),
@@ -50,9 +36,6 @@ names (drivedb.h).
 
 _PACKED = re.compile(r"([0-9]{1,18})[ /(]")
 """Raw values of several numbers as printed by smartctl: ``8 (0 5)``, ``2/11820``."""
-
-_PRESENT = {"ata_197": "sectors waiting to be reallocated", "ata_198": "uncorrectable sectors"}
-"""Counters that are a symptom unless 0."""
 
 _COUNTERS = {
     "ata_errors": (
@@ -83,28 +66,44 @@ _SPARE = (
     (("spare_available", "current_percent"), ("spare_available", "threshold_percent")),
 )
 
-RULES = {
-    "failing": Rule("failing", State.CRITICAL, "{disk} says that it is failing"),
-    "warns": Rule(
-        "failing", State.CRITICAL, "{disk} warns of itself (critical warning {warning:#04x})"
-    ),
-    "attribute": Rule(
-        "attribute",
-        State.WARNING,
-        "{disk} has attribute {id} ({name}) at or below its threshold, {value} of {threshold}",
-    ),
-    "spare": Rule("spare", State.WARNING, "{disk} has {left} % of its spare left, below {least} %"),
-    "worn": Rule("worn", State.WARNING, "{disk} is worn out, {used} % of its life used"),
-    "hot": Rule("hot", State.WARNING, "{disk} has {now} C, its limit is {most} C"),
-    **{
-        kind: Rule(kind, State.WARNING, f"{{disk}} has {{number}} {words}")
-        for kind, words in _PRESENT.items()
-    },
-    **{
-        kind: Rule(kind, State.WARNING, f"{{disk}} has {{number:.0f}} more {words}")
-        for kind, words in _GROWING.items()
-    },
-}
+_STATES = rules(
+    NAME,
+    """
+    failing | critical | {disk} says that it is failing
+    failing warns | critical | {disk} warns of itself (critical warning {warning:#04x})
+    attribute | warning | {disk} has attribute {id} ({name}) at or below its threshold, {value} of \
+        {threshold}
+    spare | warning | {disk} has {left} % of its spare left, below {least} %
+    worn | warning | {disk} is worn out, {used} % of its life used
+    hot | warning | {disk} has {now} C, its limit is {most} C
+    """,
+)
+_PRESENT = rules(
+    NAME,
+    """
+    ata_197 | warning | {disk} has {number} sectors waiting to be reallocated
+    ata_198 | warning | {disk} has {number} uncorrectable sectors
+    """,
+)
+"""Counters that are a symptom unless 0."""
+
+_GROWING = rules(
+    NAME,
+    """
+    ata_5 | warning | {disk} has {number:.0f} more reallocated sectors
+    ata_187 | warning | {disk} has {number:.0f} more uncorrectable errors
+    ata_199 | warning | {disk} has {number:.0f} more checksum errors on the cable
+    ata_errors | warning | {disk} has {number:.0f} more errors in its log
+    grown_defects | warning | {disk} has {number:.0f} more {kind}
+    uncorrected_read, uncorrected_write, uncorrected_verify | warning | {disk} has {number:.0f} \
+        more {kind} errors
+    media_errors | warning | {disk} has {number:.0f} more {kind}
+    heat | warning | {disk} has {number:.0f} more minutes above its critical temperature
+    """,
+)
+"""Counters whose growth is a symptom."""
+
+RULES = {**_STATES, **_PRESENT, **_GROWING}
 
 
 def look(node: Node) -> Look:
@@ -112,27 +111,22 @@ def look(node: Node) -> Look:
     disks = _disks(node)
     if not disks:
         raise ToolError("the expectations of this node have no device; name it in the topology")
-    looks = [_look_at(node, disk) for disk in disks]
-    notes = tuple(note for part in looks for note in part.notes)
+    results = [_symptoms_or_reason(node, disk) for disk in disks]
+    notes = tuple(reason for reason in results if isinstance(reason, str))
     if len(notes) == len(disks):
         raise ToolError(notes[0])
-    symptoms = tuple(symptom for part in looks for symptom in part.symptoms)
-    return Look(NAME, len(disks) - len(notes), symptoms, notes)
+    symptoms = chain.from_iterable(part for part in results if not isinstance(part, str))
+    return Look(NAME, len(disks) - len(notes), tuple(symptoms), notes)
 
 
-def _look_at(node: Node, disk: str) -> Look:
-    if not node.system.names(f"/sys/class/block/{disk}"):
-        return Look(NAME, 0, notes=(f"{disk} is not there; see the topology and the cables",))
+def _symptoms_or_reason(node: Node, disk: str) -> Union[list[Symptom], str]:
+    """Return the symptoms of a disk, or the reason why it could not be queried."""
     try:
-        return Look(NAME, 1, tuple(_disk_symptoms(node, disk, _ask(node, disk))))
+        return list(_disk_symptoms(node, disk, _ask(node, disk)))
     except ToolError as error:
-        return Look(NAME, 0, notes=(str(error),))
+        return str(error)
     except (KeyError, TypeError, AttributeError) as error:
-        return Look(
-            NAME,
-            0,
-            notes=(f"output of smartctl on {disk} is not understood: {error!r}",),
-        )
+        return f"output of smartctl on {disk} is not understood: {error!r}"
 
 
 def _disks(node: Node) -> tuple[str, ...]:
@@ -148,6 +142,8 @@ def _disks(node: Node) -> tuple[str, ...]:
 
 
 def _ask(node: Node, disk: str) -> Mapping[str, Any]:
+    if not node.system.names(f"/sys/class/block/{disk}"):
+        raise ToolError(f"{disk} is not there; see the topology and the cables")
     # -n: leave a disk in standby; a non-zero exit status also marks failing disks
     argv = ["smartctl", "--json", "-n", "standby", "-H", "-A", "-l", "error", f"/dev/{disk}"]
     completed = node.system.run(argv, _TIMEOUT_S)
@@ -168,15 +164,15 @@ def _ask(node: Node, disk: str) -> Mapping[str, Any]:
 def _disk_symptoms(node: Node, disk: str, report: Mapping[str, Any]) -> Iterator[Symptom]:
     component = node.parts.of_block(disk)
     for kind, values in _states(report):
-        yield RULES[kind].symptom(NAME, component, disk=disk, **values)
+        yield _STATES[kind].symptom(component, disk=disk, **values)
     counters = dict(_counters(report))
     counts(**counters)
     for kind in filter(counters.get, _PRESENT):
-        yield RULES[kind].symptom(NAME, component, disk=disk, number=counters[kind])
+        yield _PRESENT[kind].symptom(component, disk=disk, number=counters[kind])
     for kind in filter(counters.__contains__, _GROWING):
         grown = node.counters.growth(f"{NAME}/{disk}/{kind}", counters[kind])
         if grown:
-            yield RULES[kind].symptom(NAME, component, grown.since, disk=disk, number=grown.amount)
+            yield _GROWING[kind].symptom(component, grown.since, disk=disk, number=grown.amount)
 
 
 def _states(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

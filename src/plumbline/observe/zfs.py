@@ -7,9 +7,8 @@ from typing import Iterator, NamedTuple, Optional
 
 from plumbline.model.errors import ToolError
 from plumbline.model.validation import whole
-from plumbline.model.verdict import State
 from plumbline.observe.node import Node, ask
-from plumbline.observe.symptom import Direction, Look, Rule, Symptom
+from plumbline.observe.symptom import Look, Symptom, rules
 
 NAME = "zfs"
 
@@ -33,41 +32,24 @@ _DATA_ERRORS = re.compile(r"^errors: (?:(\d+) data|(Permanent)) errors?\b", re.M
 _BAD = ("DEGRADED", "FAULTED", "UNAVAIL", "REMOVED", "SUSPENDED")
 _ERRORS = ("read", "write", "checksum")
 
-RULES = {
-    "degraded": Rule("pool", State.WARNING, "pool {pool} is {state}"),
-    # a degraded pool explains slowness while it is rebuilt
-    "rebuilt": Rule("pool", State.WARNING, "pool {pool} is {state}", Direction.LOWERS),
-    "failed": Rule("pool", State.CRITICAL, "pool {pool} is {state}"),
-    "data_errors": Rule("data_errors", State.WARNING, "pool {pool} has {number} data errors"),
-    "device": Rule("device", State.CRITICAL, "{block} is {state} in pool {pool}{details}"),
-    "spare": Rule("spare", State.WARNING, "spare {block} of pool {pool} is {state}{details}"),
-    **{
-        kind: Rule(
-            f"{kind}_errors",
-            State.WARNING,
-            f"{{number:.0f}} {kind} errors of {{block}} in pool {{pool}}",
-        )
-        for kind in _ERRORS
-    },
-    **{
-        work: Rule(
-            kind,
-            State.WARNING if kind == "resilver" else State.OK,
-            f"{kind} of pool {{pool}} runs{{progress}}; slower is expected",
-            Direction.LOWERS,
-        )
-        for work, kind in {
-            "scrub": "scrub",
-            "error scrub": "scrub",
-            "errorscrub": "scrub",
-            "resilver": "resilver",
-            "expansion": "expansion",
-            "Evacuation": "removal",
-            "trimming": "trim",
-            "initializing": "initialization",
-        }.items()
-    },
-}
+# a degraded pool explains slowness while it is rebuilt
+RULES = rules(
+    NAME,
+    """
+    pool degraded | warning | pool {pool} is {state}
+    pool rebuilt | warning lowers | pool {pool} is {state}
+    pool failed | critical | pool {pool} is {state}
+    data_errors | warning | pool {pool} has {number} data errors
+    device | critical | {block} is {state} in pool {pool}{details}
+    spare | warning | spare {block} of pool {pool} is {state}{details}
+    read_errors, write_errors, checksum_errors | warning | {number:.0f} {kind} of {block} in pool \
+        {pool}
+    scrub, scrub error scrub, scrub errorscrub, expansion, removal Evacuation, trim trimming, \
+        initialization initializing | ok lowers | {kind} of pool {pool} runs{progress}; slower is \
+        expected
+    resilver | warning lowers | {kind} of pool {pool} runs{progress}; slower is expected
+    """,
+)
 
 
 class _Device(NamedTuple):
@@ -116,18 +98,18 @@ def _pool_symptoms(node: Node, text: str) -> Iterator[Symptom]:
     if state in _BAD:
         degraded = "rebuilt" if "resilver" in works else "degraded"
         rule = RULES[degraded if state == "DEGRADED" else "failed"]
-        yield rule.symptom(NAME, component, pool=pool, state=state)
+        yield rule.symptom(component, pool=pool, state=state)
     data_errors = _DATA_ERRORS.search(text)
     if data_errors:
         number = data_errors[1] or data_errors[2].lower()
-        yield RULES["data_errors"].symptom(NAME, component, pool=pool, number=number)
+        yield RULES["data_errors"].symptom(component, pool=pool, number=number)
     for block, device in devices:
         yield from _device_symptoms(node, pool, block, device)
     for work, work_text in works.items():
         done = _DONE.search(work_text)
         remaining = f", {done[2] or ''}{done[3]} left" if done and done[3] else ""
         progress = f", {done[1]} % done{remaining}" if done else ""
-        yield RULES[work].symptom(NAME, component, pool=pool, progress=progress)
+        yield RULES[work].symptom(component, pool=pool, progress=progress)
 
 
 def _device_symptoms(node: Node, pool: str, block: str, device: _Device) -> Iterator[Symptom]:
@@ -135,14 +117,12 @@ def _device_symptoms(node: Node, pool: str, block: str, device: _Device) -> Iter
     if device.state in _BAD:
         details = f" ({device.details})" if device.details else ""
         rule = RULES["device" if device.errors else "spare"]
-        yield rule.symptom(
-            NAME, component, block=block, pool=pool, state=device.state, details=details
-        )
+        yield rule.symptom(component, block=block, pool=pool, state=device.state, details=details)
     for kind, count in zip(_ERRORS, device.errors):
         growth = node.counters.growth(f"{NAME}/{pool}/{device.path}/{kind}", count)
         if growth:
-            yield RULES[kind].symptom(
-                NAME, component, growth.since, number=growth.amount, block=block, pool=pool
+            yield RULES[f"{kind}_errors"].symptom(
+                component, growth.since, number=growth.amount, block=block, pool=pool
             )
 
 

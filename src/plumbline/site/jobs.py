@@ -26,7 +26,6 @@ from plumbline.observe.jobs import (
     JobRequests,
     Window,
     shown,
-    sum_requests,
     sum_traffic,
     without_traffic,
 )
@@ -183,7 +182,7 @@ def job_usage(
     if target:
         names.refuse_unknown(target, seen)
     usages = sum_traffic(traffic.moved, window, target)
-    requests = sum_requests(traffic.requests, window, target)
+    requests = sum_traffic(traffic.requests, window, target)
     by_id = {job.id: job for job in jobs}
     users = {usage.job for usage in usages} | {job_requests.job for job_requests in requests}
     idle = [] if target else without_traffic(by_id, users, window)

@@ -16,8 +16,7 @@ from plumbline.model.codec import read as read_value
 from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import MOST, Suspected, Suspects
 from plumbline.model.validation import storable, times
-from plumbline.observe.changes import FILE, MOST_BYTES, Ledger, first_ledger
-from plumbline.observe.conditions import Bill
+from plumbline.observe.changes import FILE, MOST_BYTES, Ledger
 from plumbline.observe.node import Past
 from plumbline.observe.site_command import SiteCommand
 from plumbline.observe.symptom import TROUBLE, Report, SiteSymptoms, site_symptoms
@@ -168,8 +167,8 @@ def load_ledger(path: str) -> Ledger:
     return load_document(Ledger, path, MOST_BYTES)
 
 
-def keep_bill(state: Path, bill: Bill) -> str:
-    """Add a bill to a node's ledger; return the fault of a damaged ledger, else an empty text.
+def keep_conditions(state: Path, ledger: Ledger) -> str:
+    """Complete a look from the node's ledger and keep it; return the fault of a damaged ledger.
 
     A damaged ledger is kept under another name, and a new one is started.
 
@@ -178,10 +177,9 @@ def keep_bill(state: Path, bill: Bill) -> str:
     """
     path = state / FILE
     trouble = ""
-    ledger = first_ledger(bill)
     if os.path.lexists(path):
         try:
-            ledger = load_ledger(str(path)).after(bill)
+            ledger = ledger.after(load_ledger(str(path)))
         except DocumentError as error:
             trouble = f"{error}; a new one begins, the old one is {path}.damaged"
             _set_aside(path)
@@ -224,7 +222,7 @@ def keep_collected(history: Path, node: str, raw: Any) -> None:
 
 
 def collected_at(history: Path, node: str) -> float:
-    """Return the time of a node's last collected bill, 0 if there is none."""
+    """Return the time of a node's last collected look, 0 if there is none."""
     path = str(_copy(history, COLLECTED_CONDITIONS, node))
     # called for a thousand nodes: parsing the whole ledger takes ten times as long
     with suppress(DocumentError, KeyError, TypeError, ValueError):

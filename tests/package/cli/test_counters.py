@@ -62,7 +62,7 @@ def test_counters_are_written_until_the_command_is_terminated(tmp_path: Path) ->
 def test_prometheus_reads_the_counters(tmp_path: Path) -> None:
     make_server(tmp_path, 2)
     clock = SystemClock()
-    look = Counters(BoundedReads(clock), clock, str(tmp_path)).look()
+    look = Counters(BoundedReads(), clock, str(tmp_path)).look()
     text = exposition(_families(look.counts))
     assert 'plumbline_lustre_disk_io_seconds_bucket{source="osd-ldiskfs"' in text
     assert complaints(text) == ""

@@ -14,11 +14,10 @@ from plumbline.locate.sentences import HEADERS
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Record
-from plumbline.observe.conditions import Bill
 from plumbline.store.facts import keep_collected
 from tests.package.cli.driver import Printed, Run
 from tests.package.locate.scenes import LAB, LaneRates, both, rate, record_of, with_baselines
-from tests.package.observe.nodes import condition, ledger
+from tests.package.observe.nodes import condition, ledger, look_at
 from tests.package.observe.servers import counted
 from tests.package.records import night_after_night, save
 
@@ -95,9 +94,9 @@ def save_upgrade(tmp_path: Path) -> None:
     first = min(record.started_at for record in night_after_night(all_slower()))
     old, new = condition("Lustre", "2.3.0"), condition("Lustre", "2.4.0")
     for node in ("oss1", "oss2", "oss3"):
-        bills = (Bill(node, first - age, (item,)) for age, item in ((7200, old), (3600, new)))
+        bills = (look_at(node, first - age, item) for age, item in ((7200, old), (3600, new)))
         keep_collected(tmp_path / "history.sqlite", node, write(ledger(*bills)))
-    bills = (Bill("client1", first + age, (item,)) for age, item in ((3600, old), (7200, new)))
+    bills = (look_at("client1", first + age, item) for age, item in ((3600, old), (7200, new)))
     keep_collected(tmp_path / "history.sqlite", "client1", write(ledger(*bills)))
 
 
@@ -215,7 +214,7 @@ def test_a_difference_from_its_peers_is_a_symptom_of_a_suspected_host(
         raw["parts"][name] = raw["parts"]["client1"]
     for name in ("client1", "client2", "client3", "client4"):
         governor = "powersave" if name == "client1" else "performance"
-        changes = ledger(Bill(name, time.time(), (condition("governor", governor, "cpu"),)))
+        changes = ledger(look_at(name, time.time(), condition("governor", governor, "cpu")))
         keep_collected(tmp_path / "history.sqlite", name, write(changes))
     out = execute(measured({"client1-nic": both(25e6)}), document=raw, code=1).out
     assert out.startswith("Suspects, ambiguous: client client1 or nic client1-nic")

@@ -11,15 +11,13 @@ import pytest
 from plumbline.cli import main
 from plumbline.model.codec import write
 from plumbline.model.units import DAY_S
-from plumbline.observe.changes import first_ledger
-from plumbline.observe.conditions import Bill
 from plumbline.observe.gather import COLLECTORS
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
-from plumbline.store.facts import keep_bill, keep_collected, load_ledger
+from plumbline.store.facts import keep_collected, keep_conditions, load_ledger
 from plumbline.topology.graph import build
 from tests.package.cli.driver import Run
-from tests.package.observe.nodes import condition
+from tests.package.observe.nodes import condition, look_at
 from tests.package.observe.symptoms_nodes import expectations
 from tests.package.sites import site
 
@@ -149,7 +147,7 @@ def save_bills(folder: Path, node: str, *versions: str) -> None:
     folder.mkdir(exist_ok=True)
     for number, version in enumerate(versions):
         at = time.time() - 3600 - DAY_S * (len(versions) - 1 - number)
-        keep_bill(folder, Bill(node, at, (condition("Lustre", version),)))
+        keep_conditions(folder, look_at(node, at, condition("Lustre", version)))
 
 
 @pytest.fixture
@@ -183,7 +181,9 @@ def test_a_change_after_a_gap_shows_when_the_old_value_was_last_seen(
 ) -> None:
     now = time.time()
     for age_d, version in ((9, "2.3.0"), (1, "2.4.0")):
-        keep_bill(tmp_path, Bill("oss1", now - age_d * DAY_S, (condition("Lustre", version),)))
+        keep_conditions(
+            tmp_path, look_at("oss1", now - age_d * DAY_S, condition("Lustre", version))
+        )
     assert "2.3.0 -> 2.4.0; old value last seen 20" in run("changes", "--state", str(tmp_path)).out
 
 
@@ -217,9 +217,9 @@ def test_a_node_not_looked_at_for_days_is_excluded(
 ) -> None:
     for node in SERVERS:
         collect_bills(tmp_path, node, "2.4.0")
-    old = Bill("oss4", time.time() - 9 * DAY_S, (condition("Lustre", "2.3.0"),))
+    old = look_at("oss4", time.time() - 9 * DAY_S, condition("Lustre", "2.3.0"))
     (tmp_path / "conditions" / "oss4.json").unlink()
-    keep_collected(tmp_path / "history.sqlite", "oss4", write(first_ledger(old)))
+    keep_collected(tmp_path / "history.sqlite", "oss4", write(old))
     out, err = run(*source, "--differences")
     assert out == "no node of 4 differs from most of its kind\n"
     assert "left out, last looked at days ago: oss4" in err
@@ -237,8 +237,8 @@ def test_without_data_of_any_node_changes_is_an_error(
 def test_with_only_old_data_no_differences_are_claimed(
     source: list[str], tmp_path: Path, run: Run
 ) -> None:
-    old = Bill("oss4", time.time() - 9 * DAY_S, (condition("Lustre", "2.3.0"),))
-    keep_collected(tmp_path / "history.sqlite", "oss4", write(first_ledger(old)))
+    old = look_at("oss4", time.time() - 9 * DAY_S, condition("Lustre", "2.3.0"))
+    keep_collected(tmp_path / "history.sqlite", "oss4", write(old))
     out, err = run(*source, "--differences", code=3)
     assert out == ""
     assert "left out, last looked at days ago: oss4" in err

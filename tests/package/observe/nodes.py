@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import Mapping
 
 from plumbline.model.units import DAY_S
-from plumbline.observe.changes import Ledger, first_ledger
-from plumbline.observe.conditions import Bill, Condition
-from plumbline.observe.gather import LocalSystem
+from plumbline.observe.changes import Ledger
+from plumbline.observe.conditions import Condition
 from plumbline.observe.node import System
-from tests.package.fakes import Answer, FakeRunner
-from tests.package.observe.symptoms_nodes import missing
+from tests.package.fakes import Answer
+from tests.package.observe.symptoms_nodes import make_system
 from tests.package.recorded import table
 
 NOW = 1_795_243_788.0
@@ -29,17 +28,8 @@ def system(
     answers: Mapping[str, Answer] = {},
     links: Mapping[str, str] = {},
 ) -> System:
-    """Return a node whose files lie under ``root``; a command without an answer is missing."""
-    for path, content in {**FILES, **files}.items():
-        file = root / path.lstrip("/")
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(content, encoding="utf-8")
-    for path, goal in {**FILE["links"], **links}.items():
-        link = root / path.lstrip("/")
-        link.parent.mkdir(parents=True, exist_ok=True)
-        if not link.is_symlink():
-            link.symlink_to(goal)
-    return LocalSystem(FakeRunner({"": missing, **answers}), root)
+    """Return the node of conditions/node.yml with these files and answers in addition."""
+    return make_system(root, {**FILES, **files}, answers, {**FILE["links"], **links})
 
 
 def condition(
@@ -48,14 +38,18 @@ def condition(
     return Condition(area, subject, name, value, among)
 
 
-def bill(*conditions: Condition, day: float = 0.0, node: str = "oss1") -> Bill:
-    """Return the bill of a day, counted from the first."""
-    return Bill(node, NOW + day * DAY_S, conditions)
+def look_at(node: str, at: float, *conditions: Condition) -> Ledger:
+    return Ledger(node, at, at, conditions=conditions)
 
 
-def ledger(*bills: Bill) -> Ledger:
+def bill(*conditions: Condition, day: float = 0.0, node: str = "oss1") -> Ledger:
+    """Return the ledger of a single look, on a day counted from the first."""
+    return look_at(node, NOW + day * DAY_S, *conditions)
+
+
+def ledger(*bills: Ledger) -> Ledger:
     """Return the ledger of a node with these bills."""
-    node_ledger = first_ledger(bills[0])
+    node_ledger = bills[0]
     for later in bills[1:]:
-        node_ledger = node_ledger.after(later)
+        node_ledger = later.after(node_ledger)
     return node_ledger

@@ -9,8 +9,9 @@ is ``unavailable``.  Texts and answers are in the form of :mod:`tests.package.re
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
-from typing import Any, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Sequence
 
 from plumbline.model.command import Completed
 from plumbline.model.errors import ToolError
@@ -70,19 +71,39 @@ def make_node(
     links: Mapping[str, str] = {},
     past: Past = Past(),
 ) -> Node:
-    """Return a node whose files lie under ``root``; a command without an answer is missing."""
-    for path, content in {**FILES, **files}.items():
+    """Return a node with the disks of the small site and these files and answers."""
+    all_answers = {"ip -json": ADDRESSES, **answers}
+    system = make_system(root, {**FILES, **files}, all_answers, {**DISKS, **links})
+    return Node(system, Parts(expectations("oss1"), system), Counters(past), NOW)
+
+
+def make_system(
+    root: Path, files: Mapping[str, str], answers: Mapping[str, Answer], links: Mapping[str, str]
+) -> LocalSystem:
+    """Return a system whose files lie under ``root``; a command without an answer is missing."""
+    for path, content in files.items():
         file = root / path.lstrip("/")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8", errors="surrogateescape")
-    for path, goal in {**DISKS, **links}.items():
+    for path, goal in links.items():
         link = root / path.lstrip("/")
         link.parent.mkdir(parents=True, exist_ok=True)
         if not link.is_symlink():
             link.symlink_to(goal)
-    runner = FakeRunner({"": missing, "ip -json": ADDRESSES, **answers})
-    system = LocalSystem(runner, root)
-    return Node(system, Parts(expectations("oss1"), system), Counters(past), NOW)
+    return LocalSystem(FakeRunner({"": missing, **answers}), root)
+
+
+def journal(texts: Iterable[str]) -> str:
+    """Return the answer of journalctl with these messages, the first 9000 s old."""
+    return "\n".join(
+        json.dumps(
+            {
+                "__REALTIME_TIMESTAMP": f"{(NOW - 9000 + number) * 1e6:.0f}",
+                "MESSAGE": text,
+            }
+        )
+        for number, text in enumerate(texts)
+    )
 
 
 CASES: dict[str, list[dict[str, Any]]] = {

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from typing import Iterable, Protocol
+from typing import Iterable, Union
 
-from plumbline.model.verdict import State
 from plumbline.observe import enclosure, links, lnet, lustre, md, smart, zfs
-from plumbline.observe.kernel_messages import HARMLESS, MESSAGES
-from plumbline.observe.symptom import KERNEL, Direction
+from plumbline.observe.kernel_messages import HARMLESS, MESSAGES, Message
+from plumbline.observe.symptom import KERNEL, Rule
 from tests.project.repository import ROOT
 
 PAGE = ROOT / "docs" / "symptoms.md"
@@ -18,20 +17,7 @@ _OPTIONAL = re.compile(r"(?<=[\w}])\{\w+[^}]*\}")
 _VALUE = re.compile(r"\{(\w+)[^}]*\}")
 
 
-class Rule(Protocol):
-    """A rule of any collector."""
-
-    @property
-    def kind(self) -> str: ...
-    @property
-    def severity(self) -> State: ...
-    @property
-    def words(self) -> str: ...
-    @property
-    def direction(self) -> Direction: ...
-
-
-RULES: dict[str, Iterable[Rule]] = {
+RULES: dict[str, Iterable[Union[Rule, Message]]] = {
     md.NAME: md.RULES.values(),
     zfs.NAME: zfs.RULES.values(),
     smart.NAME: smart.RULES.values(),

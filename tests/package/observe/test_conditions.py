@@ -11,15 +11,14 @@ import pytest
 from plumbline.observe.changes import grouped
 from plumbline.observe.conditions import (
     DEFAULT,
-    Bill,
     Condition,
+    collect,
     is_secret,
     merge_values,
-    take,
     tidy,
 )
 from tests.package.fakes import answer
-from tests.package.observe.nodes import DISK, FILE, FILES, NOW, condition, ledger, system
+from tests.package.observe.nodes import DISK, FILE, FILES, NOW, condition, ledger, look_at, system
 from tests.package.recorded import data, reply, text
 
 
@@ -33,8 +32,8 @@ def test_a_bill_lists_the_software_and_settings_of_a_node(
     for path in case.get("removed", ()):
         (tmp_path / path.lstrip("/")).unlink()
     parameters = case.get("parameters", ())
-    bill = take("oss1", node, DEFAULT if parameters == "default" else parameters, NOW)
-    of_area = [item for item in bill.conditions if item.area == case.get("area", item.area)]
+    taken, notes = collect(node, DEFAULT if parameters == "default" else parameters)
+    of_area = [item for item in taken if item.area == case.get("area", item.area)]
     conditions = {f"{item.subject} {item.name}".strip(): item for item in of_area}
     assert len(conditions) == len(of_area)
     says = case.get("says", {})
@@ -42,11 +41,11 @@ def test_a_bill_lists_the_software_and_settings_of_a_node(
     assert {name: values.get(name) for name in (values if case.get("all") else says)} == says
     among = case.get("among", {})
     assert {name: conditions[name].among for name in among} == among
-    assert [word for word in case.get("never", ()) if word in repr(bill)] == []
+    assert [word for word in case.get("never", ()) if word in repr((taken, notes))] == []
     # addresses of mounts change at every mount
     assert not [name for name in conditions if "-ffff" in name]
-    assert list(bill.notes) == case.get("notes", list(bill.notes))
-    assert case.get("note", "") in "".join(bill.notes[:1])
+    assert list(notes) == case.get("notes", list(notes))
+    assert case.get("note", "") in "".join(notes[:1])
 
 
 def test_a_secret_is_recognised_by_its_name() -> None:
@@ -55,7 +54,7 @@ def test_a_secret_is_recognised_by_its_name() -> None:
 
 
 def test_a_disk_keeps_its_name_when_its_letter_changes(tmp_path: Path) -> None:
-    before = take("oss1", system(tmp_path / "a"), (), NOW)
+    before = collect(system(tmp_path / "a"), ())
     moved = {path: text for path, text in FILES.items() if "sda" in path}
     root = tmp_path / "b"
     after = system(
@@ -64,13 +63,13 @@ def test_a_disk_keeps_its_name_when_its_letter_changes(tmp_path: Path) -> None:
         links={"/sys/block/sdq": f"../..{DISK}/block/sdq", f"{DISK}/block/sdq/device": "../.."},
     )
     (root / "sys/block/sda").unlink()
-    assert take("oss1", after, (), NOW).conditions == before.conditions
+    assert collect(after, ()) == before
 
 
 def lustre(root: Path, output: str, *patterns: str) -> list[Condition]:
     lctl = answer(output, "error: get_param: param_path 'mdt/*/x': No such file or directory", 2)
-    node_bill = take("oss1", system(root, answers={"lctl get_param": lctl}), patterns, NOW)
-    return [item for item in node_bill.conditions if item.area == "lustre"]
+    taken, _ = collect(system(root, answers={"lctl get_param": lctl}), patterns)
+    return [item for item in taken if item.area == "lustre"]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +105,7 @@ def test_a_change_of_a_parameter_with_two_names_on_an_mds_is_one_change(
     after = re.sub("(OST0001-osc-MDT0000.max_rpcs_in_flight)=8", r"\1=12", after)
     patterns = ("os[cp].*.max_rpcs_in_flight", "lo[dv].*.qos_prio_free")
     bills = [
-        Bill("mds1", NOW + day, tuple(lustre(tmp_path, output, *patterns)))
+        look_at("mds1", NOW + day, *lustre(tmp_path, output, *patterns))
         for day, output in enumerate((before, after))
     ]
     changes = ledger(*bills).changes
@@ -129,6 +128,6 @@ def test_terminal_escapes_are_replaced() -> None:
 def test_a_bill_is_bounded(tmp_path: Path) -> None:
     names = (f"osc.fs-OST{index:04x}-osc.max_dirty_mb={index}\n" for index in range(11_000))
     lctl = answer("".join(names))
-    node_bill = take("c1", system(tmp_path, answers={"lctl get_param": lctl}), ("osc.*.*",), NOW)
-    assert len(node_bill.conditions) == 10_000
-    assert "left out" in node_bill.notes[-1]
+    taken, notes = collect(system(tmp_path, answers={"lctl get_param": lctl}), ("osc.*.*",))
+    assert len(taken) == 10_000
+    assert "left out" in notes[-1]

@@ -30,7 +30,16 @@ from plumbline.observe.counters import (
 )
 from plumbline.observe.counting import BoundedReads, Counters
 from plumbline.observe.lnet import MOST_PEERS, interface_health, peer_health
-from plumbline.observe.lustre_output import job_requests, job_stats, lustre_stats
+from plumbline.observe.lustre_output import (
+    job_requests,
+    job_stats,
+    lustre_stats,
+    parse_import,
+    parse_layout,
+    parse_osts,
+    parse_parameter,
+    parse_usage,
+)
 from tests.package.observe.lustre_server import OST_STATS, make_server, put
 from tests.package.recorded import data, table, text
 
@@ -49,7 +58,19 @@ READERS: dict[str, Callable[[str, str], Mapping[Any, Any]]] = {
     "lustre_stats": lustre_stats,
     "job_stats": job_stats,
     "job_requests": job_requests,
+    "usage": lambda output, _: usage(output),
+    "osts": lambda output, _: {name: list(ost) for name, ost in parse_osts(output).items()},
+    "active": lambda output, _: parse_parameter(output, "lustre-OST0002", "active"),
+    "import": lambda output, _: parse_import("d", output)._asdict(),
+    "layout": lambda output, _: parse_layout(output)._asdict(),
 }
+
+
+def usage(output: str) -> Mapping[str, list[Any]]:
+    """Return used and available bytes and the flags of each OST in a line."""
+    osts = re.findall(r"^([\w-]+)_UUID", output, re.MULTILINE)
+    usages = {ost: parse_usage(output, ost) for ost in osts}
+    return {ost: [*found.space, found.flags] for ost, found in usages.items() if found}
 
 
 def counted(reader: str, output: str) -> Mapping[Any, Any]:
@@ -71,7 +92,10 @@ def counted(reader: str, output: str) -> Mapping[Any, Any]:
 def test_lustre_counters_have_names(case: dict[str, Any]) -> None:
     values = counted(case["reader"], text(case["text"]))
     names = values if case.get("all") else case["says"]
-    assert {name: values.get(name) for name in names} == case["says"]
+    shown = {name: values.get(name) for name in names}
+    assert {
+        name: list(value) if isinstance(value, tuple) else value for name, value in shown.items()
+    } == case["says"]
     assert len(values) == case.get("number", len(values))
     assert all('"' not in name and "{" not in name for name in values)
 
@@ -202,7 +226,7 @@ def test_live_rates_of_a_server_are_shown_from_the_second_reading(
 ) -> None:
     make_server(tmp_path, 2)
     clock = SystemClock()
-    looks = Looks(Counters(BoundedReads(clock), clock, str(tmp_path)), clock)
+    looks = Looks(Counters(BoundedReads(), clock, str(tmp_path)), clock)
     looks.show()
     assert capsys.readouterr() == ("", "")
     line = next(text for text in OST_STATS.splitlines() if text.startswith("write_bytes"))

@@ -26,7 +26,7 @@ OST1 = "sys/kernel/debug/lustre/obdfilter/lustre-OST0001"
 def server(root: Path, deadline_s: float = 30.0) -> Counters:
     make_server(root, osts=3)
     clock = SystemClock()
-    return Counters(BoundedReads(clock, deadline_s), clock, str(root))
+    return Counters(BoundedReads(deadline_s), clock, str(root))
 
 
 def values(counts: tuple[Count, ...], name: str) -> dict[str, float]:
@@ -104,7 +104,7 @@ def test_a_file_of_unknown_form_does_not_hide_the_others(tmp_path: Path) -> None
 
 def test_a_host_without_lustre_counts_only_itself(tmp_path: Path) -> None:
     clock = SystemClock()
-    looked = Counters(BoundedReads(clock), clock, str(tmp_path)).look()
+    looked = Counters(BoundedReads(), clock, str(tmp_path)).look()
     assert looked.troubles == ()
     assert {count.metric.name for count in looked.counts} == {
         "plumbline_lustre_looked_timestamp_seconds",
@@ -125,7 +125,7 @@ def test_no_child_process_is_left(tmp_path: Path) -> None:
 
 
 def test_an_endless_file_is_cut(tmp_path: Path) -> None:
-    (answer,) = BoundedReads(SystemClock(), 10).texts(["/dev/zero"])
+    (answer,) = BoundedReads(10).texts(["/dev/zero"])
     assert (len(answer.text), answer.trouble) == (1 << 20, "")
 
 
@@ -160,7 +160,7 @@ class Host:
         self.runner = FakeRunner(answers)
         self.hangs = False
         lnet = LnetHealth(self.runner, self.clock, lambda: self.hangs)
-        self._counters = Counters(BoundedReads(self.clock, 30), self.clock, str(root), lnet)
+        self._counters = Counters(BoundedReads(30), self.clock, str(root), lnet)
 
     def look(self, after_s: float = 0.0) -> CountersLook:
         self.clock.passed_s += after_s
@@ -240,9 +240,7 @@ def test_a_missing_lnetctl_names_the_package(
     monkeypatch.setattr("plumbline.observe.command._SYSTEM_FOLDERS", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     clock = SystemClock()
-    counters = Counters(
-        BoundedReads(clock, 30), clock, str(tmp_path), LnetHealth(SystemRunner(), clock)
-    )
+    counters = Counters(BoundedReads(30), clock, str(tmp_path), LnetHealth(SystemRunner(), clock))
     looked = counters.look()
     assert set(looked.troubles) == {
         "lnetctl is not installed on this host; install the package lustre-client"

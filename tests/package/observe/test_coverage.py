@@ -17,7 +17,6 @@ from plumbline.observe.coverage import (
     Sampling,
     Servers,
     covered,
-    find_sampling,
     samplings_of,
 )
 from tests.package.observe.servers import OST, START, counted
@@ -249,13 +248,12 @@ def test_a_sampling_without_its_duration_covers_nothing(
     assert not sampling_of(*records).covers(START, START + 3, 0)
 
 
-def test_samplings_are_separate_and_one_that_covers_the_time_is_found() -> None:
+def test_samplings_of_one_server_are_separate() -> None:
     early = counted([1, 1, 1])
     whole = [record._replace(run_id="another") for record in counted([2, 2, 2, 2])]
-    sampling = find_sampling(samplings_of([*early, *whole]), START, START + 4, 0)
-    assert sampling is not None
-    assert sampling.moved(START, START + 4, 0).most == 8
-    assert find_sampling(samplings_of(early), START, START + 4, 0) is None
+    samplings = samplings_of([*early, *whole])
+    assert [sampling.covers(START, START + 4, 0) for sampling in samplings] == [False, True]
+    assert samplings[1].moved(START, START + 4, 0).most == 8
 
 
 @pytest.mark.parametrize(

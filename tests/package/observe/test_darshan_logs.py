@@ -43,10 +43,10 @@ def test_real_logs_are_read_and_damaged_logs_named(tmp_path: Path) -> None:
     for name, content in contents.items():
         (tmp_path / f"{name}.darshan").write_bytes(content)
     files, left_out = find_logs([str(tmp_path)], 0.0)
-    logs = read_logs(RUNNER, sys.executable, files)
-    assert [log.job.id for log in logs.logs] == ["6909118", "4478544"]
+    logs, unread = read_logs(RUNNER, sys.executable, files)
+    assert [log.job.id for log in logs] == ["6909118", "4478544"]
     assert left_out == []
-    named = [text.partition(" is left out")[0] for text in logs.left_out]
+    named = [text.partition(" is left out")[0] for text in unread]
     assert named == [str(path) for path in paths(tmp_path, "cut", "empty", "foreign", "headless")]
 
 
@@ -66,30 +66,34 @@ def test_a_log_that_crashes_the_reader_loses_no_other_log(tmp_path: Path) -> Non
     crash = Completed((), -11, f"{ANSWERS[0]}\n", "", 0.1)
     rest = answer(f"{ANSWERS[1]}\n")
     run = FakeRunner({IMPORT: answer(), READ: [crash, rest]})
-    result = read_logs(run, "py", paths(tmp_path, "a", "b", "c"))
-    assert [log.job.id for log in result.logs] == ["6909118", "4478544"]
-    (sentence,) = result.left_out
+    logs, left_out = read_logs(run, "py", paths(tmp_path, "a", "b", "c"))
+    assert [log.job.id for log in logs] == ["6909118", "4478544"]
+    (sentence,) = left_out
     assert sentence == f"{tmp_path}/b.darshan is left out: PyDarshan crashed on it (signal 11)"
 
 
 def test_the_same_log_twice_counts_once() -> None:
     twice = answer("\n".join([ANSWERS[0]] * 2))
-    result = read_logs(FakeRunner({IMPORT: answer(), READ: twice}), "py", [DATA, DATA])
-    assert len(result.logs) == 1
+    logs, _ = read_logs(FakeRunner({IMPORT: answer(), READ: twice}), "py", [DATA, DATA])
+    assert len(logs) == 1
 
 
 def test_a_reader_that_ends_with_a_message_is_quoted(tmp_path: Path) -> None:
     failed = answer("", "Traceback\nMemoryError: \x1bno room\n", 1)
-    result = read_logs(FakeRunner({IMPORT: answer(), READ: failed}), "py", paths(tmp_path, "a"))
-    (sentence,) = result.left_out
+    _, left_out = read_logs(
+        FakeRunner({IMPORT: answer(), READ: failed}), "py", paths(tmp_path, "a")
+    )
+    (sentence,) = left_out
     assert sentence.endswith("ended with 1: MemoryError: \N{REPLACEMENT CHARACTER}no room")
 
 
 def test_a_log_that_takes_too_long_is_left_out(tmp_path: Path) -> None:
     slow = Completed((), -15, "", "", 80.0, timed_out=True)
-    result = read_logs(FakeRunner({IMPORT: answer(), READ: slow}), "py", paths(tmp_path, "a"))
-    assert result.logs == ()
-    assert "took too long" in result.left_out[0]
+    logs, left_out = read_logs(
+        FakeRunner({IMPORT: answer(), READ: slow}), "py", paths(tmp_path, "a")
+    )
+    assert logs == []
+    assert "took too long" in left_out[0]
 
 
 def test_a_log_with_endless_output_is_left_out(tmp_path: Path) -> None:
@@ -99,11 +103,11 @@ def test_a_log_with_endless_output_is_left_out(tmp_path: Path) -> None:
         return answer(f"{ANSWERS[0]}\n")
 
     run = FakeRunner({IMPORT: answer(), READ: endless})
-    result = read_logs(run, "py", paths(tmp_path, "a", "b"))
-    assert len(result.logs) == 1
-    assert result.left_out == (
-        f"{tmp_path}/b.darshan is left out: py printed more than 512 MiB and was ended",
-    )
+    logs, left_out = read_logs(run, "py", paths(tmp_path, "a", "b"))
+    assert len(logs) == 1
+    assert left_out == [
+        f"{tmp_path}/b.darshan is left out: py printed more than 512 MiB and was ended"
+    ]
 
 
 def test_a_python_without_pydarshan_is_named_with_the_remedy() -> None:

@@ -2,23 +2,24 @@
 
 A file begins with its reader and one line ``expect: SEVERITY DIRECTION COMPONENT WORDS`` for each
 symptom, with WORDS a part of its sentence; no line means no symptom.  Jobs are expected as
-``expect: job ID runs`` or ``ended``, and ``expect: left out WORDS``.  After ``---`` follows the
-text: kernel messages one a line, files of /sys as ``PATH: CONTENT``.
+``expect: job ID runs`` or ``ended`` with begin, end, name, user and nodes, and ``expect: left out
+WORDS``.  After ``---`` follows the text: kernel messages one a line, files of /sys as ``PATH:
+CONTENT``.
 """
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Callable
 
 import pytest
 
+from plumbline.observe.darshan_logs import read_job_times
 from plumbline.observe.gather import COLLECTORS
-from plumbline.observe.jobs import parse_slurm
+from plumbline.observe.jobs import Job, parse_slurm
 from plumbline.observe.node import Node
 from tests.package.fakes import answer
-from tests.package.observe.symptoms_nodes import NOW, make_node
+from tests.package.observe.symptoms_nodes import journal, make_node
 from tests.package.recorded import DATA
 
 FILES = sorted((DATA / "field").glob("*.txt"))
@@ -30,21 +31,15 @@ COMMANDS = {
 ENCLOSURE = "/sys/class/enclosure/0:0:9:0/device/scsi_generic/sg9/dev"
 
 
-def _journal(folder: Path, text: str) -> Node:
-    lines = [
-        {"__REALTIME_TIMESTAMP": f"{(NOW - 9000 + second) * 1e6:.0f}", "MESSAGE": message}
-        for second, message in enumerate(text.splitlines())
-    ]
-    return make_node(folder, answers={"journalctl": "\n".join(map(json.dumps, lines))})
-
-
 def _tree(folder: Path, text: str) -> Node:
     return make_node(folder, dict(line.split(": ", 1) for line in text.splitlines()))
 
 
 NODES: dict[str, Callable[[Path, str], Node]] = {
     "enclosure": lambda folder, text: make_node(folder, {ENCLOSURE: "21:9"}, {"sg_ses": text}),
-    "kernel": _journal,
+    "kernel": lambda folder, text: make_node(
+        folder, answers={"journalctl": journal(text.splitlines())}
+    ),
     "md": lambda folder, text: make_node(folder, {"/proc/mdstat": text}),
 }
 
@@ -57,12 +52,23 @@ def node(folder: Path, reader: str, text: str) -> Node:
     return NODES.get(reader, _tree)(folder, text)
 
 
+def _shown(job: Job) -> str:
+    ended = "runs" if job.end is None else "ended"
+    times = [f"{at:.0f}" for at in (job.begin, job.end) if at is not None]
+    return " ".join(["job", job.id, ended, *times, *filter(None, job[3:])])
+
+
 def results(folder: Path, reader: str, text: str) -> list[str]:
     """Return the symptoms or jobs that a reader finds, as lines."""
-    if reader == "slurm":
-        jobs = parse_slurm(text, "list")
-        ends = [f"job {job.id} {'runs' if job.end is None else 'ended'}" for job in jobs.jobs]
-        return ends + [f"left out {sentence}" for sentence in jobs.left_out]
+    if reader in ("slurm", "times"):
+        (folder / "list").write_text(text, encoding="utf-8")
+        jobs, left_out = (
+            parse_slurm(text, "list") if reader == "slurm" else read_job_times(folder / "list")
+        )
+        return [
+            *map(_shown, jobs),
+            *("left out " + sentence.replace(f"{folder}/", "") for sentence in left_out),
+        ]
     look = COLLECTORS[reader](node(folder, reader, text))
     assert look.examined
     return [

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Iterable
 
 from plumbline.observe.gather import COLLECTORS, LocalSystem, gather
 from plumbline.observe.node import EarlierLook, Past
 from tests.package.fakes import Answer, FakeRunner
-from tests.package.observe.symptoms_nodes import NOW, make_node
+from tests.package.observe.symptoms_nodes import NOW, journal, make_node
 from tests.package.recorded import data
 
 
@@ -35,13 +34,6 @@ def imports() -> str:
     text = "osc.lustre-OST0003-osc-ffff888120238800.import=\n"
     text += data("lustre/st4_ost_down_osc_import.txt")
     return text + text.replace("ffff888120238800", "MDT0000")
-
-
-def journal(texts: Iterable[str]) -> str:
-    return "\n".join(
-        json.dumps({"__REALTIME_TIMESTAMP": f"{(NOW - 900 + n) * 1e6:.0f}", "MESSAGE": text})
-        for n, text in enumerate(texts)
-    )
 
 
 def past() -> Past:

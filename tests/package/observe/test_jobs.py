@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -21,7 +19,6 @@ from plumbline.observe.jobs import (
     parse_moment,
     parse_slurm,
     shown,
-    sum_requests,
     sum_traffic,
     without_traffic,
 )
@@ -77,10 +74,10 @@ def test_requests_of_a_job_are_those_within_the_window() -> None:
         JobRequests("8", "MDT1", 0, 10, {"open": 1}),
         JobRequests("9", "MDT0", 30, 40, {"open": 99}),
     ]
-    first, second = sum_requests(requests, Window(5, 20))
+    first, second = sum_traffic(requests, Window(5, 20))
     assert first == JobRequests("7", "MDT0", 5, 20, {"open": 9.0, "close": 6.0})
-    assert (second.job, second.number) == ("8", 0.5)
-    assert [row.job for row in sum_requests(requests, Window(), "MDT1")] == ["8"]
+    assert (second.job, second.amount) == ("8", 0.5)
+    assert [row.job for row in sum_traffic(requests, Window(), "MDT1")] == ["8"]
 
 
 @pytest.mark.parametrize(
@@ -99,50 +96,6 @@ def test_a_name_of_any_bytes_is_shown_safely(name: str, safe: str) -> None:
 # --- Jobs from Slurm's output; impossible ones are left out with a sentence
 
 
-OLD = {
-    "job_id": 4711,
-    "name": "climate",
-    "user": "ada",
-    "nodes": "c[1-4]",
-    "time": {"start": 1763600400, "end": 1763604000},
-}
-
-
-def number(value: int) -> dict[str, Any]:
-    return {"set": bool(value), "infinite": False, "number": value}
-
-
-QUEUED = {
-    "job_id": 4712,
-    "name": "genome",
-    "user_name": "bob",
-    "nodes": "c5",
-    "job_state": ["RUNNING"],
-    "start_time": number(1763600500),
-    "end_time": number(1763700000),
-}
-TABLE = (
-    "JobIDRaw|JobName|User|Start|End|NodeList\n"
-    "4711|climate|ada|1763600400|1763604000|c[1-4]\n"
-    "4711.batch|batch||1763600400|1763604000|c1\n"
-    "4712|genome|bob|1763600500|Unknown|c5\n"
-    "4713|waits|bob|Unknown|Unknown|None assigned\n"
-)
-CLIMATE = Job("4711", 1763600400, 1763604000, "climate", "ada", "c[1-4]")
-GENOME = Job("4712", 1763600500, None, "genome", "bob", "c5")
-
-
-def test_jobs_are_read_from_the_json_of_sacct_and_squeue() -> None:
-    pending = {**QUEUED, "job_state": ["PENDING"], "start_time": number(0)}
-    result = parse_slurm(json.dumps({"jobs": [OLD, QUEUED, pending]}), "f")
-    assert result.jobs == (CLIMATE, GENOME)
-    assert result.left_out == ()
-
-
-def test_the_table_of_sacct_gives_the_same_jobs_without_steps() -> None:
-    assert parse_slurm(TABLE, "f").jobs == (CLIMATE, GENOME)
-
-
 def test_dates_of_sacct_are_local_time() -> None:
     later = parse_moment("2025-11-20T03:00:00")
     begin = parse_moment("2025-11-20T02:00:00")
@@ -150,30 +103,6 @@ def test_dates_of_sacct_are_local_time() -> None:
     assert begin is not None
     assert later - begin == 3600
     assert parse_moment("2025-11-20T02:00:00+00:00") == 1763604000
-
-
-@pytest.mark.parametrize(
-    "damaged",
-    [
-        {**OLD, "time": {"start": "soon", "end": 0}},
-        {**OLD, "time": {"start": 9, "end": 8}},
-        {**OLD, "time": {"start": -1, "end": 8}},
-        {"job_id": 1},
-        7,
-        None,
-    ],
-)
-def test_a_damaged_job_is_reported_and_the_others_stay(damaged: object) -> None:
-    result = parse_slurm(json.dumps({"jobs": [damaged, OLD]}), "sacct.json")
-    assert result.jobs == (CLIMATE,)
-    (sentence,) = result.left_out
-    assert sentence.startswith("sacct.json: job 1 is left out: ")
-
-
-def test_a_job_name_with_a_bar_damages_its_own_line_only() -> None:
-    result = parse_slurm(TABLE + "4714|a|b|ada|1|2|c1\n", "f")
-    assert result.jobs == (CLIMATE, GENOME)
-    assert "7 cells, the header 6" in result.left_out[0]
 
 
 @pytest.mark.parametrize("text", ["", "{", "{}", '{"jobs": 7}', "[1]", "slurm_load_jobs error: x"])
@@ -185,34 +114,11 @@ def test_other_output_is_refused_with_the_right_command(text: str) -> None:
 # --- A file of job times replaces a scheduler
 
 
-GOOD = "job,start,end,name,user\n7,1000,2000,climate,ada\n8,1970-01-01T00:30:00+00:00,,genome,\n"
-
-
-def write(folder: Path, text: str) -> Path:
-    path = folder / "times.csv"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
-def test_times_are_seconds_or_dates_and_a_job_without_an_end_runs(tmp_path: Path) -> None:
-    result = read_job_times(write(tmp_path, GOOD))
-    assert result.jobs == (
-        Job("7", 1000, 2000, "climate", "ada"),
-        Job("8", 1800, None, "genome"),
-    )
-    assert result.left_out == ()
-
-
-def test_an_impossible_row_is_reported(tmp_path: Path) -> None:
-    result = read_job_times(write(tmp_path, GOOD + "9,soon,,,\n10,20,10,,\n,1,2,,\n11,,,,\n"))
-    assert len(result.jobs) == 2
-    assert len(result.left_out) == 4
-
-
 @pytest.mark.parametrize("text", ["", "job,start\n7,1\n", "job,start,end\n7,1\n", "job,job\n"])
 def test_a_file_of_another_form_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "times.csv").write_text(text, encoding="utf-8")
     with pytest.raises(DocumentError):
-        read_job_times(write(tmp_path, text))
+        read_job_times(tmp_path / "times.csv")
 
 
 def test_a_missing_file_is_refused(tmp_path: Path) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any, Iterable, Iterator
@@ -14,7 +13,7 @@ from plumbline.observe.kernel import LogEntry, faults
 from plumbline.observe.kernel_messages import MESSAGES, parse_fault
 from plumbline.observe.symptom import Direction
 from tests.package.fakes import Answer
-from tests.package.observe.symptoms_nodes import NOW, make_node
+from tests.package.observe.symptoms_nodes import journal, make_node
 from tests.package.recorded import data, table
 
 CASES = table("messages/kernel.yml")
@@ -23,9 +22,9 @@ RECORDED = [line.split("\t") for line in data("messages/kernel.tsv").splitlines(
 
 @pytest.mark.parametrize(("kind", "name", "text"), RECORDED)
 def test_a_message_is_understood(kind: str, name: str, text: str) -> None:
-    fault = parse_fault(text)
+    fault, about = parse_fault(text)
     assert fault is not None
-    assert (fault.message.kind, fault.name) == (kind, name)
+    assert (fault.kind, about) == (kind, name)
 
 
 PATTERNS = [(message.kind, text) for message in MESSAGES for text in message.texts]
@@ -40,7 +39,7 @@ def test_a_captured_outage_of_a_target_gives_symptoms_and_its_noise_does_not() -
     lines = data("messages/lustre-ost-down.txt").splitlines()
     parsed = [parse_fault(line.partition("] ")[2]) for line in lines]
     assert len(lines) > 40
-    assert [(fault.message.kind, fault.name) for fault in parsed if fault] == [
+    assert [(fault.kind, name) for fault, name in parsed if fault] == [
         ("connection_lost", "lustre-OST0003"),
         ("evicted", "lustre-OST0003"),
         ("connection_lost", "lustre-OST0003"),
@@ -52,7 +51,7 @@ def test_a_captured_outage_of_a_target_gives_symptoms_and_its_noise_does_not() -
 
 @pytest.mark.parametrize("text", CASES["harmless"])
 def test_other_messages_are_ignored(text: str) -> None:
-    assert parse_fault(text) is None
+    assert parse_fault(text) == (None, "")
 
 
 # --- A clean boot, mount, umount, failback or shutdown raises no suspicion; faults do
@@ -68,16 +67,8 @@ def recorded(name: str) -> list[str]:
     return [line.partition("] ")[2] for line in data(f"messages/routine/{name}.txt").splitlines()]
 
 
-def journal(texts: Iterable[str], step_s: float = 1.0) -> dict[str, Answer]:
-    lines = [
-        json.dumps({"__REALTIME_TIMESTAMP": f"{(NOW - 9000 + step_s * n) * 1e6:.0f}", "MESSAGE": t})
-        for n, t in enumerate(texts)
-    ]
-    return {"journalctl": "\n".join(lines)}
-
-
 def raised(folder: Path, texts: Iterable[str], **answers: Answer) -> list[tuple[str, str]]:
-    look = kernel.look(make_node(folder, answers={**journal(texts), **answers}))
+    look = kernel.look(make_node(folder, answers={"journalctl": journal(texts), **answers}))
     return [(s.kind, s.component) for s in look.symptoms if s.direction is Direction.RAISES]
 
 
@@ -99,7 +90,7 @@ def test_messages_of_systemd_in_the_journal_lack_its_name(tmp_path: Path) -> Non
 
 
 def test_a_target_that_was_unmounted_lowers_the_suspicion_until_it_is_back(tmp_path: Path) -> None:
-    node = make_node(tmp_path, answers=journal(recorded("umount")))
+    node = make_node(tmp_path, answers={"journalctl": journal(recorded("umount"))})
     unmounts = kernel.look(node).symptoms
     assert {(symptom.kind, symptom.direction) for symptom in unmounts} == {
         ("failover", Direction.LOWERS)
@@ -111,7 +102,7 @@ def test_a_target_that_was_unmounted_lowers_the_suspicion_until_it_is_back(tmp_p
     (first, *_) = unmounts
     assert first.sentence == "kernel: unmounts of lustre-OST0000, for a failover or by hand"
     back = [*recorded("umount"), *recorded("boot"), *recorded("mount")]
-    remaining = kernel.look(make_node(tmp_path, answers=journal(back))).symptoms
+    remaining = kernel.look(make_node(tmp_path, answers={"journalctl": journal(back)})).symptoms
     # for targets mounted together Lustre prints the line of only one
     assert {symptom.component for symptom in remaining} <= {"lustre-OST0001"}
 

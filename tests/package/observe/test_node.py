@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
+
+import pytest
 
 from plumbline.model.codec import read, write
 from plumbline.observe.node import KEPT_S, Counters, EarlierLook, Growth, Past
-from tests.package.observe.symptoms_nodes import ADDRESSES, expectations, make_node
+from tests.package.observe.symptoms_nodes import expectations, make_node
+from tests.package.recorded import table
 
 
 def look(past: Past, now: float, value: float) -> tuple[Past, object]:
@@ -64,51 +68,14 @@ def test_the_past_survives_the_json_round_trip() -> None:
 # --- Components of devices
 
 
-def test_a_disk_and_its_partition_belong_to_the_raw_target_on_them(tmp_path: Path) -> None:
-    parts = make_node(tmp_path).parts
-    assert [parts.of_block(name) for name in ("sdb", "sdb1", "sdc1", "sdz")] == [
-        "oss1-disk1",
-        "oss1-disk1",
-        "oss1-disk2",
-        "oss1",
-    ]
-
-
-def test_the_paths_of_a_multipath_device_belong_to_the_target_on_it(tmp_path: Path) -> None:
-    links = {"/dev/disk/by-id/oss1-disk1": "../../dm-3"}
-    slaves = {f"/sys/class/block/dm-3/slaves/{name}/x": "" for name in ("sdk", "sdl")}
-    parts = make_node(tmp_path, slaves, links=links).parts
-    assert {parts.of_block(name) for name in ("dm-3", "sdk", "sdl")} == {"oss1-disk1"}
-
-
-def test_a_generic_scsi_device_is_its_disk(tmp_path: Path) -> None:
-    files = {"/sys/class/scsi_generic/sg7/device/block/sdh/size": "1"}
-    links = {"/dev/disk/by-id/oss1-disk1": "../../sg7"}
-    assert make_node(tmp_path, files, links=links).parts.of_block("sdh") == "oss1-disk1"
-
-
-def test_a_device_that_two_targets_share_belongs_to_the_node(tmp_path: Path) -> None:
-    node = make_node(tmp_path)
-    assert node.parts.of_blocks(["sdb", "sdc"]) == "oss1"
-    assert node.parts.of_blocks(["sdb", "sdb1"]) == "oss1-disk1"
-
-
-def test_the_storage_address_gives_its_interface_and_those_below_it(tmp_path: Path) -> None:
-    files = {"/sys/class/net/bond0/lower_ens1f0/x": "", "/sys/class/net/bond0/lower_ens1f1/x": ""}
-    answers = {"ip -json": ADDRESSES.replace("ens1f0", "bond0")}
-    parts = make_node(tmp_path, files, answers).parts
-    assert parts.storage_interfaces() == ("bond0", "ens1f0", "ens1f1")
-
-
-def test_without_the_tool_or_the_address_no_interface_is_known(tmp_path: Path) -> None:
-    assert make_node(tmp_path, answers={"ip -json": "nonsense"}).parts.storage_interfaces() == ()
-    assert make_node(tmp_path, answers={"ip -json": "[]"}).parts.storage_interfaces() == ()
-
-
-def test_the_only_adapter_of_its_kind_is_known(tmp_path: Path) -> None:
-    parts = make_node(tmp_path).parts
-    assert parts.of_kind("nic") == ("oss1-nic", 125e6)
-    assert parts.of_kind("hba") == ("oss1", None)
+@pytest.mark.parametrize("case", table("parts.yml"), ids=lambda case: case["case"])
+def test_a_device_belongs_to_a_component(tmp_path: Path, case: dict[str, Any]) -> None:
+    more = (case.get(key, {}) for key in ("files", "answers", "links"))
+    parts = make_node(tmp_path, *more).parts
+    for question, expected in case["parts"].items():
+        method, *names = question.split()
+        part = getattr(parts, method)(*([names] if method == "of_blocks" else names))
+        assert (list(part) if isinstance(part, tuple) else part) == expected
 
 
 def test_a_node_knows_its_neighbours() -> None:

@@ -28,12 +28,12 @@ from plumbline.model.errors import StoreError, ToolError
 from plumbline.model.exchange import MOST_RECORDS, Head
 from plumbline.model.record import Record
 from plumbline.model.series import Running
-from plumbline.observe.conditions import Bill
+from plumbline.observe.changes import Ledger
 from plumbline.site.gather import GatherOptions, _Collection, gather
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.collection import read_clocks
 from plumbline.store.database import Selection, Store
-from plumbline.store.facts import collected_ledgers, keep_bill
+from plumbline.store.facts import collected_ledgers, keep_conditions
 from plumbline.store.history import History
 from plumbline.store.trends import Pictures
 from tests.package.observe.nodes import bill, condition
@@ -244,9 +244,9 @@ def test_symptoms_are_collected_with_the_records(site: Site) -> None:
     assert not (folder / "oss1.json").exists()
 
 
-def save_bills(site: Site, node: str, *bills: Bill) -> None:
+def save_bills(site: Site, node: str, *bills: Ledger) -> None:
     for entry in bills:
-        keep_bill(site.folder / node, entry._replace(node=node))
+        keep_conditions(site.folder / node, entry._replace(node=node))
 
 
 def collected_changes(site: Site) -> dict[str, list[str]]:

@@ -14,7 +14,7 @@ import pytest
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.trend import NodeClock
-from plumbline.observe.changes import FILE, first_ledger
+from plumbline.observe.changes import FILE
 from plumbline.observe.node import EarlierLook, Past
 from plumbline.observe.symptom import Look, Report, SiteSymptoms
 from plumbline.store.collection import ConsoleHistory as Collection
@@ -24,8 +24,8 @@ from plumbline.store.facts import (
     collected_at,
     collected_ledgers,
     collected_symptoms,
-    keep_bill,
     keep_collected,
+    keep_conditions,
     load_ledger,
     load_symptoms,
     save_symptoms,
@@ -176,62 +176,60 @@ OLD, NEW = condition("kernel", "4.18"), condition("kernel", "5.14")
 
 
 def test_bills_form_the_ledger_of_a_node(tmp_path: Path) -> None:
-    assert keep_bill(tmp_path, bill(OLD)) == ""
-    assert keep_bill(tmp_path, bill(NEW, day=1)) == ""
+    assert keep_conditions(tmp_path, bill(OLD)) == ""
+    assert keep_conditions(tmp_path, bill(NEW, day=1)) == ""
     assert load_ledger(str(tmp_path / FILE)) == ledger(bill(OLD), bill(NEW, day=1))
     assert (tmp_path / FILE).stat().st_mode & 0o007 == 0
 
 
 def test_a_damaged_ledger_is_reported_and_kept_under_another_name(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text('{"schema": 1', encoding="utf-8")
-    sentence = keep_bill(tmp_path, bill(OLD))
+    sentence = keep_conditions(tmp_path, bill(OLD))
     assert "conditions.json is damaged" in sentence
     assert "conditions.json.damaged" in sentence
     assert (tmp_path / f"{FILE}.damaged").read_text(encoding="utf-8") == '{"schema": 1'
-    assert load_ledger(str(tmp_path / FILE)) == first_ledger(bill(OLD))
+    assert load_ledger(str(tmp_path / FILE)) == bill(OLD)
 
 
 def test_a_foreign_link_is_not_followed(tmp_path: Path) -> None:
     (tmp_path / "elsewhere").write_text("precious", encoding="utf-8")
     (tmp_path / FILE).symlink_to(tmp_path / "elsewhere")
-    assert "symbolic link" in keep_bill(tmp_path, bill(OLD))
+    assert "symbolic link" in keep_conditions(tmp_path, bill(OLD))
     assert (tmp_path / "elsewhere").read_text(encoding="utf-8") == "precious"
 
 
 def test_a_ledger_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
     with pytest.raises(StoreError, match="cannot be written"):
-        keep_bill(tmp_path / "gone", bill(OLD))
+        keep_conditions(tmp_path / "gone", bill(OLD))
 
 
 def test_a_console_keeps_the_changes_of_a_node_that_starts_anew(tmp_path: Path) -> None:
     history = tmp_path / "history.sqlite"
     keep_collected(history, "oss1", write(ledger(bill(OLD), bill(NEW, day=1))))
     assert collected_at(history, "oss1") == NOW + 86400
-    keep_collected(history, "oss1", write(first_ledger(bill(condition("kernel", "6.1"), day=3))))
+    keep_collected(history, "oss1", write(bill(condition("kernel", "6.1"), day=3)))
     ((node_ledger,), damaged) = collected_ledgers(history, ["oss1", "oss2"])
     assert [change.now for change in node_ledger.changes] == ["5.14", "6.1"]
     assert damaged == ()
 
 
-@pytest.mark.parametrize(
-    "sent", [None, [], {}, {"schema": 1}, write(first_ledger(bill(OLD, node="x")))]
-)
+@pytest.mark.parametrize("sent", [None, [], {}, {"schema": 1}, write(bill(OLD, node="x"))])
 def test_an_invalid_ledger_of_a_node_replaces_nothing(tmp_path: Path, sent: object) -> None:
     history = tmp_path / "history.sqlite"
-    keep_collected(history, "oss1", write(first_ledger(bill(OLD))))
+    keep_collected(history, "oss1", write(bill(OLD)))
     with pytest.raises(DocumentError, match="ledger of conditions"):
         keep_collected(history, "oss1", sent)
-    assert collected_ledgers(history, ["oss1", "oss2"])[0] == (first_ledger(bill(OLD)),)
+    assert collected_ledgers(history, ["oss1", "oss2"])[0] == (bill(OLD),)
 
 
 def test_a_damaged_copy_is_reported_with_the_others(tmp_path: Path) -> None:
     history = tmp_path / "history.sqlite"
-    keep_collected(history, "oss1", write(first_ledger(bill(OLD))))
+    keep_collected(history, "oss1", write(bill(OLD)))
     (tmp_path / "conditions" / "oss2.json").write_text("[]", encoding="utf-8")
     ledgers, (damaged,) = collected_ledgers(history, ["oss1", "oss2"])
     assert [node_ledger.node for node_ledger in ledgers] == ["oss1"]
     assert "oss2.json" in damaged
-    keep_collected(history, "oss2", write(first_ledger(bill(OLD, node="oss2"))))
+    keep_collected(history, "oss2", write(bill(OLD, node="oss2")))
     assert len(collected_ledgers(history, ["oss1", "oss2"])[0]) == 2
     assert (tmp_path / "conditions" / "oss2.json.damaged").read_text(encoding="utf-8") == "[]"
 

@@ -22,7 +22,7 @@ from plumbline.model.command import CommandRunner
 from plumbline.model.errors import SkipTarget
 from plumbline.model.validation import whole
 from plumbline.observe.mounts import Mount, Space, bytes_moved, mount_holding
-from plumbline.observe.query import ask_own
+from plumbline.observe.query import ask
 
 
 class DirectoryTarget(FileTarget):
@@ -41,7 +41,7 @@ class DirectoryTarget(FileTarget):
         """Return the state of an existing directory that is writable and not too full."""
         mount = self._mount(run)
         mount.refuse_read_only()
-        real = ask_own(run, ["realpath", "--canonicalize-existing", "--", self._directory])
+        real = ask(run, ["realpath", "--canonicalize-existing", "--", self._directory], own=True)
         if real.rstrip("\n") != self._directory:
             raise SkipTarget(
                 f"{self._directory} leads to {real.strip()} over a symbolic link; "
@@ -70,7 +70,7 @@ class DirectoryTarget(FileTarget):
 
     def _space(self, run: CommandRunner) -> Space:
         argv = ["stat", "--file-system", "--format=%S %b %f %a", "--", self._directory]
-        text = ask_own(run, argv)
+        text = ask(run, argv, own=True)
         words = text.split()
         if len(words) != 4:
             raise SkipTarget(f"stat -f of {self._directory} printed {text[:80]!r}")
