@@ -182,8 +182,8 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except OSError as error:
         if error.filename is not None:
             remark(
-                f"{printable(str(error.filename))}: {reason_in(error)}; give this user access to it, "
-                "or name another path"
+                f"{printable(str(error.filename))}: {reason_in(error)}; give this user access to "
+                "it, or name another path"
             )
             return StoreError.exit_code
         if error.errno not in _NO_ROOM:

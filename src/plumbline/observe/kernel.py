@@ -257,8 +257,8 @@ def _unsupported(log: _Log) -> Iterator[int]:
     """Yield the PCIe errors about requests that a device does not support."""
     errors: dict[str, list[int]] = {}
     for entry in log:
-        if entry.parsed and entry.parsed.message.kind in ("bus_error", "hardware_error"):
-            errors.setdefault(entry.parsed.name, []).append(entry.line)
+        if entry.fault and entry.fault.kind in ("bus_error", "hardware_error"):
+            errors.setdefault(entry.name, []).append(entry.line)
         if "unsupported_request" in entry.context:
             # records of the firmware name the device in another line
             name = entry.subject("unsupported_request") or ""

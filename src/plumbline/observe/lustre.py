@@ -56,6 +56,9 @@ def look(node: Node) -> Look:
     """
     # lctl fails on a metadata server, which has no mdc, but still prints the others
     completed = node.system.run(_IMPORTS, QUICK_S)
+    if any(_is_connecting(text) for _, text in _imports(completed)):
+        # an idle import reconnects within milliseconds
+        completed = node.system.run(_IMPORTS, QUICK_S)
     imports = list(_imports(completed))
     if not imports or completed.timed_out or completed.hung:
         raise _trouble(node, completed)
@@ -157,6 +160,11 @@ def _is_away(connection: Import) -> bool:
     """Return whether a target has no connection and was not deactivated on this node."""
     present = connection.state in (*_CONNECTED, *_RECOVERING)
     return not present and "IMPF_DEACTIVE" not in connection.flags
+
+
+def _is_connecting(text: str) -> bool:
+    state = _STATE.search(text)
+    return state is not None and state[1] == "CONNECTING"
 
 
 def connected(node: Node) -> frozenset[str]:

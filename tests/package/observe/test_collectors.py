@@ -14,6 +14,7 @@ from plumbline.observe.gather import COLLECTORS
 from plumbline.observe.links import PORTS
 from plumbline.observe.node import EarlierLook, Node, Past
 from plumbline.observe.symptom import Look
+from tests.package.fakes import answer
 from tests.package.observe.symptoms_nodes import (
     CASES,
     NOW,
@@ -101,3 +102,13 @@ def test_lustre_clients_that_disconnect_from_idle_targets_and_reconnect_are_no_s
     past = first.counters.after(EARLIER)
     again = make_node(tmp_path, answers={"lctl get_param": later}, past=past)
     assert lustre.look(again).symptoms == ()
+
+
+def test_a_lustre_import_that_reconnects_at_the_moment_of_the_look_is_no_symptom(
+    tmp_path: Path,
+) -> None:
+    full = data("lustre/lctl_osc_import.txt")
+    trying = full.replace("state: FULL", "state: CONNECTING", 1)
+    for answers, away in (([trying, full], 0), ([trying, trying], 1)):
+        node = make_node(tmp_path, answers={"lctl get_param": [*map(answer, answers)]})
+        assert len(lustre.look(node).symptoms) == away
