@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from tests.processes import run_to_end
 from tests.project.repository import ROOT
 
 PROGRAM = str(Path(sys.executable).with_name("ansible-playbook"))
@@ -22,14 +23,8 @@ def run_playbook(
         "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
         "LC_ALL": "C.UTF-8",
     }
-    return subprocess.run(
-        [PROGRAM, "-i", *map(str, (inventory, *words))],
-        env={**os.environ, **given, **options.pop("env", {})},
-        capture_output=True,
-        text=True,
-        check=False,
-        **options,
-    )
+    environment = {**os.environ, **given, **options.pop("env", {})}
+    return run_to_end(PROGRAM, "-i", inventory, *words, env=environment, **options)
 
 
 def playbook_output(*words: object, **options: Any) -> str:

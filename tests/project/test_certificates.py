@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.processes import run_to_end
 from tests.project import certificates
 from tests.project.certificates import GROUP
 
@@ -33,9 +34,7 @@ def deploy(folder: Path, *words: str, **given: Any) -> bool:
 
 
 def openssl(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["openssl", *words], cwd=folder, capture_output=True, text=True, check=False
-    )
+    return run_to_end("openssl", *words, cwd=folder)
 
 
 def serves(folder: Path, host: str, purpose: str) -> bool:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import shlex
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ import pytest
 from plumbline.cli import build_parser
 from plumbline.site.inventory import plan_of, read_inventory
 from plumbline.store.plan import load_plan
+from tests.processes import run_to_end
 from tests.project.playbook import playbook_output
 from tests.project.repository import ROOT
 
@@ -111,12 +111,7 @@ def test_the_key_of_the_console_can_do_one_thing_from_one_place(rendered: Path) 
 def test_ssh_reaches_a_node_like_ansible(
     rendered: Path, node: str, address: str, port: str
 ) -> None:
-    output = subprocess.run(
-        ["ssh", "-G", "-F", str(rendered / "ssh_config"), node],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    output = run_to_end("ssh", "-G", "-F", rendered / "ssh_config", node).stdout
     settings = dict(line.split(maxsplit=1) for line in output.splitlines() if " " in line)
     assert (settings["hostname"], settings["port"], settings["user"]) == (
         address,

@@ -22,6 +22,7 @@ import pytest
 from plumbline.site.inventory import plan_of, read_inventory
 from tests.package.strangers import let_through
 from tests.package.waiting import eventually
+from tests.processes import run_to_end
 from tests.project.certificates import play
 from tests.project.playbook import playbook_output
 from tests.project.repository import ROOT, document
@@ -79,12 +80,8 @@ class Site(NamedTuple):
         """Query the daemon with the certificate of ``oss1``, the node, or of ``mon1``."""
         own = self.folder / host
         tls = [f"-A{own}/ca.pem", f"-C{own}/cert.pem", f"-K{own}/key.pem"]
-        return subprocess.run(
-            [ASK, "-H", "127.0.0.1", "-p", str(self.port), "-u", "-t", "600:3", *tls, *words],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        call = (ASK, "-H", "127.0.0.1", "-p", self.port, "-u", "-t", "600:3")
+        return run_to_end(*call, *tls, *words)
 
 
 def task(path: str, name: str) -> dict[str, Any]:

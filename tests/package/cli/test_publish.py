@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any, Iterable
@@ -22,8 +20,9 @@ from tests.package.cli.driver import call
 from tests.package.cli.test_locate import all_slower, measured, plan
 from tests.package.locate.scenes import both
 from tests.package.records import NIGHTS, night_after_night, save
+from tests.processes import bare_python
+from tests.project.repository import ROOT
 
-ROOT = Path(__file__).parents[3]
 SLOW_LINK = {"oss3-nic": both(25e6)}
 
 
@@ -59,15 +58,7 @@ def reasons(path: Path) -> dict[str, str]:
 
 def check(document: Path, *arguments: str) -> tuple[int, str]:
     """Run the check as Nagios does; return its exit code and output."""
-    process = subprocess.run(
-        [
-            *(sys.executable, "-I", "-S", str(ROOT / "checks" / "check_path")),
-            *("--document", str(document), *arguments),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = bare_python(ROOT / "checks" / "check_path", "--document", document, *arguments)
     assert process.stderr == ""
     return process.returncode, process.stdout
 
