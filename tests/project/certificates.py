@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Mapping
 
-from tests.project.playbook import run_playbook
+from tests.project.playbook import run_play
 
 GROUP = "nogroup"
 HOSTS = """
@@ -40,8 +39,6 @@ def play(
     folder: Path, *words: str, given: Mapping[str, Any] = {}
 ) -> subprocess.CompletedProcess[str]:
     """Run the tasks for mon1, which has the authority, and oss1, each in a folder of its name."""
-    (folder / "hosts.yml").write_text(HOSTS)
-    (folder / "certificates.yml").write_text(PLAY)
     values = {
         "agent_plan": {"site": "test", "services": [{"node": "oss1"}]},
         "oss1_python": sys.executable,
@@ -52,7 +49,4 @@ def play(
         "__agent_query": {"Debian": ["printf", "%s installed\\n"]},
         **given,
     }
-    return run_playbook(
-        *("-e", json.dumps(values), *words, folder / "certificates.yml"),
-        inventory=folder / "hosts.yml",
-    )
+    return run_play(folder, PLAY, values, *words, hosts=HOSTS)

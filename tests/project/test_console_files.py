@@ -5,19 +5,19 @@ Ansible itself renders the templates for the hosts of the lab, none of which exi
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
+from base64 import b64encode
 from pathlib import Path
 
 import pytest
 
 from plumbline.cli import build_parser
-from plumbline.site.inventory import plan_of, read_inventory
 from plumbline.store.plan import load_plan
 from tests.processes import run_to_end
-from tests.project.playbook import playbook_output
+from tests.project.playbook import play_output
 from tests.project.repository import ROOT
+from tests.project.test_nagios_objects import plan
 
 pytestmark = pytest.mark.long
 
@@ -80,21 +80,11 @@ KNOWN = (
 
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from base64 import b64encode
-
     folder = tmp_path_factory.mktemp("console")
-    plan = plan_of(read_inventory(str(ROOT / "inventories" / "lab"))).to_json()
     encoded = b64encode(KNOWN.encode()).decode()
-    files = {
-        "given.json": json.dumps(
-            {"agent_plan": plan, "console_submit": True, **EXPORTER, **PROMETHEUS}
-        ),
-        "hosts.yml": HOSTS.format(console=CONSOLE_KEY),
-        "play.yml": PLAY.format(root=ROOT, folder=folder, key=NODE_KEY, known=encoded),
-    }
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    playbook_output("-e", "@given.json", "play.yml", inventory="hosts.yml", cwd=folder)
+    play = PLAY.format(root=ROOT, folder=folder, key=NODE_KEY, known=encoded)
+    variables = {"agent_plan": plan("lab"), "console_submit": True, **EXPORTER, **PROMETHEUS}
+    play_output(folder, play, variables, hosts=HOSTS.format(console=CONSOLE_KEY))
     return folder
 
 
@@ -132,9 +122,9 @@ def test_host_keys_come_from_the_nodes(rendered: Path) -> None:
 
 
 def test_the_plan_on_the_console_is_that_of_the_site(rendered: Path) -> None:
-    plan = load_plan(str(rendered / "plan.json"))
-    assert list(plan.nodes) == ["oss1", "oss2", "oss3", "client1"]
-    assert plan.paths
+    written = load_plan(str(rendered / "plan.json"))
+    assert list(written.nodes) == ["oss1", "oss2", "oss3", "client1"]
+    assert written.paths
 
 
 def test_the_unit_collects_submits_publishes_and_exports(rendered: Path) -> None:

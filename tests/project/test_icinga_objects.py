@@ -5,7 +5,6 @@ Ansible itself runs the tasks on a folder of the test; the real Icinga checks th
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -21,7 +20,7 @@ from plumbline.model.verdict import State
 from tests.package.cli.driver import call
 from tests.package.cli.test_submit import document as document_of
 from tests.package.cli.test_submit import service, verdict, write_plan
-from tests.project.playbook import run_playbook
+from tests.project.playbook import run_play
 from tests.project.repository import ROOT
 from tests.project.test_nagios_objects import make, parse_objects, plan
 
@@ -81,15 +80,12 @@ OPTIONS = {"console_collect": True, "nagios_report_url": "http://console/plumbli
 def deploy(folder: Path, plan: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     """Run the tasks on the package's configuration, then again with objects that are refused."""
     shutil.copytree(SHARED, folder / "etc")
-    play, given = folder / "play.yml", folder / "given.json"
-    play.write_text(PLAY.format(root=ROOT), encoding="utf-8")
     places = {
         "__icinga_command": str(program(folder)),
         "__icinga_directory": str(folder / "etc"),
         "__icinga_group": "root",
     }
-    given.write_text(json.dumps({"agent_plan": plan, **places, **OPTIONS}), encoding="utf-8")
-    return run_playbook("-e", f"@{given}", play)
+    return run_play(folder, PLAY.format(root=ROOT), {"agent_plan": plan, **places, **OPTIONS})
 
 
 def program(folder: Path) -> Path:

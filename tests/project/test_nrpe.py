@@ -19,13 +19,13 @@ from typing import Any, Iterator, NamedTuple
 
 import pytest
 
-from plumbline.site.inventory import plan_of, read_inventory
 from tests.package.strangers import let_through
 from tests.package.waiting import eventually
 from tests.processes import run_to_end
-from tests.project.certificates import play
-from tests.project.playbook import playbook_output
+from tests.project import certificates
+from tests.project.playbook import play_output
 from tests.project.repository import ROOT, document
+from tests.project.test_nagios_objects import plan
 
 pytestmark = [
     pytest.mark.long,
@@ -101,11 +101,9 @@ def deploy(folder: Path, port: int) -> None:
     """Write the files of the role for oss1 of the lab."""
     samples = task("configure.yml", "Remove the sample commands")["ansible.builtin.replace"]
     pattern = {key: samples[key] for key in ("regexp", "replace")}
-    play, given = folder / "play.yml", folder / "given.json"
-    play.write_text(PLAY.format(root=ROOT, folder=folder, samples=json.dumps(pattern)))
-    plan = plan_of(read_inventory(str(ROOT / "inventories/lab"))).to_json()
+    play = PLAY.format(root=ROOT, folder=folder, samples=json.dumps(pattern))
     values = {
-        "agent_plan": json.loads(json.dumps(plan)),
+        "agent_plan": plan("lab"),
         "nrpe_address": "127.0.0.1",
         "nrpe_port": port,
         "nrpe_tls_directory": str(folder / "oss1"),
@@ -114,8 +112,7 @@ def deploy(folder: Path, port: int) -> None:
         "nrpe_command_timeout_s": 600,
         "__nrpe_certificate": {"stat": {}},
     }
-    given.write_text(json.dumps(values), encoding="utf-8")
-    playbook_output("-e", f"@{given}", play, inventory=ROOT / "inventories/lab")
+    play_output(folder, play, values, inventory=ROOT / "inventories/lab")
 
 
 @contextmanager
@@ -145,7 +142,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     shutil.copytree(ROOT / "checks", folder / "library/checks")
     site = Site(folder, free_port())
     deploy(folder, site.port)
-    signed = play(folder, given={"nrpe_certificate_group": "nagios"})
+    signed = certificates.play(folder, given={"nrpe_certificate_group": "nagios"})
     assert signed.returncode == 0, signed.stdout + signed.stderr
     with daemon(folder):
         eventually(lambda: site.query("mon1").returncode == 0)

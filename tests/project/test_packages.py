@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from plumbline.site.inventory import plan_of, read_inventory
-from tests.project.playbook import run_playbook
+from tests.project.playbook import run_play
 from tests.project.repository import ROOT, document, tracked
+from tests.project.test_nagios_objects import plan
 
 HOSTS = """
 all:
@@ -44,21 +43,15 @@ UNAVAILABLE = ["plumbline-no-such-package"]
 
 def check(folder: Path, *words: str, **packages: list[str]) -> str:
     """Return the output of the play for these packages; it changes and refreshes nothing."""
-    (folder / "hosts.yml").write_text(HOSTS)
-    (folder / "play.yml").write_text(PLAY.format(root=ROOT))
-    plan = plan_of(read_inventory(str(ROOT / "inventories/lab"))).to_json()
     variables = {
-        "agent_plan": json.loads(json.dumps(plan)),
+        "agent_plan": plan("lab"),
         **{f"__{role}_packages": packages.get(role, INSTALLED) for role in ("agent", "ost_probe")},
         "__raw_probe_packages": packages.get("raw_probe", INSTALLED),
         "__agent_ansible_packages": {"Debian": INSTALLED},
         "__agent_refresh": {"Debian": ["echo", "refreshed"]},
     }
-    (folder / "given.json").write_text(json.dumps(variables), encoding="utf-8")
-    done = run_playbook(
-        *("-e", f"@{folder}/given.json", "--check", *words, folder / "play.yml"),
-        inventory=folder / "hosts.yml",
-    )
+    play = PLAY.format(root=ROOT)
+    done = run_play(folder, play, variables, "--check", *words, hosts=HOSTS)
     assert done.returncode in (0, 2), done.stdout + done.stderr
     return done.stdout
 

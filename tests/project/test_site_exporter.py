@@ -13,7 +13,7 @@ from typing import Iterator
 
 import pytest
 
-from tests.project.playbook import playbook_output
+from tests.project.playbook import play_output
 from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.long
@@ -50,12 +50,13 @@ def exporter() -> Iterator[socket.socket]:
 
 def warnings(folder: Path, port: int, service: tuple[str, str], *options: str) -> list[str]:
     """Return the warnings of a run that changed nothing."""
-    (folder / "play.yml").write_text(PLAY.format(root=ROOT, port=port), encoding="utf-8")
     (folder / "systemctl").write_text(SYSTEMCTL.format(*service), encoding="utf-8")
     (folder / "systemctl").chmod(0o755)
-    output = playbook_output(
-        *("-c", "local", *options, "play.yml"),
-        cwd=folder,
+    output = play_output(
+        folder,
+        PLAY.format(root=ROOT, port=port),
+        {},
+        *("-c", "local", *options),
         env={
             "ANSIBLE_CALLBACK_RESULT_FORMAT": "json",
             "PATH": f"{folder}:{os.environ['PATH']}",

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from tests.project.playbook import playbook_output
+from tests.project.playbook import play_output
 from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.long
@@ -48,7 +48,6 @@ def configure(folder: Path, given: dict[str, Any]) -> tuple[str, set[str]]:
         "roles/outer/tasks/main.yml": TASKS.format(given=json.dumps(given)),
         "roles/outer/templates/x.service.j2": SERVICE,
         "roles/outer/templates/more.conf.j2": "[Service]\nTasksMax=7\n",
-        "play.yml": PLAY,
         "systemctl": SYSTEMCTL.format(folder=folder),
     }
     for name, text in files.items():
@@ -56,9 +55,11 @@ def configure(folder: Path, given: dict[str, Any]) -> tuple[str, set[str]]:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
     (folder / "systemctl").chmod(0o755)
-    output = playbook_output(
-        *("--check", "--diff", "play.yml"),
-        cwd=folder,
+    output = play_output(
+        folder,
+        PLAY,
+        {},
+        *("--check", "--diff"),
         env={
             "ANSIBLE_ROLES_PATH": f"{folder}/roles:{ROOT}/roles",
             "PATH": f"{folder}:{os.environ['PATH']}",
