@@ -107,12 +107,12 @@ def test_check_mode_works_on_a_host_without_the_cryptography_package(deployed: P
     assert contents(deployed) == made
 
 
-def test_a_certificate_that_expires_soon_is_replaced_and_its_key_kept(tmp_path: Path) -> None:
-    deploy(tmp_path, nrpe_certificate_days=50, nrpe_renew_days=40)
-    made = contents(tmp_path)
-    assert deploy(tmp_path)
-    assert changed(made, contents(tmp_path)) == {"mon1/cert.pem", "oss1/cert.pem"}
-    assert serves(tmp_path, "oss1", "sslserver")
+def test_a_certificate_that_expires_soon_is_replaced_and_its_key_kept(deployed: Path) -> None:
+    made = contents(deployed)
+    # certificates of 825 days
+    assert deploy(deployed, nrpe_certificate_days=950, nrpe_renew_days=900)
+    assert changed(made, contents(deployed)) == {"mon1/cert.pem", "oss1/cert.pem"}
+    assert serves(deployed, "oss1", "sslserver")
 
 
 def test_damaged_or_missing_files_are_made_again(deployed: Path) -> None:
