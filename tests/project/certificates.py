@@ -10,29 +10,6 @@ from typing import Any, Mapping
 from tests.project.playbook import run_play
 
 GROUP = "nogroup"
-HOSTS = """
-all:
-  vars:
-    ansible_connection: local
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  children:
-    monitoring:
-      hosts: {mon1: }
-    asked:
-      hosts:
-        oss1:
-          ansible_python_interpreter: "{{ oss1_python }}"
-"""
-PLAY = """
-- hosts: "{{ these | default('all') }}"
-  gather_facts: false
-  tasks:
-    - ansible.builtin.setup:
-        gather_subset: ["!all"]
-    - ansible.builtin.include_role:
-        name: nrpe
-        tasks_from: certificate
-"""
 
 
 def play(
@@ -49,4 +26,4 @@ def play(
         "__agent_query": {"Debian": ["printf", "%s installed\\n"]},
         **given,
     }
-    return run_play(folder, PLAY, values, *words, hosts=HOSTS)
+    return run_play(folder, "certificates", values, *words)

@@ -7,11 +7,12 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Mapping, Optional
 
 from tests.processes import run_to_end
 from tests.project.repository import ROOT
 
+PLAYS = ROOT / "tests" / "data" / "plays"
 PROGRAM = str(Path(sys.executable).with_name("ansible-playbook"))
 
 
@@ -30,27 +31,34 @@ def run_playbook(
 
 def run_play(
     folder: Path,
-    play: str,
+    name: str,
     variables: Mapping[str, Any],
     *words: object,
-    hosts: str = "",
+    hosts: Optional[Mapping[str, Any]] = None,
     **options: Any,
 ) -> subprocess.CompletedProcess[str]:
-    """Run a play with variables from files in a folder; ``hosts`` is the text of an inventory."""
-    texts = {"play.yml": play, "given.json": json.dumps(dict(variables))}
-    if hosts:
-        texts["hosts.yml"] = hosts
+    """Run a play of tests/data/plays with variables, ``root`` and ``folder``.
+
+    The hosts are those of ``NAME-hosts.yml``, or ``hosts`` with their variables.
+    """
+    own_hosts = PLAYS / f"{name}-hosts.yml"
+    if own_hosts.exists():
+        options["inventory"] = own_hosts
+    if hosts is not None:
         options["inventory"] = folder / "hosts.yml"
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    return run_playbook("-e", f"@{folder}/given.json", *words, folder / "play.yml", **options)
+        inventory = {"all": {"hosts": dict(hosts), "vars": {"ansible_connection": "local"}}}
+        options["inventory"].write_text(json.dumps(inventory), encoding="utf-8")
+    given = folder / "given.json"
+    values = {"root": str(ROOT), "folder": str(folder), **variables}
+    given.write_text(json.dumps(values), encoding="utf-8")
+    return run_playbook("-e", f"@{given}", *words, PLAYS / f"{name}.yml", **options)
 
 
 def play_output(
-    folder: Path, play: str, variables: Mapping[str, Any], *words: object, **options: Any
+    folder: Path, name: str, variables: Mapping[str, Any], *words: object, **options: Any
 ) -> str:
     """Run such a play, which must succeed, and return its output."""
-    return succeeded(run_play(folder, play, variables, *words, **options))
+    return succeeded(run_play(folder, name, variables, *words, **options))
 
 
 def playbook_output(*words: object, **options: Any) -> str:

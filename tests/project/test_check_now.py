@@ -13,19 +13,9 @@ from typing import Any
 import pytest
 
 from tests.project.playbook import run_play
-from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.long
 
-PLAY = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  tasks:
-    - ansible.builtin.include_role:
-        name: {root}/roles/nagios
-        tasks_from: check_now
-"""
 PLAN = {
     "services": [{"host": "oss2", "node": "client1", "layer": "ost", "description": "OST a"}],
     "paths": [{"host": "site", "description": "PATH file system scratch"}],
@@ -67,7 +57,7 @@ def check_now(folder: Path, checked_ms: int) -> tuple[int, list[str]]:
         "__nagios_cgi_directory": str(folder),
         "__nagios_timeout_s": 1,
     }
-    done = run_play(folder, PLAY.format(root=ROOT), variables)
+    done = run_play(folder, "check_now", variables)
     print(done.stdout, done.stderr)
     commands = pipe.read_text(encoding="utf-8").splitlines()
     return done.returncode, [line.split(";", 1)[1].rpartition(";")[0] for line in commands]

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import shlex
 import shutil
-from base64 import b64encode
 from pathlib import Path
 
 import pytest
@@ -16,58 +15,12 @@ from plumbline.cli import build_parser
 from plumbline.store.plan import load_plan
 from tests.processes import run_to_end
 from tests.project.playbook import play_output
-from tests.project.repository import ROOT
 from tests.project.test_nagios_objects import plan
 
 pytestmark = pytest.mark.long
 
 NODE_KEY = "AAAAC3NzaC1lZDI1NTE5AAAAINODE"
 CONSOLE_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICONSOLE plumbline-console@mon1"
-HOSTS = """
-all:
-  vars:
-    ansible_connection: local
-  children:
-    monitoring:
-      hosts:
-        mon1: {{ansible_host: 10.77.0.10, console_public_key: {console}}}
-    nodes:
-      hosts:
-        oss1: {{ansible_host: 10.77.0.11, ansible_port: 2022}}
-        client1: {{}}
-"""
-PLAY = """
-- hosts: oss1
-  gather_facts: false
-  tasks:
-    - ansible.builtin.set_fact:
-        ssh_host_key_ed25519_public: {key}
-        ssh_host_key_ed25519_public_keytype: ssh-ed25519
-        cacheable: true
-    - ansible.builtin.template:
-        src: {root}/roles/export/templates/authorized_keys.j2
-        dest: {folder}/authorized_keys
-        mode: "0644"
-      vars:
-        export_keys: []
-        export_allowed_hosts: []
-  vars_files: [{root}/roles/agent/vars/main.yml, {root}/roles/export/vars/main.yml]
-- hosts: mon1
-  gather_facts: false
-  vars:
-    __console_known: {{content: "{known}"}}
-  vars_files:
-    - {root}/roles/agent/vars/main.yml
-    - {root}/roles/console/defaults/main.yml
-    - {root}/roles/console/vars/main.yml
-    - {root}/roles/console/vars/Debian.yml
-  tasks:
-    - ansible.builtin.template:
-        src: {root}/roles/console/templates/{{{{ item }}}}.j2
-        dest: {folder}/{{{{ item }}}}
-        mode: "0644"
-      loop: [plan.json, ssh_config, known_hosts, plumbline-console.service, plumbline-console.timer]
-"""
 EXPORTER = {"console_metrics_directory": "/var/lib/prometheus/node-exporter"}
 PROMETHEUS = {
     "plumbline_prometheus_url": "https://prometheus.site:9090/a%20b",
@@ -81,10 +34,9 @@ KNOWN = (
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("console")
-    encoded = b64encode(KNOWN.encode()).decode()
-    play = PLAY.format(root=ROOT, folder=folder, key=NODE_KEY, known=encoded)
-    variables = {"agent_plan": plan("lab"), "console_submit": True, **EXPORTER, **PROMETHEUS}
-    play_output(folder, play, variables, hosts=HOSTS.format(console=CONSOLE_KEY))
+    keys = {"node_key": NODE_KEY, "console_key": CONSOLE_KEY, "known_hosts": KNOWN}
+    options = {"console_submit": True, **EXPORTER, **PROMETHEUS}
+    play_output(folder, "console", {"agent_plan": plan("lab"), **keys, **options})
     return folder
 
 

@@ -21,7 +21,6 @@ from tests.package.cli.driver import call
 from tests.package.cli.test_submit import document as document_of
 from tests.package.cli.test_submit import service, verdict, write_plan
 from tests.project.playbook import run_play
-from tests.project.repository import ROOT
 from tests.project.test_nagios_objects import make, parse_objects, plan
 
 PROGRAM = shutil.which("icinga2", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
@@ -33,27 +32,6 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="the files of the role are root's"),
 ]
 
-PLAY = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  vars_files:
-    - {root}/roles/agent/vars/main.yml
-    - {root}/roles/nrpe/defaults/main.yml
-    - {root}/roles/nagios/defaults/main.yml
-    - {root}/roles/nagios/vars/main.yml
-    - {root}/roles/icinga/defaults/main.yml
-    - {root}/roles/icinga/vars/main.yml
-  handlers:
-    - name: Reload Icinga
-      ansible.builtin.debug:
-        msg: reloaded
-  tasks:
-    - ansible.builtin.import_tasks: {root}/roles/icinga/tasks/objects.yml
-    - ansible.builtin.import_tasks: {root}/roles/icinga/tasks/objects.yml
-      vars:
-        icinga_service_notification: nowhere
-"""
 # The package's own configuration, with all paths in the test's folder.
 WRAPPER = """#!/bin/sh
 exec {program} "$@" -D RunAsUser=root -D RunAsGroup=root -D DataDir={folder} -D CacheDir={folder} \
@@ -85,7 +63,7 @@ def deploy(folder: Path, plan: dict[str, Any]) -> subprocess.CompletedProcess[st
         "__icinga_directory": str(folder / "etc"),
         "__icinga_group": "root",
     }
-    return run_play(folder, PLAY.format(root=ROOT), {"agent_plan": plan, **places, **OPTIONS})
+    return run_play(folder, "icinga", {"agent_plan": plan, **places, **OPTIONS})
 
 
 def program(folder: Path) -> Path:

@@ -35,39 +35,6 @@ pytestmark = [
 
 ASK = "/usr/lib/nagios/plugins/check_nrpe"
 AT_ONCE = 200
-PLAY = """
-- hosts: oss1
-  connection: local
-  gather_facts: false
-  vars_files:
-    - {root}/roles/agent/vars/main.yml
-    - {root}/roles/nrpe/defaults/main.yml
-    - {root}/roles/nrpe/vars/main.yml
-    - {root}/roles/nrpe/vars/Debian.yml
-  tasks:
-    - ansible.builtin.template:
-        src: {root}/roles/nrpe/templates/plumbline.cfg.j2
-        dest: {folder}/plumbline.cfg
-        mode: "0644"
-    - ansible.builtin.replace:
-        path: {folder}/nrpe.cfg
-        regexp: "{{{{ sample.regexp }}}}"
-        replace: "{{{{ sample.replace }}}}"
-      loop: "{{{{ __nrpe_samples | dict2items }}}}"
-      vars:
-        sample: {samples}
-    - ansible.builtin.copy:
-        content: "{{{{ __nrpe_usages | to_json }}}}"
-        dest: {folder}/node.json
-        mode: "0644"
-    - ansible.builtin.copy:
-        content: "{{{{ __nrpe_usages | to_json }}}}"
-        dest: {folder}/console.json
-        mode: "0644"
-      delegate_to: mon1
-      vars:
-        inventory_hostname: mon1
-"""
 
 
 class Site(NamedTuple):
@@ -101,9 +68,9 @@ def deploy(folder: Path, port: int) -> None:
     """Write the files of the role for oss1 of the lab."""
     samples = task("configure.yml", "Remove the sample commands")["ansible.builtin.replace"]
     pattern = {key: samples[key] for key in ("regexp", "replace")}
-    play = PLAY.format(root=ROOT, folder=folder, samples=json.dumps(pattern))
     values = {
         "agent_plan": plan("lab"),
+        "sample": pattern,
         "nrpe_address": "127.0.0.1",
         "nrpe_port": port,
         "nrpe_tls_directory": str(folder / "oss1"),
@@ -112,7 +79,7 @@ def deploy(folder: Path, port: int) -> None:
         "nrpe_command_timeout_s": 600,
         "__nrpe_certificate": {"stat": {}},
     }
-    play_output(folder, play, values, inventory=ROOT / "inventories/lab")
+    play_output(folder, "nrpe", values, inventory=ROOT / "inventories/lab")
 
 
 @contextmanager

@@ -76,26 +76,10 @@ def test_a_message_names_the_right_role_of_an_option() -> None:
     assert {(name, role) for name, role in pairs if name not in OPTIONS.get(role, set())} == set()
 
 
-PLAY = """
-- hosts: all
-  connection: local
-  gather_facts: false
-  vars_files: [{root}/roles/agent/defaults/main.yml, {root}/roles/agent/vars/main.yml]
-  tasks:
-    - ansible.builtin.include_tasks: {root}/roles/agent/tasks/options.yml
-"""
-HOSTS = """
-all:
-  hosts:
-    one: {given: [CAP_DAC_READ_SEARCH]}
-    another: {given: [all]}
-"""
-
-
 @pytest.mark.long
 def test_the_roles_refuse_unknown_capabilities(tmp_path: Path) -> None:
     variables = {"agent_lustre_capabilities": "{{ given }}"}
-    output = run_play(tmp_path, PLAY.format(root=ROOT), variables, hosts=HOSTS).stdout
+    output = run_play(tmp_path, "options", variables).stdout
     assert "another has all; write names as in" in output
     assert re.findall(r"^fatal: \[(\w+)\]", output, re.MULTILINE) == ["another"]
 

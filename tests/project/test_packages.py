@@ -11,31 +11,6 @@ from tests.project.playbook import run_play
 from tests.project.repository import ROOT, document, tracked
 from tests.project.test_nagios_objects import plan
 
-HOSTS = """
-all:
-  vars:
-    ansible_connection: local
-  children:
-    monitoring: {}
-    plumbline_nodes:
-      hosts: {client1: , oss1: , oss2: }
-    plumbline_ost:
-      hosts: {client1: }
-    plumbline_raw:
-      hosts: {oss1: , oss2: }
-"""
-PLAY = """
-- hosts: all
-  gather_facts: false
-  tasks:
-    - ansible.builtin.set_fact:
-        os_family: Debian
-        distribution_major_version: "13"
-        cacheable: true
-    - ansible.builtin.include_tasks: {root}/playbooks/tasks/packages.yml
-    - ansible.builtin.debug:
-        msg: "{{{{ inventory_hostname }}}} goes on"
-"""
 # A package that this machine has, and one that no repository has.
 INSTALLED = ["dpkg"]
 UNAVAILABLE = ["plumbline-no-such-package"]
@@ -50,8 +25,7 @@ def check(folder: Path, *words: str, **packages: list[str]) -> str:
         "__agent_ansible_packages": {"Debian": INSTALLED},
         "__agent_refresh": {"Debian": ["echo", "refreshed"]},
     }
-    play = PLAY.format(root=ROOT)
-    done = run_play(folder, play, variables, "--check", *words, hosts=HOSTS)
+    done = run_play(folder, "packages", variables, "--check", *words)
     assert done.returncode in (0, 2), done.stdout + done.stderr
     return done.stdout
 

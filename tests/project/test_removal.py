@@ -82,17 +82,6 @@ def test_optional_roles_are_removed_when_switched_off() -> None:
         assert tags == switched & {role["role"] for role in play.get("roles", [])}
 
 
-PLAY = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  tasks:
-    - ansible.builtin.include_tasks:
-        file: {root}/playbooks/tasks/switched_off.yml
-        apply:
-          tags: [always]
-      tags: [always]
-"""
 REMOVE = "- ansible.builtin.debug:\n    msg: {role} is removed\n"
 
 
@@ -109,7 +98,8 @@ def removed(folder: Path, switched_on: str, *words: str) -> list[str]:
         "site_roles": {role: role == switched_on for role in "abc"},
         "switched_off_traces": {role: str(folder / role) for role in "abc"},
     }
-    output = play_output(folder, PLAY.format(root=ROOT), variables, *words)
+    roles = {"ANSIBLE_ROLES_PATH": f"{folder}/roles"}
+    output = play_output(folder, "switched_off", variables, *words, env=roles)
     return re.findall(r"msg: (\w) is removed", output)
 
 

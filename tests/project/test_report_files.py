@@ -14,46 +14,16 @@ import pytest
 
 from plumbline.cli import build_parser
 from tests.project.playbook import play_output
-from tests.project.repository import ROOT
 from tests.project.test_nagios_objects import make, plan
 
 pytestmark = pytest.mark.long
-
-PLAY = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  vars_files:
-    - {root}/roles/agent/vars/main.yml
-    - {root}/roles/console/vars/main.yml
-    - {root}/roles/nrpe/defaults/main.yml
-    - {root}/roles/nagios/defaults/main.yml
-    - {root}/roles/nagios/vars/main.yml
-    - {root}/roles/nagios/vars/Debian.yml
-    - {root}/roles/report/defaults/main.yml
-    - {root}/roles/report/vars/main.yml
-    - {root}/roles/report/vars/Debian.yml
-  tasks:
-    - ansible.builtin.template:
-        src: {root}/roles/{{{{ item }}}}.j2
-        dest: {folder}/{{{{ item | basename }}}}
-        mode: "0644"
-      loop:
-        - report/templates/plumbline-report.service
-        - report/templates/plumbline-report.timer
-        - report/templates/page.conf
-    - ansible.builtin.copy:
-        content: "{{{{ nagios_object_options | to_json }}}}"
-        dest: {folder}/options.json
-        mode: "0644"
-"""
 
 
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
     variables = {"agent_plan": plan("lab"), "console_collect": True, "report_enabled": True}
-    play_output(folder, PLAY.format(root=ROOT, folder=folder), variables)
+    play_output(folder, "report", variables)
     return folder
 
 

@@ -12,30 +12,9 @@ from typing import Any
 import pytest
 
 from tests.project.playbook import play_output
-from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.long
 
-PLAY = """
-- hosts: all
-  gather_facts: false
-  vars_files: [{role}/defaults/main.yml, {root}/roles/agent/vars/main.yml, {role}/vars/main.yml]
-  tasks:
-    - ansible.builtin.template:
-        src: {role}/templates/plumbline-sample.service.j2
-        dest: {folder}/{{{{ inventory_hostname }}}}.service
-        mode: "0644"
-    - ansible.builtin.template:
-        src: {root}/roles/timer_unit/templates/unit.timer.j2
-        dest: {folder}/{{{{ inventory_hostname }}}}.timer
-        mode: "0644"
-      loop: "{{{{ __sample_timers }}}}"
-      loop_control: {{loop_var: timer_unit_timer}}
-    - ansible.builtin.copy:
-        content: "{{{{ __sample_calendars | to_json }}}}"
-        dest: {folder}/{{{{ inventory_hostname }}}}.calendars
-        mode: "0644"
-"""
 OST = {"calendar": "*-*-* 02:06", "randomized_delay_s": 600, "limit_s": 2400}
 FS = {"calendar": "Sun *-*-* 04:06", "randomized_delay_s": 300, "limit_s": 2400}
 SERVED = {"served": ["scratch-OST0000"]}
@@ -59,10 +38,8 @@ def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
         }
         for name, (schedule, node, with_targets, *_) in CASES.items()
     }
-    inventory = {"all": {"hosts": hosts, "vars": {"ansible_connection": "local"}}}
-    play = PLAY.format(root=ROOT, role=ROOT / "roles" / "sample", folder=folder)
     variables = {"agent_lustre_capabilities": [], "sample_with_targets": "{{ with_targets }}"}
-    play_output(folder, play, variables, hosts=json.dumps(inventory))
+    play_output(folder, "sample", variables, hosts=hosts)
     return folder
 
 

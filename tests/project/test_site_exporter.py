@@ -5,8 +5,6 @@ Ansible runs the role's own tasks on this machine, with a fake systemctl and soc
 
 from __future__ import annotations
 
-import json
-import os
 import re
 import socket
 from contextlib import ExitStack
@@ -19,21 +17,6 @@ from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.long
 
-PLAY = """
-- hosts: all
-  gather_facts: false
-  environment:
-    PATH: "{folder}/{{{{ inventory_hostname }}}}:{path}"
-  vars_files:
-    - {root}/roles/counters/defaults/main.yml
-    - {root}/roles/counters/vars/main.yml
-    - {root}/roles/counters/vars/Debian.yml
-  tasks:
-    - ansible.builtin.include_tasks: {root}/roles/counters/tasks/site_exporter.yml
-      vars:
-        __counters_address: 127.0.0.1
-        counters_port: "{{{{ port }}}}"
-"""
 SYSTEMCTL = "#!/bin/sh\necho ActiveState={0}\necho UnitFileState={1}\n"
 SERVICE = "prometheus-node-exporter.service"
 CLOSED = (
@@ -74,15 +57,8 @@ def test_an_exporter_without_metrics_is_reported_with_its_remedy(
             if text:
                 warning = text if answers else CLOSED
                 expected.append(warning.format(host=host, port=port, remedy=text))
-        inventory = {"all": {"hosts": hosts, "vars": {"ansible_connection": "local"}}}
-        output = play_output(
-            tmp_path,
-            PLAY.format(root=ROOT, folder=tmp_path, path=os.environ["PATH"]),
-            {},
-            *options,
-            hosts=json.dumps(inventory),
-            env={"ANSIBLE_CALLBACK_RESULT_FORMAT": "json"},
-        )
+        environment = {"ANSIBLE_CALLBACK_RESULT_FORMAT": "json"}
+        output = play_output(tmp_path, "site_exporter", {}, *options, hosts=hosts, env=environment)
     assert sorted(re.findall(r'"msg": "(.*)"$', output, re.MULTILINE)) == sorted(expected)
     assert output.count("changed=0") == len(CASES)
 
