@@ -9,7 +9,7 @@ import subprocess
 import time
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Callable, Iterator, Optional
+from typing import Any, Callable, Iterator, Mapping, Optional
 
 import jinja2
 import pytest
@@ -18,6 +18,7 @@ from plumbline.model.verdict import State
 from plumbline.observe.kernel_messages import EVENTS, MESSAGES, Message
 from plumbline.observe.symptom import Direction
 from tests.package.cli import nagios
+from tests.package.recorded import table, text
 from tests.package.waiting import eventually
 from tests.project.playbook import run_play
 from tests.project.repository import ROOT, document
@@ -140,80 +141,10 @@ FALLEN = (
 )
 
 
-def test_a_burst_is_one_result_with_the_most_severe_event_first(correlator: Correlator) -> None:
-    assert correlator.feed(recorded("array-falls")) == [("oss2", FALLEN)]
-
-
-@pytest.mark.parametrize("name", ["recovery", "recover"], ids=["older", "from 6.10 on"])
-def test_a_recovery_closes_only_its_own_events(correlator: Correlator, name: str) -> None:
-    correlator.feed(recorded("array-falls"))
-    whole = recorded("array-whole").replace("recovery done", f"{name} done")
-    assert correlator.feed(whole) == [
-        (
-            "oss2",
-            "2;EVENTS CRITICAL - I/O errors of sde (3 times), "
-            "medium or hardware errors of sde (2 times)",
-        )
-    ]
-
-
 OUTAGE = [
     ("client1", "1;EVENTS WARNING - connection to scratch-OST0003 lost"),
     ("oss2", "1;EVENTS WARNING - scratch-OST0003 is in recovery after an outage (2 times)"),
 ]
-
-
-def test_both_ends_report_an_outage_and_its_end(
-    correlator: Correlator,
-) -> None:
-    assert correlator.feed(recorded("outage")) == OUTAGE
-    assert correlator.feed(recorded("recovered")) == [("client1", FINE), ("oss2", FINE)]
-
-
-MOVED = "0;EVENTS OK - scratch-OST0003 moved from oss1 to {}"
-
-
-def test_a_target_failed_over_cleanly_counts_as_moved_until_it_is_back(
-    correlator: Correlator,
-) -> None:
-    back = recorded("recovered").replace("oss2", "oss1")
-    outward, homeward = recorded("failover"), recorded("failover").replace("oss1", "oss2")
-    recovering = recorded("outage").partition("\n")[2].partition("\n")[2]
-    moved = MOVED.format("oss2")
-    results = correlator.feed(outward, recovering, recorded("recovered"))
-    assert results == [("oss1", moved), ("oss2", moved)]
-    # another server, on the way home
-    further = [text.replace("oss2", "oss3") for text in (recovering, recorded("recovered"))]
-    moved = MOVED.format("oss3")
-    results = correlator.feed(homeward, *further)
-    assert results == [("oss1", moved), ("oss2", FINE), ("oss3", moved)]
-    homeward = homeward.replace("oss2", "oss3")
-    results = correlator.feed(homeward, recovering.replace("oss2", "oss1"), back)
-    assert results == [("oss1", FINE), ("oss3", FINE)]
-
-
-def test_a_moved_target_is_kept_for_a_day_after_the_last_message_of_its_server(
-    correlator: Correlator,
-) -> None:
-    assert len(correlator.feed(recorded("failover"), recorded("recovered"))) == 2
-    aged(correlator.folder / "open", 80_000)
-    # a message of its server about it is no event and keeps it
-    assert (
-        correlator.feed(syslog("Lustre: scratch-OST0003: haven't heard from client", "oss2")) == []
-    )
-    aged(correlator.folder / "open", 80_000)
-    assert correlator.feed() == []
-    aged(correlator.folder / "open", 10_000)
-    assert correlator.feed() == [("oss1", FINE), ("oss2", FINE)]
-
-
-def test_faults_come_before_moved_targets(correlator: Correlator) -> None:
-    correlator.feed(recorded("failover"), recorded("recovered"))
-    lost = syslog("sd 0:0:0:1: [sdb] Synchronizing SCSI cache")
-    moved = "scratch-OST0003 moved from oss1 to oss2"
-    assert correlator.feed(lost) == [
-        ("oss1", f"2;EVENTS CRITICAL - disk sdb went away, {moved}"),
-    ]
 
 
 def kernel(name: str, host: str = "oss1") -> list[str]:
@@ -242,39 +173,14 @@ def test_a_boot_without_a_shutdown_is_an_event(correlator: Correlator) -> None:
     assert correlator.feed(*kernel("boot")) == [("oss1", "1;EVENTS WARNING - has booted")]
 
 
-def test_a_disk_or_link_lost_without_a_shutdown_is_an_event(correlator: Correlator) -> None:
-    assert correlator.feed(
-        syslog("ixgbe 0000:3b:00.0 ens1f0: NIC Link is Down"),
-        syslog("sd 0:0:0:1: [sdb] Synchronizing SCSI cache"),
-    ) == [("oss1", "2;EVENTS CRITICAL - disk sdb went away, link ens1f0 is down")]
-
-
-def test_a_fault_long_after_an_announced_shutdown_is_an_event(correlator: Correlator) -> None:
-    correlator.feed(REBOOT.format("System is rebooting"))
-    aged(correlator.folder / "open", 1000)
-    lost = syslog("sd 0:0:0:1: [sdb] Synchronizing SCSI cache")
-    assert correlator.feed(lost) == [("oss1", "2;EVENTS CRITICAL - disk sdb went away")]
-
-
-def test_an_outage_long_after_a_failover_is_an_event(correlator: Correlator) -> None:
-    moved = [(host, MOVED.format("oss2")) for host in ("oss1", "oss2")]
-    assert correlator.feed(recorded("failover"), recorded("recovered")) == moved
-    aged(correlator.folder / "open", 1000)
-    # the first minute forgets the failover
-    correlator.feed()
-    client, (server, outage) = OUTAGE
-    also = f"{outage}, scratch-OST0003 moved from oss1 to oss2"
-    assert correlator.feed(recorded("outage")) == [client, (server, also)]
-
-
-def test_a_hung_unmount_is_an_event_until_it_ends(correlator: Correlator) -> None:
-    begun, _, rest = recorded("failover").partition("\n")
-    assert correlator.feed(begun + "\n") == []
-    aged(correlator.folder / "open", 700)
-    assert correlator.feed() == [
-        ("oss1", "1;EVENTS WARNING - the unmount of scratch-OST0003 does not end")
-    ]
-    assert correlator.feed(rest) == [("oss1", FINE)]
+@pytest.mark.parametrize("case", table("events/feeds.yml")["cases"], ids=lambda case: case["case"])
+def test_logs_give_these_results(start: Start, case: Mapping[str, Any]) -> None:
+    correlator = start(**case.get("options", {}))
+    for step in case["steps"]:
+        if "older_s" in step:
+            aged(correlator.folder / "open", step["older_s"])
+        results = correlator.feed(text(step.get("log", "")))
+        assert [" ".join(result) for result in results] == step["gives"]
 
 
 def aged(state: Path, by_s: int) -> None:
@@ -445,11 +351,6 @@ def test_kernel_messages_that_are_symptoms_are_events_too(start: Start) -> None:
     assert silent == NO_EVENT | {"failover"}
 
 
-@pytest.mark.parametrize("name", ["nonsense", "hostile"])
-def test_nonsense_and_hostile_lines_give_no_event(correlator: Correlator, name: str) -> None:
-    assert correlator.feed(recorded(name)) == []
-
-
 def test_a_captured_outage_of_a_target_leaves_the_eviction_open(correlator: Correlator) -> None:
     text = (DATA / "messages" / "lustre-ost-down.txt").read_text(encoding="utf-8")
     lines = [f"Nov 20 02:13:01 oss1 kernel: {line}\n" for line in text.splitlines()]
@@ -491,15 +392,6 @@ def test_each_host_is_reported_again_at_its_heartbeat(start: Start) -> None:
     results = start(events_heartbeat_min=1).feed()
     assert results[: len(HOSTS)] == [(host, FINE) for host in HOSTS]
     assert set(results) == set(results[: len(HOSTS)])
-
-
-def test_events_that_are_not_repeated_expire(start: Start) -> None:
-    correlator = start(events_brief_s=50)
-    correlator.feed(recorded("array-falls"))
-    aged(correlator.folder / "open", 60)
-    assert correlator.feed() == [
-        ("oss2", "2;EVENTS CRITICAL - disk sde went away, sde failed in array md2")
-    ]
 
 
 BURST_OVER_A_MINUTE = """

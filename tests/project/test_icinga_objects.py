@@ -20,6 +20,7 @@ from plumbline.model.verdict import State
 from tests.package.cli.driver import call
 from tests.package.cli.test_submit import document as document_of
 from tests.package.cli.test_submit import service, verdict, write_plan
+from tests.package.recorded import data
 from tests.project.playbook import run_play
 from tests.project.test_nagios_objects import make, parse_objects, plan
 
@@ -33,25 +34,8 @@ pytestmark = [
 ]
 
 # The package's own configuration, with all paths in the test's folder.
-WRAPPER = """#!/bin/sh
-exec {program} "$@" -D RunAsUser=root -D RunAsGroup=root -D DataDir={folder} -D CacheDir={folder} \
-    -D LogDir={folder} -D InitRunDir={folder} -D SpoolDir={folder} -D NodeName=here -D ZoneName=here
-"""
-DAEMON = """
-include <itl>
-object Endpoint NodeName {{ host = NodeName }}
-object Zone ZoneName {{ endpoints = [ NodeName ] }}
-object ExternalCommandListener "command" {{ command_path = "{folder}/icinga2.cmd" }}
-object Host "oss2" {{
-  check_command = "dummy"
-  enable_active_checks = false
-}}
-object Service "OST OST1" {{
-  host_name = "oss2"
-  check_command = "dummy"
-  enable_active_checks = false
-}}
-"""
+WRAPPER = data("icinga/icinga2.sh")
+DAEMON = data("icinga/daemon.conf")
 OPTIONS = {"console_collect": True, "nagios_report_url": "http://console/plumbline/index.html"}
 
 
