@@ -16,6 +16,8 @@ from typing import Iterator, NamedTuple
 
 import pytest
 
+from tests.processes import run_to_end
+
 PROGRAM = shutil.which("prometheus")
 PROMTOOL = shutil.which("promtool")
 _WAIT_S = 60.0
@@ -44,8 +46,7 @@ def complaints(text: str) -> str:
     """Return the complaints of promtool about metrics; skip without promtool."""
     if PROMTOOL is None:
         pytest.skip("promtool is not installed")
-    words = [PROMTOOL, "check", "metrics"]
-    done = subprocess.run(words, input=text, capture_output=True, text=True, check=False)
+    done = run_to_end(PROMTOOL, "check", "metrics", input=text)
     output = done.stdout + done.stderr
     assert bool(done.returncode) is bool(output)
     return output
@@ -108,6 +109,6 @@ def _address(process: subprocess.Popen[bytes], log: Path) -> str:
 
 def _promtool(*words: str) -> str:
     assert PROMTOOL is not None
-    done = subprocess.run([PROMTOOL, *words], capture_output=True, text=True, check=False)
+    done = run_to_end(PROMTOOL, *words)
     assert done.returncode == 0, f"promtool {' '.join(words)}: {done.stderr}"
     return done.stdout

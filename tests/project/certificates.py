@@ -2,46 +2,20 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any, Mapping
 
-from tests.project.playbook import run_playbook
+from tests.project.playbook import run_play
 
 GROUP = "nogroup"
-HOSTS = """
-all:
-  vars:
-    ansible_connection: local
-    ansible_python_interpreter: "{{ ansible_playbook_python }}"
-  children:
-    monitoring:
-      hosts: {mon1: }
-    asked:
-      hosts:
-        oss1:
-          ansible_python_interpreter: "{{ oss1_python }}"
-"""
-PLAY = """
-- hosts: "{{ these | default('all') }}"
-  gather_facts: false
-  tasks:
-    - ansible.builtin.setup:
-        gather_subset: ["!all"]
-    - ansible.builtin.include_role:
-        name: nrpe
-        tasks_from: certificate
-"""
 
 
 def play(
     folder: Path, *words: str, given: Mapping[str, Any] = {}
 ) -> subprocess.CompletedProcess[str]:
     """Run the tasks for mon1, which has the authority, and oss1, each in a folder of its name."""
-    (folder / "hosts.yml").write_text(HOSTS)
-    (folder / "certificates.yml").write_text(PLAY)
     values = {
         "agent_plan": {"site": "test", "services": [{"node": "oss1"}]},
         "oss1_python": sys.executable,
@@ -52,7 +26,4 @@ def play(
         "__agent_query": {"Debian": ["printf", "%s installed\\n"]},
         **given,
     }
-    return run_playbook(
-        *("-e", json.dumps(values), *words, folder / "certificates.yml"),
-        inventory=folder / "hosts.yml",
-    )
+    return run_play(folder, "certificates", values, *words)

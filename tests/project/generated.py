@@ -18,7 +18,7 @@ from plumbline.cli.people import PEOPLE
 from plumbline.doors import prometheus
 from plumbline.observe import counters
 from tests.project.repository import document, tracked
-from tests.project.test_papers import BLUE_GENE, EDISON, JAGUAR, RED_STORM, Case
+from tests.project.test_papers import CASES
 
 _MARKED = re.compile(r"(?<=<!-- generated: )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
 _MARKUP = re.compile(r"\b[A-Z]\(([^)]*)\)")
@@ -128,8 +128,8 @@ def _counters() -> str:
     return _table("| metric | kind | meaning |", rows)
 
 
-def _figures(cases: Iterable[Case]) -> str:
-    rows = ((case.place, case.figure, case.shown) for case in cases)
+def _figures(machine: str) -> str:
+    rows = ((case.place, case.figure, case.shown) for case in CASES[machine])
     return _table("| place | the paper | in plumbline |", dict.fromkeys(rows))
 
 
@@ -138,10 +138,10 @@ TABLES: dict[str, Callable[[], str]] = {
     "options": _roles,
     "verdict_metrics": _verdicts,
     "counters": _counters,
-    "red_storm": lambda: _figures(RED_STORM),
-    "edison": lambda: _figures(EDISON),
-    "blue_gene": lambda: _figures(BLUE_GENE),
-    "jaguar": lambda: _figures(JAGUAR),
+    "red_storm": lambda: _figures("redstorm"),
+    "edison": lambda: _figures("edison"),
+    "blue_gene": lambda: _figures("bgl"),
+    "jaguar": lambda: _figures("jaguar"),
 }
 
 

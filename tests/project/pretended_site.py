@@ -13,6 +13,7 @@ import yaml
 from plumbline.model.record import Record
 from tests.package.cli.test_locate import plan
 from tests.package.locate.scenes import lab_document
+from tests.package.recorded import data
 from tests.project import pretended_node
 from tests.project.playbook import run_playbook
 from tests.project.repository import ROOT
@@ -20,25 +21,6 @@ from tests.project.repository import ROOT
 PACKAGES = f"{ROOT / 'src'}:{ROOT}"
 NODES = ("client1", "oss1", "oss2", "oss3")
 COMMANDS = ("enter", "ssh", "runuser", "setpriv", "systemctl", "journalctl", "plumbline")
-HOSTS = """
-all:
-  vars:
-    ansible_connection: local
-    ansible_pipelining: true
-    ansible_become_exe: {folder}/bin/enter {{{{ inventory_hostname }}}}
-    ansible_python_interpreter: {python}
-    agent_plumbline_command: [{python}, {program}, console]
-    agent_cache_directory: {folder}/cache
-  children:
-    plumbline_nodes:
-      hosts: {{client1: , oss1: , oss2: , oss3: }}
-    plumbline_ost:
-      hosts: {{client1: }}
-    plumbline_raw:
-      hosts: {{oss1: , oss2: , oss3: }}
-    plumbline_net:
-      hosts: {{client1: , oss1: , oss2: , oss3: }}
-"""
 
 
 class PlaybookRun(NamedTuple):
@@ -89,7 +71,9 @@ class FakeSite:
             path.write_text(f"#!/bin/sh\n{given}\n{call}\n", encoding="utf-8")
             path.chmod(0o755)
         (folder / "inventory").mkdir()
-        hosts = HOSTS.format(folder=folder, python=sys.executable, program=program)
+        hosts = data("plays/pretended-hosts.yml").format(
+            folder=folder, python=sys.executable, program=program
+        )
         (folder / "inventory" / "hosts.yml").write_text(hosts, encoding="utf-8")
         documents = folder / "inventory" / "group_vars" / "all"
         documents.mkdir(parents=True)

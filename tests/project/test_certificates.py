@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from tests.processes import run_to_end
 from tests.project import certificates
 from tests.project.certificates import GROUP
 
@@ -33,9 +34,7 @@ def deploy(folder: Path, *words: str, **given: Any) -> bool:
 
 
 def openssl(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        ["openssl", *words], cwd=folder, capture_output=True, text=True, check=False
-    )
+    return run_to_end("openssl", *words, cwd=folder)
 
 
 def serves(folder: Path, host: str, purpose: str) -> bool:
@@ -108,12 +107,12 @@ def test_check_mode_works_on_a_host_without_the_cryptography_package(deployed: P
     assert contents(deployed) == made
 
 
-def test_a_certificate_that_expires_soon_is_replaced_and_its_key_kept(tmp_path: Path) -> None:
-    deploy(tmp_path, nrpe_certificate_days=50, nrpe_renew_days=40)
-    made = contents(tmp_path)
-    assert deploy(tmp_path)
-    assert changed(made, contents(tmp_path)) == {"mon1/cert.pem", "oss1/cert.pem"}
-    assert serves(tmp_path, "oss1", "sslserver")
+def test_a_certificate_that_expires_soon_is_replaced_and_its_key_kept(deployed: Path) -> None:
+    made = contents(deployed)
+    # certificates of 825 days
+    assert deploy(deployed, nrpe_certificate_days=950, nrpe_renew_days=900)
+    assert changed(made, contents(deployed)) == {"mon1/cert.pem", "oss1/cert.pem"}
+    assert serves(deployed, "oss1", "sslserver")
 
 
 def test_damaged_or_missing_files_are_made_again(deployed: Path) -> None:

@@ -12,20 +12,10 @@ from typing import Any
 
 import pytest
 
-from tests.project.playbook import run_playbook
-from tests.project.repository import ROOT
+from tests.project.playbook import run_play
 
 pytestmark = pytest.mark.long
 
-PLAY = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  tasks:
-    - ansible.builtin.include_role:
-        name: {root}/roles/nagios
-        tasks_from: check_now
-"""
 PLAN = {
     "services": [{"host": "oss2", "node": "client1", "layer": "ost", "description": "OST a"}],
     "paths": [{"host": "site", "description": "PATH file system scratch"}],
@@ -53,13 +43,12 @@ def status(checked_ms: int) -> dict[str, Any]:
 
 def check_now(folder: Path, checked_ms: int) -> tuple[int, list[str]]:
     """Run the tasks; return their exit code and the forced checks."""
-    pipe, page, play = folder / "nagios.cmd", folder / "statusjson.cgi", folder / "play.yml"
+    pipe, page = folder / "nagios.cmd", folder / "statusjson.cgi"
     pipe.touch()
     response = f"Content-type: application/json\r\n\r\n{json.dumps(status(checked_ms))}"
     (folder / "response").write_bytes(response.encode())
     page.write_text(f"#!/bin/sh\nexec cat {folder}/response\n", encoding="utf-8")
     page.chmod(0o755)
-    play.write_text(PLAY.format(root=ROOT), encoding="utf-8")
     variables = {
         "agent_plan": PLAN,
         "nagios_paths": False,
@@ -68,7 +57,7 @@ def check_now(folder: Path, checked_ms: int) -> tuple[int, list[str]]:
         "__nagios_cgi_directory": str(folder),
         "__nagios_timeout_s": 1,
     }
-    done = run_playbook("-e", json.dumps(variables), play)
+    done = run_play(folder, "check_now", variables)
     print(done.stdout, done.stderr)
     commands = pipe.read_text(encoding="utf-8").splitlines()
     return done.returncode, [line.split(";", 1)[1].rpartition(";")[0] for line in commands]

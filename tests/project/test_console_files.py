@@ -5,69 +5,22 @@ Ansible itself renders the templates for the hosts of the lab, none of which exi
 
 from __future__ import annotations
 
-import json
 import shlex
 import shutil
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from plumbline.cli import build_parser
-from plumbline.site.inventory import plan_of, read_inventory
 from plumbline.store.plan import load_plan
-from tests.project.playbook import playbook_output
-from tests.project.repository import ROOT
+from tests.processes import run_to_end
+from tests.project.playbook import play_output
+from tests.project.test_nagios_objects import plan
 
 pytestmark = pytest.mark.long
 
 NODE_KEY = "AAAAC3NzaC1lZDI1NTE5AAAAINODE"
 CONSOLE_KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAICONSOLE plumbline-console@mon1"
-HOSTS = """
-all:
-  vars:
-    ansible_connection: local
-  children:
-    monitoring:
-      hosts:
-        mon1: {{ansible_host: 10.77.0.10, console_public_key: {console}}}
-    nodes:
-      hosts:
-        oss1: {{ansible_host: 10.77.0.11, ansible_port: 2022}}
-        client1: {{}}
-"""
-PLAY = """
-- hosts: oss1
-  gather_facts: false
-  tasks:
-    - ansible.builtin.set_fact:
-        ssh_host_key_ed25519_public: {key}
-        ssh_host_key_ed25519_public_keytype: ssh-ed25519
-        cacheable: true
-    - ansible.builtin.template:
-        src: {root}/roles/export/templates/authorized_keys.j2
-        dest: {folder}/authorized_keys
-        mode: "0644"
-      vars:
-        export_keys: []
-        export_allowed_hosts: []
-  vars_files: [{root}/roles/agent/vars/main.yml, {root}/roles/export/vars/main.yml]
-- hosts: mon1
-  gather_facts: false
-  vars:
-    __console_known: {{content: "{known}"}}
-  vars_files:
-    - {root}/roles/agent/vars/main.yml
-    - {root}/roles/console/defaults/main.yml
-    - {root}/roles/console/vars/main.yml
-    - {root}/roles/console/vars/Debian.yml
-  tasks:
-    - ansible.builtin.template:
-        src: {root}/roles/console/templates/{{{{ item }}}}.j2
-        dest: {folder}/{{{{ item }}}}
-        mode: "0644"
-      loop: [plan.json, ssh_config, known_hosts, plumbline-console.service, plumbline-console.timer]
-"""
 EXPORTER = {"console_metrics_directory": "/var/lib/prometheus/node-exporter"}
 PROMETHEUS = {
     "plumbline_prometheus_url": "https://prometheus.site:9090/a%20b",
@@ -80,21 +33,10 @@ KNOWN = (
 
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    from base64 import b64encode
-
     folder = tmp_path_factory.mktemp("console")
-    plan = plan_of(read_inventory(str(ROOT / "inventories" / "lab"))).to_json()
-    encoded = b64encode(KNOWN.encode()).decode()
-    files = {
-        "given.json": json.dumps(
-            {"agent_plan": plan, "console_submit": True, **EXPORTER, **PROMETHEUS}
-        ),
-        "hosts.yml": HOSTS.format(console=CONSOLE_KEY),
-        "play.yml": PLAY.format(root=ROOT, folder=folder, key=NODE_KEY, known=encoded),
-    }
-    for name, text in files.items():
-        (folder / name).write_text(text, encoding="utf-8")
-    playbook_output("-e", "@given.json", "play.yml", inventory="hosts.yml", cwd=folder)
+    keys = {"node_key": NODE_KEY, "console_key": CONSOLE_KEY, "known_hosts": KNOWN}
+    options = {"console_submit": True, **EXPORTER, **PROMETHEUS}
+    play_output(folder, "console", {"agent_plan": plan("lab"), **keys, **options})
     return folder
 
 
@@ -111,12 +53,7 @@ def test_the_key_of_the_console_can_do_one_thing_from_one_place(rendered: Path) 
 def test_ssh_reaches_a_node_like_ansible(
     rendered: Path, node: str, address: str, port: str
 ) -> None:
-    output = subprocess.run(
-        ["ssh", "-G", "-F", str(rendered / "ssh_config"), node],
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    output = run_to_end("ssh", "-G", "-F", rendered / "ssh_config", node).stdout
     settings = dict(line.split(maxsplit=1) for line in output.splitlines() if " " in line)
     assert (settings["hostname"], settings["port"], settings["user"]) == (
         address,
@@ -137,9 +74,9 @@ def test_host_keys_come_from_the_nodes(rendered: Path) -> None:
 
 
 def test_the_plan_on_the_console_is_that_of_the_site(rendered: Path) -> None:
-    plan = load_plan(str(rendered / "plan.json"))
-    assert list(plan.nodes) == ["oss1", "oss2", "oss3", "client1"]
-    assert plan.paths
+    written = load_plan(str(rendered / "plan.json"))
+    assert list(written.nodes) == ["oss1", "oss2", "oss3", "client1"]
+    assert written.paths
 
 
 def test_the_unit_collects_submits_publishes_and_exports(rendered: Path) -> None:

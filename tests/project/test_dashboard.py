@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
 from pathlib import Path
 from typing import Any, Iterator
 
@@ -14,6 +13,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from plumbline.model.service import DEVICE_INFO
 from tests.package.cli.test_metrics import NAMES, measured, metrics_file, write_report
 from tests.package.prometheus import PROGRAM, PROMTOOL, Prometheus, holding
+from tests.processes import run_to_end
 from tests.project.repository import ROOT
 
 DASHBOARD = json.loads((ROOT / "roles/metrics/files/grafana-dashboard.json").read_text())
@@ -97,9 +97,7 @@ def test_each_expression_is_valid_for_prometheus(tmp_path: Path) -> None:
     rules = [{"record": f"rule{place}", "expr": text} for place, text in enumerate(queries)]
     path = tmp_path / "rules.json"
     path.write_text(json.dumps({"groups": [{"name": "all", "rules": rules}]}))
-    checked = subprocess.run(
-        [PROMTOOL, "check", "rules", str(path)], capture_output=True, text=True, check=False
-    )
+    checked = run_to_end(PROMTOOL, "check", "rules", path)
     assert checked.returncode == 0, checked.stderr
     assert f"{len(rules)} rules found" in checked.stdout
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import signal
 import subprocess
 import time
-from contextlib import suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Iterator, Optional
+from typing import Any, Callable, Iterator, Mapping, Optional
 
 import jinja2
 import pytest
@@ -19,8 +18,9 @@ from plumbline.model.verdict import State
 from plumbline.observe.kernel_messages import EVENTS, MESSAGES, Message
 from plumbline.observe.symptom import Direction
 from tests.package.cli import nagios
+from tests.package.recorded import table, text
 from tests.package.waiting import eventually
-from tests.project.playbook import run_playbook
+from tests.project.playbook import run_play
 from tests.project.repository import ROOT, document
 from tests.project.test_nagios_objects import CONTACT, make, plan
 
@@ -106,11 +106,25 @@ class Correlator:
             os.close(self._reader)
 
 
+Start = Callable[..., Correlator]
+
+
 @pytest.fixture
-def correlator(tmp_path: Path) -> Iterator[Correlator]:
-    made = Correlator(tmp_path)
-    yield made
-    made.close()
+def start(tmp_path: Path) -> Iterator[Start]:
+    """Return a function that makes the correlator of a test with options."""
+    with ExitStack() as stack:
+
+        def correlator(**options: Any) -> Correlator:
+            made = Correlator(tmp_path, **options)
+            stack.callback(made.close)
+            return made
+
+        yield correlator
+
+
+@pytest.fixture
+def correlator(start: Start) -> Correlator:
+    return start()
 
 
 def recorded(name: str) -> str:
@@ -127,80 +141,10 @@ FALLEN = (
 )
 
 
-def test_a_burst_is_one_result_with_the_most_severe_event_first(correlator: Correlator) -> None:
-    assert correlator.feed(recorded("array-falls")) == [("oss2", FALLEN)]
-
-
-@pytest.mark.parametrize("name", ["recovery", "recover"], ids=["older", "from 6.10 on"])
-def test_a_recovery_closes_only_its_own_events(correlator: Correlator, name: str) -> None:
-    correlator.feed(recorded("array-falls"))
-    whole = recorded("array-whole").replace("recovery done", f"{name} done")
-    assert correlator.feed(whole) == [
-        (
-            "oss2",
-            "2;EVENTS CRITICAL - I/O errors of sde (3 times), "
-            "medium or hardware errors of sde (2 times)",
-        )
-    ]
-
-
 OUTAGE = [
     ("client1", "1;EVENTS WARNING - connection to scratch-OST0003 lost"),
     ("oss2", "1;EVENTS WARNING - scratch-OST0003 is in recovery after an outage (2 times)"),
 ]
-
-
-def test_both_ends_report_an_outage_and_its_end(
-    correlator: Correlator,
-) -> None:
-    assert correlator.feed(recorded("outage")) == OUTAGE
-    assert correlator.feed(recorded("recovered")) == [("client1", FINE), ("oss2", FINE)]
-
-
-MOVED = "0;EVENTS OK - scratch-OST0003 moved from oss1 to {}"
-
-
-def test_a_target_failed_over_cleanly_counts_as_moved_until_it_is_back(
-    correlator: Correlator,
-) -> None:
-    back = recorded("recovered").replace("oss2", "oss1")
-    outward, homeward = recorded("failover"), recorded("failover").replace("oss1", "oss2")
-    recovering = recorded("outage").partition("\n")[2].partition("\n")[2]
-    moved = MOVED.format("oss2")
-    results = correlator.feed(outward, recovering, recorded("recovered"))
-    assert results == [("oss1", moved), ("oss2", moved)]
-    # another server, on the way home
-    further = [text.replace("oss2", "oss3") for text in (recovering, recorded("recovered"))]
-    moved = MOVED.format("oss3")
-    results = correlator.feed(homeward, *further)
-    assert results == [("oss1", moved), ("oss2", FINE), ("oss3", moved)]
-    homeward = homeward.replace("oss2", "oss3")
-    results = correlator.feed(homeward, recovering.replace("oss2", "oss1"), back)
-    assert results == [("oss1", FINE), ("oss3", FINE)]
-
-
-def test_a_moved_target_is_kept_for_a_day_after_the_last_message_of_its_server(
-    correlator: Correlator,
-) -> None:
-    assert len(correlator.feed(recorded("failover"), recorded("recovered"))) == 2
-    aged(correlator.folder / "open", 80_000)
-    # a message of its server about it is no event and keeps it
-    assert (
-        correlator.feed(syslog("Lustre: scratch-OST0003: haven't heard from client", "oss2")) == []
-    )
-    aged(correlator.folder / "open", 80_000)
-    assert correlator.feed() == []
-    aged(correlator.folder / "open", 10_000)
-    assert correlator.feed() == [("oss1", FINE), ("oss2", FINE)]
-
-
-def test_faults_come_before_moved_targets(correlator: Correlator) -> None:
-    correlator.feed(recorded("failover"), recorded("recovered"))
-    lost = syslog("sd 0:0:0:1: [sdb] Synchronizing SCSI cache")
-    moved = "scratch-OST0003 moved from oss1 to oss2"
-    assert correlator.feed(lost) == [
-        ("oss1", f"2;EVENTS CRITICAL - disk sdb went away, {moved}"),
-    ]
 
 
 def kernel(name: str, host: str = "oss1") -> list[str]:
@@ -229,43 +173,14 @@ def test_a_boot_without_a_shutdown_is_an_event(correlator: Correlator) -> None:
     assert correlator.feed(*kernel("boot")) == [("oss1", "1;EVENTS WARNING - has booted")]
 
 
-def test_a_disk_or_link_lost_without_a_shutdown_is_an_event(correlator: Correlator) -> None:
-    assert correlator.feed(
-        syslog("ixgbe 0000:3b:00.0 ens1f0: NIC Link is Down"),
-        syslog("sd 0:0:0:1: [sdb] Synchronizing SCSI cache"),
-    ) == [("oss1", "2;EVENTS CRITICAL - disk sdb went away, link ens1f0 is down")]
-
-
-def test_a_fault_long_after_an_announced_shutdown_is_an_event(correlator: Correlator) -> None:
-    correlator.feed(REBOOT.format("System is rebooting"))
-    aged(correlator.folder / "open", 1000)
-    lost = syslog("sd 0:0:0:1: [sdb] Synchronizing SCSI cache")
-    assert correlator.feed(lost) == [("oss1", "2;EVENTS CRITICAL - disk sdb went away")]
-
-
-def test_an_outage_long_after_a_failover_is_an_event(tmp_path: Path) -> None:
-    correlator = Correlator(tmp_path)
-    try:
-        moved = [(host, MOVED.format("oss2")) for host in ("oss1", "oss2")]
-        assert correlator.feed(recorded("failover"), recorded("recovered")) == moved
-        aged(tmp_path / "open", 1000)
-        # the first minute forgets the failover
-        correlator.feed()
-        client, (server, outage) = OUTAGE
-        also = f"{outage}, scratch-OST0003 moved from oss1 to oss2"
-        assert correlator.feed(recorded("outage")) == [client, (server, also)]
-    finally:
-        correlator.close()
-
-
-def test_a_hung_unmount_is_an_event_until_it_ends(correlator: Correlator) -> None:
-    begun, _, rest = recorded("failover").partition("\n")
-    assert correlator.feed(begun + "\n") == []
-    aged(correlator.folder / "open", 700)
-    assert correlator.feed() == [
-        ("oss1", "1;EVENTS WARNING - the unmount of scratch-OST0003 does not end")
-    ]
-    assert correlator.feed(rest) == [("oss1", FINE)]
+@pytest.mark.parametrize("case", table("events/feeds.yml")["cases"], ids=lambda case: case["case"])
+def test_logs_give_these_results(start: Start, case: Mapping[str, Any]) -> None:
+    correlator = start(**case.get("options", {}))
+    for step in case["steps"]:
+        if "older_s" in step:
+            aged(correlator.folder / "open", step["older_s"])
+        results = correlator.feed(text(step.get("log", "")))
+        assert [" ".join(result) for result in results] == step["gives"]
 
 
 def aged(state: Path, by_s: int) -> None:
@@ -324,36 +239,18 @@ NAMED = ["client1.site.example", "oss-1.site.example", "oss_2", "oss_3.site.exam
         ("oss_3", "oss_3.site.example"),
     ],
 )
-def test_a_host_is_recognised_by_its_short_name(tmp_path: Path, called: str, host: str) -> None:
-    correlator = Correlator(tmp_path, __events_hosts=NAMED)
+def test_a_host_is_recognised_by_its_short_name(start: Start, called: str, host: str) -> None:
+    correlator = start(__events_hosts=NAMED)
     failing = syslog("Lustre: scratch-OST0003: Will be in recovery for at least 2:30", called)
     lost = syslog("md/raid6:md2: Disk failure on sde, disabling device.", called)
     back = syslog("md: md2: recovery done.", called)
-    try:
-        assert correlator.feed(failing) == [
-            (host, "1;EVENTS WARNING - scratch-OST0003 is in recovery after an outage")
-        ]
-        # open events are kept under the same name
-        assert [result[0] for result in correlator.feed(lost)] == [host]
-        assert correlator.feed(back) == [
-            (host, "1;EVENTS WARNING - scratch-OST0003 is in recovery after an outage")
-        ]
-    finally:
-        correlator.close()
+    recovering = [(host, "1;EVENTS WARNING - scratch-OST0003 is in recovery after an outage")]
+    assert correlator.feed(failing) == recovering
+    # open events are kept under the same name
+    assert [result[0] for result in correlator.feed(lost)] == [host]
+    assert correlator.feed(back) == recovering
 
 
-PREFLIGHT = f"""
-- hosts: all
-  gather_facts: false
-  vars:
-    ansible_facts: {{os_family: Debian}}
-    nagios_pipe: /tmp/pipe
-    events_inputs: [/var/log/storage.log]
-  tasks:
-    - ansible.builtin.include_role:
-        name: {ROLE}
-        tasks_from: preflight
-"""
 REFUSED: list[tuple[list[str], str]] = [
     (NAMED, ""),
     (HOSTS, ""),
@@ -371,10 +268,7 @@ def test_hosts_that_logs_cannot_distinguish_are_refused(tmp_path: Path) -> None:
         f"console{number}": {"agent_plan": {"hosts": [{"name": name} for name in names]}}
         for number, (names, _) in enumerate(REFUSED)
     }
-    (tmp_path / "play.yml").write_text(PREFLIGHT, encoding="utf-8")
-    inventory = {"all": {"hosts": consoles, "vars": {"ansible_connection": "local"}}}
-    (tmp_path / "hosts.yml").write_text(json.dumps(inventory), encoding="utf-8")
-    done = run_playbook(tmp_path / "play.yml", inventory=tmp_path / "hosts.yml")
+    done = run_play(tmp_path, "events", {}, hosts=consoles)
     failure = re.compile(r"fatal: \[(\w+)\](.*?)(?=fatal: |\nTASK|\nPLAY)", re.S)
     failures = dict(failure.findall(done.stdout))
     assert failures.keys() == {f"console{n}" for n, (_, text) in enumerate(REFUSED) if text}
@@ -441,26 +335,20 @@ NO_EVENT = {message.kind for message in MESSAGES}.difference(KERNEL_KIND.findall
 """Kinds of messages that are evidence for a slow measurement but no event."""
 
 
-def test_kernel_messages_that_are_symptoms_are_events_too(tmp_path: Path) -> None:
+def test_kernel_messages_that_are_symptoms_are_events_too(start: Start) -> None:
     """Each message comes from a host of its own."""
     rows = (DATA / "messages" / "kernel.tsv").read_text(encoding="utf-8").splitlines()
     messages = [row.split("\t") for row in rows]
     hosts = [f"host{number}" for number in range(40)]
-    correlator = Correlator(tmp_path, __events_hosts=hosts)
+    correlator = start(__events_hosts=hosts)
     silent = set()
-    for start in range(0, len(messages), len(hosts)):
-        (tmp_path / "open").unlink(missing_ok=True)
-        kinds = {host: kind for host, (kind, _, _) in zip(hosts, messages[start:])}
-        lines = [syslog(text, host) for host, (_, _, text) in zip(hosts, messages[start:])]
+    for first in range(0, len(messages), len(hosts)):
+        (correlator.folder / "open").unlink(missing_ok=True)
+        kinds = {host: kind for host, (kind, _, _) in zip(hosts, messages[first:])}
+        lines = [syslog(text, host) for host, (_, _, text) in zip(hosts, messages[first:])]
         heard = {host for host, _ in correlator.feed(*lines)}
         silent |= {kind for host, kind in kinds.items() if host not in heard}
-    correlator.close()
     assert silent == NO_EVENT | {"failover"}
-
-
-@pytest.mark.parametrize("name", ["nonsense", "hostile"])
-def test_nonsense_and_hostile_lines_give_no_event(correlator: Correlator, name: str) -> None:
-    assert correlator.feed(recorded(name)) == []
 
 
 def test_a_captured_outage_of_a_target_leaves_the_eviction_open(correlator: Correlator) -> None:
@@ -499,27 +387,11 @@ def test_without_nagios_no_file_is_created_in_place_of_its_pipe(correlator: Corr
     assert not correlator.pipe.exists()
 
 
-def test_each_host_is_reported_again_at_its_heartbeat(tmp_path: Path) -> None:
-    correlator = Correlator(tmp_path, events_heartbeat_min=1)
-    try:
-        # the first minute counts, and so does one that begins during the run
-        results = correlator.feed()
-        assert results[: len(HOSTS)] == [(host, FINE) for host in HOSTS]
-        assert set(results) == set(results[: len(HOSTS)])
-    finally:
-        correlator.close()
-
-
-def test_events_that_are_not_repeated_expire(tmp_path: Path) -> None:
-    correlator = Correlator(tmp_path, events_brief_s=50)
-    try:
-        correlator.feed(recorded("array-falls"))
-        aged(tmp_path / "open", 60)
-        assert correlator.feed() == [
-            ("oss2", "2;EVENTS CRITICAL - disk sde went away, sde failed in array md2")
-        ]
-    finally:
-        correlator.close()
+def test_each_host_is_reported_again_at_its_heartbeat(start: Start) -> None:
+    # the first minute counts, and so does one that begins during the run
+    results = start(events_heartbeat_min=1).feed()
+    assert results[: len(HOSTS)] == [(host, FINE) for host in HOSTS]
+    assert set(results) == set(results[: len(HOSTS)])
 
 
 BURST_OVER_A_MINUTE = """
@@ -572,53 +444,42 @@ def reads(process: subprocess.Popen[bytes], path: Path) -> bool:
     return False
 
 
-def test_a_soft_restart_reads_new_logs_and_keeps_open_events(
-    tmp_path: Path,
-) -> None:
-    correlator = Correlator(tmp_path, events_burst_s=1)
-    later = tmp_path / "later.log"
-    command = correlator.command(f"--input={tmp_path}/*.log", "--fromstart")
-    try:
-        with subprocess.Popen(
-            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as process:
-            try:
-                assert wait_for_results(correlator, len(HOSTS)) == [(host, FINE) for host in HOSTS]
-                with correlator.log.open("a", encoding="utf-8") as log:
-                    log.write(recorded("array-falls"))
-                assert wait_for_results(correlator, 1) == [("oss2", FALLEN)]
-                later.write_text("", encoding="utf-8")
-                process.send_signal(signal.SIGABRT)
-                eventually(lambda: reads(process, later))
-                assert results_within(correlator, 2.0) == []
-                with later.open("a", encoding="utf-8") as log:
-                    log.write(recorded("outage"))
-                assert [host for host, _ in wait_for_results(correlator, 2)] == ["client1", "oss2"]
-                text = (tmp_path / "open").read_text(encoding="utf-8")
-                assert "array-md2" in text
-            finally:
-                process.terminate()
-    finally:
-        correlator.close()
+@contextmanager
+def running(correlator: Correlator, *options: str) -> Iterator[subprocess.Popen[bytes]]:
+    """Run a correlator that has reported all hosts, and end it."""
+    command = correlator.command("--fromstart", *options)
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        try:
+            assert wait_for_results(correlator, len(HOSTS)) == [(host, FINE) for host in HOSTS]
+            yield process
+        finally:
+            process.terminate()
 
 
-def test_a_running_correlator_reports_a_burst_once_at_its_end(tmp_path: Path) -> None:
-    correlator = Correlator(tmp_path, events_burst_s=2)
-    try:
-        with subprocess.Popen(
-            correlator.command("--fromstart"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
-        ) as process:
-            try:
-                assert wait_for_results(correlator, len(HOSTS)) == [(host, FINE) for host in HOSTS]
-                with correlator.log.open("a", encoding="utf-8") as log:
-                    for line in recorded("array-falls").splitlines(keepends=True):
-                        log.write(line)
-                        log.flush()
-                assert wait_for_results(correlator, 1, quiet_s=3.0) == [("oss2", FALLEN)]
-            finally:
-                process.terminate()
-    finally:
-        correlator.close()
+def test_a_soft_restart_reads_new_logs_and_keeps_open_events(start: Start) -> None:
+    correlator = start(events_burst_s=1)
+    later = correlator.folder / "later.log"
+    with running(correlator, f"--input={correlator.folder}/*.log") as process:
+        with correlator.log.open("a", encoding="utf-8") as log:
+            log.write(recorded("array-falls"))
+        assert wait_for_results(correlator, 1) == [("oss2", FALLEN)]
+        later.write_text("", encoding="utf-8")
+        process.send_signal(signal.SIGABRT)
+        eventually(lambda: reads(process, later))
+        assert results_within(correlator, 2.0) == []
+        with later.open("a", encoding="utf-8") as log:
+            log.write(recorded("outage"))
+        assert [host for host, _ in wait_for_results(correlator, 2)] == ["client1", "oss2"]
+        assert "array-md2" in (correlator.folder / "open").read_text(encoding="utf-8")
+
+
+def test_a_running_correlator_reports_a_burst_once_at_its_end(start: Start) -> None:
+    correlator = start(events_burst_s=2)
+    with running(correlator), correlator.log.open("a", encoding="utf-8") as log:
+        for line in recorded("array-falls").splitlines(keepends=True):
+            log.write(line)
+            log.flush()
+        assert wait_for_results(correlator, 1, quiet_s=3.0) == [("oss2", FALLEN)]
 
 
 def test_nagios_counts_a_host_as_stale_after_three_heartbeats() -> None:

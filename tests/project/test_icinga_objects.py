@@ -5,7 +5,6 @@ Ansible itself runs the tasks on a folder of the test; the real Icinga checks th
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -21,8 +20,8 @@ from plumbline.model.verdict import State
 from tests.package.cli.driver import call
 from tests.package.cli.test_submit import document as document_of
 from tests.package.cli.test_submit import service, verdict, write_plan
-from tests.project.playbook import run_playbook
-from tests.project.repository import ROOT
+from tests.package.recorded import data
+from tests.project.playbook import run_play
 from tests.project.test_nagios_objects import make, parse_objects, plan
 
 PROGRAM = shutil.which("icinga2", path=f"{os.environ.get('PATH', '')}:/usr/sbin")
@@ -34,62 +33,21 @@ pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="the files of the role are root's"),
 ]
 
-PLAY = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  vars_files:
-    - {root}/roles/agent/vars/main.yml
-    - {root}/roles/nrpe/defaults/main.yml
-    - {root}/roles/nagios/defaults/main.yml
-    - {root}/roles/nagios/vars/main.yml
-    - {root}/roles/icinga/defaults/main.yml
-    - {root}/roles/icinga/vars/main.yml
-  handlers:
-    - name: Reload Icinga
-      ansible.builtin.debug:
-        msg: reloaded
-  tasks:
-    - ansible.builtin.import_tasks: {root}/roles/icinga/tasks/objects.yml
-    - ansible.builtin.import_tasks: {root}/roles/icinga/tasks/objects.yml
-      vars:
-        icinga_service_notification: nowhere
-"""
 # The package's own configuration, with all paths in the test's folder.
-WRAPPER = """#!/bin/sh
-exec {program} "$@" -D RunAsUser=root -D RunAsGroup=root -D DataDir={folder} -D CacheDir={folder} \
-    -D LogDir={folder} -D InitRunDir={folder} -D SpoolDir={folder} -D NodeName=here -D ZoneName=here
-"""
-DAEMON = """
-include <itl>
-object Endpoint NodeName {{ host = NodeName }}
-object Zone ZoneName {{ endpoints = [ NodeName ] }}
-object ExternalCommandListener "command" {{ command_path = "{folder}/icinga2.cmd" }}
-object Host "oss2" {{
-  check_command = "dummy"
-  enable_active_checks = false
-}}
-object Service "OST OST1" {{
-  host_name = "oss2"
-  check_command = "dummy"
-  enable_active_checks = false
-}}
-"""
+WRAPPER = data("icinga/icinga2.sh")
+DAEMON = data("icinga/daemon.conf")
 OPTIONS = {"console_collect": True, "nagios_report_url": "http://console/plumbline/index.html"}
 
 
 def deploy(folder: Path, plan: dict[str, Any]) -> subprocess.CompletedProcess[str]:
     """Run the tasks on the package's configuration, then again with objects that are refused."""
     shutil.copytree(SHARED, folder / "etc")
-    play, given = folder / "play.yml", folder / "given.json"
-    play.write_text(PLAY.format(root=ROOT), encoding="utf-8")
     places = {
         "__icinga_command": str(program(folder)),
         "__icinga_directory": str(folder / "etc"),
         "__icinga_group": "root",
     }
-    given.write_text(json.dumps({"agent_plan": plan, **places, **OPTIONS}), encoding="utf-8")
-    return run_playbook("-e", f"@{given}", play)
+    return run_play(folder, "icinga", {"agent_plan": plan, **places, **OPTIONS})
 
 
 def program(folder: Path) -> Path:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import run_to_end
 from tests.project.repository import ROOT
 
 APART = ("unshare", "--user", "--map-root-user", "--mount", "--net")
@@ -30,7 +31,7 @@ echo $(($(mounts) - before))
 
 def down(*namespaces: str) -> list[str]:
     """Remove a lab with the namespace ``ours``; return the lines of what is there then."""
-    if subprocess.run([*APART, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+    if run_to_end(*APART, "true").returncode:
         pytest.skip("no user namespaces here")
     files = Path(ROOT, "roles", "lab", "files")
     return subprocess.check_output(

@@ -18,6 +18,7 @@ from plumbline.doors.monitored import monitored, read_options
 from plumbline.doors.nagios import nagios_objects
 from plumbline.site.inventory import plan_of, read_inventory
 from tests.package.cli import nagios
+from tests.package.recorded import data
 from tests.project.repository import ROOT
 
 pytestmark = [
@@ -25,37 +26,8 @@ pytestmark = [
     pytest.mark.skipif(nagios.PROGRAM is None, reason="Nagios is not installed"),
 ]
 
-CONTACT = """
-define command {
-    command_name nothing
-    command_line /bin/true
-}
-define timeperiod {
-    timeperiod_name 24x7
-    alias           always
-    monday          00:00-24:00
-    tuesday         00:00-24:00
-    wednesday       00:00-24:00
-    thursday        00:00-24:00
-    friday          00:00-24:00
-    saturday        00:00-24:00
-    sunday          00:00-24:00
-}
-define contact {
-    contact_name                  ada
-    contactgroups                 admins
-    host_notification_commands    nothing
-    service_notification_commands nothing
-    host_notification_period      24x7
-    service_notification_period   24x7
-    host_notification_options     d,r
-    service_notification_options  w,u,c,r
-}
-define contactgroup {
-    contactgroup_name admins
-    alias             admins
-}
-"""
+CONTACT = data("nagios/contact.cfg")
+ANSWER = data("nagios/answer.sh")
 OPTIONS = {"paths": True, "notification_delay_min": 0}
 
 
@@ -219,13 +191,6 @@ def test_a_disk_notifies_once_its_target_has_no_alarm(lab: dict[str, str]) -> No
         running.until(lambda: notified(running) >= {ON_TARGET[1]}, "the disk did not notify")
 
 
-ANSWER = """#!/bin/sh
-# ANSWER EXIT_CODE ADDRESS: checks a host; for a host in the file it waits and ends with the code
-grep -qxF "$2" {dead} || {{ echo fine; exit 0; }}
-sleep 0.5
-echo no answer
-exit "$1"
-"""
 QUICK = {"check_interval_min": 6}
 """Check interval for a daemon whose minutes last a second."""
 

@@ -19,12 +19,13 @@ from typing import Any, Iterator, NamedTuple
 
 import pytest
 
-from plumbline.site.inventory import plan_of, read_inventory
 from tests.package.strangers import let_through
 from tests.package.waiting import eventually
-from tests.project.certificates import play
-from tests.project.playbook import playbook_output
+from tests.processes import run_to_end
+from tests.project import certificates
+from tests.project.playbook import play_output
 from tests.project.repository import ROOT, document
+from tests.project.test_nagios_objects import plan
 
 pytestmark = [
     pytest.mark.long,
@@ -34,39 +35,6 @@ pytestmark = [
 
 ASK = "/usr/lib/nagios/plugins/check_nrpe"
 AT_ONCE = 200
-PLAY = """
-- hosts: oss1
-  connection: local
-  gather_facts: false
-  vars_files:
-    - {root}/roles/agent/vars/main.yml
-    - {root}/roles/nrpe/defaults/main.yml
-    - {root}/roles/nrpe/vars/main.yml
-    - {root}/roles/nrpe/vars/Debian.yml
-  tasks:
-    - ansible.builtin.template:
-        src: {root}/roles/nrpe/templates/plumbline.cfg.j2
-        dest: {folder}/plumbline.cfg
-        mode: "0644"
-    - ansible.builtin.replace:
-        path: {folder}/nrpe.cfg
-        regexp: "{{{{ sample.regexp }}}}"
-        replace: "{{{{ sample.replace }}}}"
-      loop: "{{{{ __nrpe_samples | dict2items }}}}"
-      vars:
-        sample: {samples}
-    - ansible.builtin.copy:
-        content: "{{{{ __nrpe_usages | to_json }}}}"
-        dest: {folder}/node.json
-        mode: "0644"
-    - ansible.builtin.copy:
-        content: "{{{{ __nrpe_usages | to_json }}}}"
-        dest: {folder}/console.json
-        mode: "0644"
-      delegate_to: mon1
-      vars:
-        inventory_hostname: mon1
-"""
 
 
 class Site(NamedTuple):
@@ -79,12 +47,8 @@ class Site(NamedTuple):
         """Query the daemon with the certificate of ``oss1``, the node, or of ``mon1``."""
         own = self.folder / host
         tls = [f"-A{own}/ca.pem", f"-C{own}/cert.pem", f"-K{own}/key.pem"]
-        return subprocess.run(
-            [ASK, "-H", "127.0.0.1", "-p", str(self.port), "-u", "-t", "600:3", *tls, *words],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        call = (ASK, "-H", "127.0.0.1", "-p", self.port, "-u", "-t", "600:3")
+        return run_to_end(*call, *tls, *words)
 
 
 def task(path: str, name: str) -> dict[str, Any]:
@@ -104,11 +68,9 @@ def deploy(folder: Path, port: int) -> None:
     """Write the files of the role for oss1 of the lab."""
     samples = task("configure.yml", "Remove the sample commands")["ansible.builtin.replace"]
     pattern = {key: samples[key] for key in ("regexp", "replace")}
-    play, given = folder / "play.yml", folder / "given.json"
-    play.write_text(PLAY.format(root=ROOT, folder=folder, samples=json.dumps(pattern)))
-    plan = plan_of(read_inventory(str(ROOT / "inventories/lab"))).to_json()
     values = {
-        "agent_plan": json.loads(json.dumps(plan)),
+        "agent_plan": plan("lab"),
+        "sample": pattern,
         "nrpe_address": "127.0.0.1",
         "nrpe_port": port,
         "nrpe_tls_directory": str(folder / "oss1"),
@@ -117,8 +79,7 @@ def deploy(folder: Path, port: int) -> None:
         "nrpe_command_timeout_s": 600,
         "__nrpe_certificate": {"stat": {}},
     }
-    given.write_text(json.dumps(values), encoding="utf-8")
-    playbook_output("-e", f"@{given}", play, inventory=ROOT / "inventories/lab")
+    play_output(folder, "nrpe", values, inventory=ROOT / "inventories/lab")
 
 
 @contextmanager
@@ -148,7 +109,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
     shutil.copytree(ROOT / "checks", folder / "library/checks")
     site = Site(folder, free_port())
     deploy(folder, site.port)
-    signed = play(folder, given={"nrpe_certificate_group": "nagios"})
+    signed = certificates.play(folder, given={"nrpe_certificate_group": "nagios"})
     assert signed.returncode == 0, signed.stdout + signed.stderr
     with daemon(folder):
         eventually(lambda: site.query("mon1").returncode == 0)

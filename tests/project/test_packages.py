@@ -2,41 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 
 import pytest
 
-from plumbline.site.inventory import plan_of, read_inventory
-from tests.project.playbook import run_playbook
+from tests.project.playbook import run_play
 from tests.project.repository import ROOT, document, tracked
+from tests.project.test_nagios_objects import plan
 
-HOSTS = """
-all:
-  vars:
-    ansible_connection: local
-  children:
-    monitoring: {}
-    plumbline_nodes:
-      hosts: {client1: , oss1: , oss2: }
-    plumbline_ost:
-      hosts: {client1: }
-    plumbline_raw:
-      hosts: {oss1: , oss2: }
-"""
-PLAY = """
-- hosts: all
-  gather_facts: false
-  tasks:
-    - ansible.builtin.set_fact:
-        os_family: Debian
-        distribution_major_version: "13"
-        cacheable: true
-    - ansible.builtin.include_tasks: {root}/playbooks/tasks/packages.yml
-    - ansible.builtin.debug:
-        msg: "{{{{ inventory_hostname }}}} goes on"
-"""
 # A package that this machine has, and one that no repository has.
 INSTALLED = ["dpkg"]
 UNAVAILABLE = ["plumbline-no-such-package"]
@@ -44,21 +18,14 @@ UNAVAILABLE = ["plumbline-no-such-package"]
 
 def check(folder: Path, *words: str, **packages: list[str]) -> str:
     """Return the output of the play for these packages; it changes and refreshes nothing."""
-    (folder / "hosts.yml").write_text(HOSTS)
-    (folder / "play.yml").write_text(PLAY.format(root=ROOT))
-    plan = plan_of(read_inventory(str(ROOT / "inventories/lab"))).to_json()
     variables = {
-        "agent_plan": json.loads(json.dumps(plan)),
+        "agent_plan": plan("lab"),
         **{f"__{role}_packages": packages.get(role, INSTALLED) for role in ("agent", "ost_probe")},
         "__raw_probe_packages": packages.get("raw_probe", INSTALLED),
         "__agent_ansible_packages": {"Debian": INSTALLED},
         "__agent_refresh": {"Debian": ["echo", "refreshed"]},
     }
-    (folder / "given.json").write_text(json.dumps(variables), encoding="utf-8")
-    done = run_playbook(
-        *("-e", f"@{folder}/given.json", "--check", *words, folder / "play.yml"),
-        inventory=folder / "hosts.yml",
-    )
+    done = run_play(folder, "packages", variables, "--check", *words)
     assert done.returncode in (0, 2), done.stdout + done.stderr
     return done.stdout
 

@@ -1,13 +1,10 @@
-"""All theoretical figures of the papers follow from the inventories of their machines.
-
-docs/papers.md has a row for each case here, written by tests/project/generated.py.
-"""
+"""All theoretical figures of the papers follow from the inventories of their machines."""
 
 from __future__ import annotations
 
 from collections import Counter
-from functools import cache, partial
-from typing import Callable, NamedTuple
+from functools import cache
+from typing import Any, Callable, NamedTuple
 
 import pytest
 
@@ -22,6 +19,7 @@ from plumbline.topology.document import Zone, load
 from plumbline.topology.graph import Topology, build
 from plumbline.topology.names import expand
 from plumbline.topology.paths import storage_side
+from tests.package.recorded import table
 from tests.package.sites import inventory_document
 from tests.project.repository import ROOT
 
@@ -70,17 +68,17 @@ def flow_rate(machine: str, component: str, operation: str) -> float:
     return rates[0]
 
 
-def following(machine: str, component: str, zone: Zone) -> float:
-    """Return the next limit of a single path."""
-    limit = line(machine, component, "write", zone).limit
+def following(machine: str, component: str, zone: str) -> float:
+    """Return the next limit of a single path to a zone of the disks."""
+    limit = line(machine, component, "write", Zone(zone)).limit
     assert limit is not None
     assert limit.next is not None
     return limit.next.rate
 
 
-def part(machine: str, name: str, zone: Zone = FASTEST) -> float:
+def part(machine: str, name: str) -> float:
     """Return the rate of a part towards storage."""
-    written = site(machine, zone).components[name].write_Bps
+    written = site(machine).components[name].write_Bps
     assert written is not None
     return written
 
@@ -95,8 +93,9 @@ def one_of(machine: str, name: str) -> float:
     return written / calculate.count
 
 
-def shared(capacity_Bps: float, flows: int) -> float:
-    """Return the rate of one of ``flows`` flows through the same part."""
+def shared(machine: str, flows: int, capacity: str, name: str) -> float:
+    """Return the rate of one of several flows through a part, or through one of its units."""
+    capacity_Bps = CALCULATIONS[capacity](machine, name)
     limit = together({"part": capacity_Bps}, {str(flow): ["part"] for flow in range(flows)})["0"]
     assert limit is not None
     return limit.ceiling.rate
@@ -107,10 +106,12 @@ def total(capacities: Capacities, paths: dict[str, tuple[str, ...]]) -> float:
     return sum(limit.ceiling.rate for limit in limits if limit)
 
 
-def red_storm_ports(rate: float, number: int = 320) -> float:
-    """Return the total of targets if each controller port gives ``rate`` of its 200 MB/s."""
-    topology = site("redstorm")
-    ports = {name: rate for name, part in topology.components.items() if part.kind == "port"}
+def with_ports(machine: str, rate_MBps: float, number: int = 320) -> float:
+    """Return the total of targets if each controller port gives this rate of its 200 MB/s."""
+    topology = site(machine)
+    ports = {
+        name: rate_MBps * MB for name, part in topology.components.items() if part.kind == "port"
+    }
     paths = {
         target.name: storage_side(topology, target)
         for target in list(topology.targets.values())[:number]
@@ -118,32 +119,46 @@ def red_storm_ports(rate: float, number: int = 320) -> float:
     return total({**speeds(topology).writes, **ports}, paths)
 
 
-def red_storm_couplet(rate: float) -> float:
+def with_couplet(machine: str, rate_MBps: float) -> float:
     """Return the share of a port if a couplet of two controllers has a limit of its own."""
-    topology = site("redstorm")
+    topology = site(machine)
     paths = {
         target.name: ("couplet", *storage_side(topology, target))
         for target in topology.targets.values()
         if target.on.startswith(("ddn01a", "ddn01b"))
     }
     assert len(paths) == 8
-    return total({**speeds(topology).writes, "couplet": rate}, paths) / 8
+    return total({**speeds(topology).writes, "couplet": rate_MBps * MB}, paths) / 8
 
 
-def edison_in_august(file_system: str, targets: int) -> float:
-    """Return the total of a file system's units at the acceptance of the machine."""
-    topology = site("edison")
+def first_targets(machine: str, file_system: str, targets: int) -> float:
+    """Return the total of the first targets of a file system."""
+    topology = site(machine)
     own = [target for target in topology.targets.values() if target.file_system == file_system]
     paths = {target.name: storage_side(topology, target) for target in own[:targets]}
     return total(speeds(topology).writes, paths)
 
 
-def blue_gene_nodes(per_card: int, cards: int) -> float:
+def first_nodes(machine: str, per_card: int, cards: int) -> float:
     """Return the total rate of the first nodes of the first line cards."""
-    topology = site("bgl")
+    topology = site(machine)
     numbers = [24 * card + node + 1 for card in range(cards) for node in range(per_card)]
     paths = {f"io{number:04d}": topology.routes[f"io{number:04d}"][0] for number in numbers}
     return total(speeds(topology).writes, paths)
+
+
+CALCULATIONS: dict[str, Callable[..., float]] = {
+    "part": part,
+    "unit": one_of,
+    "rate": rate,
+    "each": flow_rate,
+    "next": following,
+    "flows": shared,
+    "ports": with_ports,
+    "couplet": with_couplet,
+    "first_targets": first_targets,
+    "nodes": first_nodes,
+}
 
 
 class Case(NamedTuple):
@@ -152,325 +167,25 @@ class Case(NamedTuple):
     place: str
     figure: str
     shown: str
-    expected: float
-    calculate: Callable[[], float]
+    expected_MBps: float
+    calculation: tuple[Any, ...]
 
 
-RED_STORM = [
-    Case(
-        "II",
-        "the link of a node: 2.1 GB/s",
-        "part `oss001-link`",
-        2.1 * GB,
-        partial(part, "redstorm", "oss001-link"),
-    ),
-    Case(
-        "II",
-        "bisection of the mesh: 3.6 TB/s",
-        "part `mesh`",
-        3600 * GB,
-        partial(part, "redstorm", "mesh"),
-    ),
-    Case(
-        "III-A.1",
-        "one port of a host adapter: 200 MB/s",
-        "part `oss001-fc2`",
-        200 * MB,
-        partial(part, "redstorm", "oss001-fc2"),
-    ),
-    Case(
-        "III-A.1",
-        "one port of a controller: 200 MB/s",
-        "part `ddn40b-fc4`",
-        200 * MB,
-        partial(part, "redstorm", "ddn40b-fc4"),
-    ),
-    Case(
-        "III-A.1",
-        "one data channel: 100 MB/s",
-        "one of the eight that part `ddn01a-data` counts",
-        100 * MB,
-        partial(one_of, "redstorm", "ddn01a-data"),
-    ),
-    Case(
-        "III-A.1",
-        "eight data channels: 800 MB/s",
-        "part `ddn01a-data`",
-        800 * MB,
-        partial(part, "redstorm", "ddn01a-data"),
-    ),
-    *(
-        Case(
-            "III-A.1",
-            f"eight disks at their {zone.value}: {expected} MB/s",
-            f"next limit of a target, `--zone {zone.value}`",
-            expected * MB,
-            partial(following, "redstorm", "scratch-OST0000", zone),
-        )
-        for zone, expected in ((Zone.SLOWEST, 344), (Zone.AVERAGE, 528), (Zone.FASTEST, 624))
-    ),
-    Case(
-        "III-A.1",
-        "a single path: 200 MB/s",
-        "each target alone, by the ports of host adapter and controller",
-        200 * MB,
-        partial(rate, "redstorm", "scratch-OST0000", "write"),
-    ),
-    Case(
-        "III-A.1",
-        "each of both ports of a host adapter: 200 MB/s",
-        "at once `oss[001-160]-hba`, each",
-        200 * MB,
-        partial(flow_rate, "redstorm", "oss001-hba", "write"),
-    ),
-    Case(
-        "III-A.2",
-        "eight data channels over four ports: 200 MB/s a port",
-        "four flows over part `ddn01a-data` alone",
-        200 * MB,
-        lambda: shared(part("redstorm", "ddn01a-data"), 4),
-    ),
-    Case(
-        "III-A.2",
-        "one data channel over four ports: 25 MB/s a port",
-        "four flows over one of its eight channels",
-        25 * MB,
-        lambda: shared(one_of("redstorm", "ddn01a-data"), 4),
-    ),
-    Case(
-        "III-A.2",
-        "each of four ports of a controller: 200 MB/s",
-        "at once `ddn[01-40]a-data`, each: ports and channels limit alike",
-        200 * MB,
-        partial(flow_rate, "redstorm", "ddn01a-data", "read"),
-    ),
-    Case(
-        "III-B.2",
-        "four ports of a controller: 800 MB/s",
-        "at once `ddn[01-40]a-data`, in sum",
-        800 * MB,
-        partial(rate, "redstorm", "ddn01a-data", "read"),
-    ),
-    Case(
-        "III-B",
-        "a port of a couplet of 1.4 GB/s: 175 MB/s",
-        "eight targets behind a part of that rate",
-        175 * MB,
-        partial(red_storm_couplet, 1.4 * GB),
-    ),
-    Case(
-        "III-B",
-        "a port of a couplet of 1.5 GB/s: 187.5 MB/s",
-        "eight targets behind a part of that rate",
-        187.5 * MB,
-        partial(red_storm_couplet, 1.5 * GB),
-    ),
-    Case(
-        "IV-A",
-        "seven targets of 128 MB/s: more than 850 MB/s",
-        "seven targets with ports of that rate: 896 MB/s",
-        896 * MB,
-        partial(red_storm_ports, 128 * MB, 7),
-    ),
-    Case(
-        "V",
-        "320 ports: 64 GB/s",
-        "at once all of `scratch`, in sum",
-        64 * GB,
-        partial(rate, "redstorm", "scratch", "write"),
-    ),
-    Case(
-        "V",
-        "320 ports of 195 MB/s: 62400 MB/s",
-        "all targets with ports of that rate",
-        62400 * MB,
-        partial(red_storm_ports, 195 * MB),
-    ),
-    Case(
-        "V",
-        "320 targets of 154.15 MB/s: 49280 MB/s",
-        "all targets with ports of that rate: **49328 MB/s**",
-        49328 * MB,
-        partial(red_storm_ports, 154.15 * MB),
-    ),
-    Case(
-        "V",
-        "320 targets of 176.31 MB/s: 56419.2 MB/s",
-        "all targets with ports of that rate",
-        56419.2 * MB,
-        partial(red_storm_ports, 176.31 * MB),
-    ),
-]
-
-EDISON = [
-    Case(
-        "I",
-        "336 targets: 168 GB/s",
-        "at once all of `edison`, in sum",
-        168 * GB,
-        partial(rate, "edison", "edison", "write"),
-    ),
-    *(
-        Case(
-            "II",
-            f"FS{number}, {units} units: {expected} GB/s",
-            f"at once all of `fs{number}`, in sum",
-            expected * GB,
-            partial(rate, "edison", f"fs{number}", operation),
-        )
-        for number, units, expected in ((1, 12, 48), (2, 12, 48), (3, 18, 72))
-        for operation in ("write", "read")
-    ),
-    Case(
-        "II",
-        "one unit: 4 GB/s",
-        "at once `ssu[01-42]`, in sum; 500 MB/s for each of its eight targets",
-        4 * GB,
-        partial(rate, "edison", "ssu42", "read"),
-    ),
-    Case(
-        "IV",
-        "FS2 with 72 targets, before it was expanded: 36 GB/s",
-        "the first 72 targets of `fs2`",
-        36 * GB,
-        partial(edison_in_august, "fs2", 72),
-    ),
-    Case(
-        "IV",
-        "FS3 with 144 targets: 72 GB/s",
-        "at once all of `fs3`, in sum",
-        72 * GB,
-        partial(edison_in_august, "fs3", 144),
-    ),
-]
-
-BLUE_GENE = [
-    Case(
-        "1",
-        "the network: 45 GB/s",
-        "at once all `clients`, in sum",
-        45 * GB,
-        partial(rate, "bgl", "clients", "send"),
-    ),
-    Case(
-        "1",
-        "the Fibre Channel link of a server: 200 MB/s",
-        "part `oss224-fc`; the paper gives its 2 Gb/s",
-        200 * MB,
-        partial(part, "bgl", "oss224-fc"),
-    ),
-    Case(
-        "1",
-        "an array writes 1.2 GB/s",
-        "at once `ddn[01-28]`, write, in sum",
-        1.2 * GB,
-        partial(rate, "bgl", "ddn28", "write"),
-    ),
-    Case(
-        "1",
-        "an array reads a little over 800 MB/s",
-        "at once `ddn[01-28]`, read, in sum: 857 MB/s",
-        857 * MB,
-        partial(rate, "bgl", "ddn28", "read"),
-    ),
-    Case(
-        "1",
-        "28 arrays write 35 GB/s",
-        "at once all of `lustre`, write: **33.6 GB/s**",
-        33.6 * GB,
-        partial(rate, "bgl", "lustre", "write"),
-    ),
-    Case(
-        "1",
-        "28 arrays read 24 GB/s",
-        "at once all of `lustre`, read",
-        28 * 857 * MB,
-        partial(rate, "bgl", "lustre", "read"),
-    ),
-    *(
-        Case(
-            "2",
-            "a switch: 7.5 GB/s",
-            "at once `switch[1-5]` and `switch6`, in sum",
-            7.5 * GB,
-            partial(rate, "bgl", f"switch{number}", "send"),
-        )
-        for number in range(1, 7)
-    ),
-    Case(
-        "2",
-        "the switches of the servers: 45 GB/s",
-        "at once all `servers`, in sum",
-        45 * GB,
-        partial(rate, "bgl", "servers", "receive"),
-    ),
-    *(
-        Case(
-            "2",
-            "20 of the 24 ports of a line card fill it: 2.5 GB/s",
-            "19 nodes of a card have 2.375 GB/s, 20 and 24 have 2.5 GB/s",
-            expected,
-            partial(blue_gene_nodes, ports, 1),
-        )
-        for ports, expected in ((19, 2.375 * GB), (20, 2.5 * GB), (24, 2.5 * GB))
-    ),
-    Case(
-        "2",
-        "a line card: 2.5 GB/s",
-        "at once `card[01-40]`, in sum",
-        2.5 * GB,
-        partial(rate, "bgl", "card01", "send"),
-    ),
-    *(
-        Case(
-            "2",
-            "fewer than 10 ports of each of eight line cards fill a switch: 7.5 GB/s",
-            "7 of each have 7.0 GB/s, 8 have 7.5 GB/s",
-            expected,
-            partial(blue_gene_nodes, ports, 8),
-        )
-        for ports, expected in ((7, 7.0 * GB), (8, 7.5 * GB), (10, 7.5 * GB))
-    ),
-]
-
-JAGUAR = [
-    Case(
-        "2.2",
-        "36 servers, 144 targets of 4 Gb/s: 72 GB/s",
-        "at once all of `scratch`, in sum",
-        72 * GB,
-        partial(rate, "jaguar", "scratch", "read"),
-    ),
-    Case(
-        "2.2",
-        "a target: 4 Gb/s",
-        "part `oss36-fc2-port2`: 500 MB/s",
-        500 * MB,
-        partial(part, "jaguar", "oss36-fc2-port2"),
-    ),
-    Case(
-        "2.2",
-        "a card that serves two targets",
-        "at once `oss[01-36]-fc[1-2]`: 1 GB/s",
-        1 * GB,
-        partial(rate, "jaguar", "oss36-fc2", "write"),
-    ),
-]
-
-CASES = [
-    *(("Red Storm", case) for case in RED_STORM),
-    *(("Edison", case) for case in EDISON),
-    *(("BlueGene/L", case) for case in BLUE_GENE),
-    *(("Jaguar", case) for case in JAGUAR),
-]
+CASES = {machine: [Case(*row) for row in rows] for machine, rows in table("papers.yml").items()}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("machine", "case"), CASES, ids=[f"{name} {case.place} {case.figure}" for name, case in CASES]
+    ("machine", "case"),
+    [
+        pytest.param(machine, case, id=f"{machine} {case.place} {case.figure}")
+        for machine, cases in CASES.items()
+        for case in cases
+    ],
 )
 def test_a_figure_of_a_paper_follows_from_the_inventory(machine: str, case: Case) -> None:
-    assert case.calculate() == pytest.approx(case.expected)
+    name, *arguments = case.calculation
+    assert CALCULATIONS[name](machine, *arguments) == pytest.approx(case.expected_MBps * MB)
 
 
 def limited_by(machine: str, component: str, operation: str) -> tuple[str, ...]:

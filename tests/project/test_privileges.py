@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.processes import run_to_end
 from tests.project.repository import ROOT
 
 ALL = "000001ffffffffff"
@@ -51,16 +52,9 @@ def test_a_user_namespace_is_named(tmp_path: Path, uid_map: str) -> None:
 
 def in_user_namespace(*command: str) -> subprocess.CompletedProcess[str]:
     apart = ["unshare", "--user", "--map-root-user"]
-    if subprocess.run([*apart, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+    if run_to_end(*apart, "true").returncode:
         pytest.skip("no user namespaces here")
-    return subprocess.run(
-        [*apart, *command],
-        cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": str(FILES)},
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    return run_to_end(*apart, *command, cwd=ROOT, env={**os.environ, "PYTHONPATH": str(FILES)})
 
 
 def test_make_refuses_a_user_namespace_and_names_the_alternative() -> None:
@@ -84,7 +78,3 @@ def test_without_root_the_other_steps_run(target: str, left_out: str) -> None:
     condition, _, without = recipe.partition("else")
     assert condition.startswith("\t@if .ci/root; then")
     assert left_out not in without.replace("ROOT_STEPS", "")
-
-
-def test_ci_runs_everything() -> None:
-    assert ".ci/root\nexec make test\n" in (ROOT / ".ci" / "run").read_text(encoding="utf-8")

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 from pathlib import Path
 from typing import Any, Iterator
 
 import pytest
 
-from tests.project.playbook import playbook_output
+from tests.project.playbook import play_output
 from tests.project.repository import ROOT, document, tracked
 
 PACKAGE = "ansible.builtin.package"
@@ -83,17 +82,6 @@ def test_optional_roles_are_removed_when_switched_off() -> None:
         assert tags == switched & {role["role"] for role in play.get("roles", [])}
 
 
-PLAY = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  tasks:
-    - ansible.builtin.include_tasks:
-        file: {root}/playbooks/tasks/switched_off.yml
-        apply:
-          tags: [always]
-      tags: [always]
-"""
 REMOVE = "- ansible.builtin.debug:\n    msg: {role} is removed\n"
 
 
@@ -106,12 +94,12 @@ def removed(folder: Path, switched_on: str, *words: str) -> list[str]:
         (tasks / "names.yml").write_text("- ansible.builtin.debug:\n    msg: names\n")
     for trace in ("a", "b"):
         (folder / trace).touch()
-    (folder / "play.yml").write_text(PLAY.format(root=ROOT))
     variables = {
         "site_roles": {role: role == switched_on for role in "abc"},
         "switched_off_traces": {role: str(folder / role) for role in "abc"},
     }
-    output = playbook_output(*words, "-e", json.dumps(variables), folder / "play.yml")
+    roles = {"ANSIBLE_ROLES_PATH": f"{folder}/roles"}
+    output = play_output(folder, "switched_off", variables, *words, env=roles)
     return re.findall(r"msg: (\w) is removed", output)
 
 

@@ -13,52 +13,17 @@ from pathlib import Path
 import pytest
 
 from plumbline.cli import build_parser
-from plumbline.site.inventory import plan_of, read_inventory
-from tests.project.playbook import playbook_output
-from tests.project.repository import ROOT
-from tests.project.test_nagios_objects import make
+from tests.project.playbook import play_output
+from tests.project.test_nagios_objects import make, plan
 
 pytestmark = pytest.mark.long
-
-PLAY = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  vars_files:
-    - {root}/roles/agent/vars/main.yml
-    - {root}/roles/console/vars/main.yml
-    - {root}/roles/nrpe/defaults/main.yml
-    - {root}/roles/nagios/defaults/main.yml
-    - {root}/roles/nagios/vars/main.yml
-    - {root}/roles/nagios/vars/Debian.yml
-    - {root}/roles/report/defaults/main.yml
-    - {root}/roles/report/vars/main.yml
-    - {root}/roles/report/vars/Debian.yml
-  tasks:
-    - ansible.builtin.template:
-        src: {root}/roles/{{{{ item }}}}.j2
-        dest: {folder}/{{{{ item | basename }}}}
-        mode: "0644"
-      loop:
-        - report/templates/plumbline-report.service
-        - report/templates/plumbline-report.timer
-        - report/templates/page.conf
-    - ansible.builtin.copy:
-        content: "{{{{ nagios_object_options | to_json }}}}"
-        dest: {folder}/options.json
-        mode: "0644"
-"""
 
 
 @pytest.fixture(scope="module")
 def rendered(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("report")
-    plan = plan_of(read_inventory(str(ROOT / "inventories" / "lab"))).to_json()
-    variables = {"agent_plan": plan, "console_collect": True, "report_enabled": True}
-    (folder / "given.json").write_text(json.dumps(variables), encoding="utf-8")
-    play = PLAY.format(root=ROOT, folder=folder)
-    (folder / "play.yml").write_text(play, encoding="utf-8")
-    playbook_output("-e", "@given.json", "play.yml", cwd=folder)
+    variables = {"agent_plan": plan("lab"), "console_collect": True, "report_enabled": True}
+    play_output(folder, "report", variables)
     return folder
 
 
@@ -83,12 +48,12 @@ def test_the_page_of_the_report_asks_for_the_password_of_nagios(rendered: Path) 
 
 
 def test_each_service_links_to_its_section(rendered: Path) -> None:
-    plan = json.loads((rendered / "given.json").read_text())["agent_plan"]
+    lab = plan("lab")
     options = json.loads((rendered / "options.json").read_text())
-    text = make(plan, **options)["services"]
+    text = make(lab, **options)["services"]
     links = re.findall(r"^    (action|notes)_url +(\S+)$", text, re.M)
-    anchors = [service["anchor"] or "targets" for service in plan["services"]]
+    anchors = [service["anchor"] or "targets" for service in lab["services"]]
     places = [f"/plumbline/index.html#{anchor}" for anchor in anchors]
-    places += ["/plumbline/index.html#suspects"] * len(plan["paths"])
+    places += ["/plumbline/index.html#suspects"] * len(lab["paths"])
     assert [url for kind, url in links if kind == "action"] == places
     assert [url for kind, url in links if kind == "notes"] == places

@@ -33,25 +33,13 @@ def defaults(role: Path) -> dict[str, Any]:
 
 
 @each_role
-def test_each_default_is_documented(role: Path) -> None:
-    assert sorted(set(defaults(role)) - set(options(role))) == []
-
-
-@each_role
-def test_each_documented_option_has_a_default(role: Path) -> None:
-    bare = {name for name, option in options(role).items() if not option.get("required")}
-    assert sorted(bare - set(defaults(role))) == []
-
-
-@each_role
-def test_the_documented_default_is_the_default(role: Path) -> None:
-    actual = defaults(role)
-    wrong = {
-        name: {"documented": option.get("default"), "defaults/main.yml": actual[name]}
+def test_the_documented_options_have_the_defaults_of_the_role(role: Path) -> None:
+    documented = {
+        name: option.get("default")
         for name, option in options(role).items()
-        if name in actual and option.get("default") != actual[name]
+        if not option.get("required")
     }
-    assert wrong == {}
+    assert documented == defaults(role)
 
 
 @each_role

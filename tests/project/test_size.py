@@ -2,45 +2,20 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.project.repository import ROOT, tracked
 
-MODULES = tracked("src/*.py", "plugins/*.py", "roles/*/files/*.py")
-CHECKS = tracked("checks/check_*")
 
-
-def name(path: Path) -> str:
-    """Return the path relative to the repository."""
-    return str(path.relative_to(ROOT))
-
-
-def lines(path: Path) -> int:
-    """Count the lines of a file."""
-    return len(path.read_text(encoding="utf-8").splitlines())
-
-
-def test_there_are_modules() -> None:
-    assert MODULES
-
-
-@pytest.mark.parametrize("module", MODULES, ids=name)
-def test_a_module_has_at_most_600_lines(module: Path) -> None:
-    assert lines(module) <= 600
-
-
-def test_there_are_checks() -> None:
-    assert CHECKS
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=name)
-def test_a_check_has_at_most_40_lines(check: Path) -> None:
-    assert lines(check) <= 40
-
-
-@pytest.mark.parametrize("check", CHECKS, ids=name)
-def test_a_check_can_be_started(check: Path) -> None:
-    assert check.stat().st_mode & 0o111 == 0o111
-    assert check.read_text(encoding="utf-8").startswith("#!/usr/bin/env python3\n")
+@pytest.mark.parametrize(
+    ("patterns", "lines"),
+    [(("src/*.py", "plugins/*.py", "roles/*/files/*.py"), 600), (("checks/check_*",), 40)],
+    ids=["modules", "checks"],
+)
+def test_no_file_is_too_long(patterns: tuple[str, ...], lines: int) -> None:
+    lengths = {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines())
+        for path in tracked(*patterns)
+    }
+    assert lengths
+    assert {name: length for name, length in lengths.items() if length > lines} == {}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.processes import bare_python
 from tests.project.repository import ROOT, tracked
 
 SLOW = {
@@ -40,8 +39,7 @@ AT_NEED = ("plumbline.doors.unfinished", "plumbline.doors.unfinished", "plumblin
 def loaded(check: Path, *more: str) -> set[str]:
     """Return the modules that a check and ``more`` load."""
     code = LOAD.replace("print", "".join(f"import {name}\n" for name in more) + "print")
-    call = [sys.executable, "-I", "-S", "-c", code, str(check)]
-    return set(subprocess.run(call, capture_output=True, text=True, check=True).stdout.split())
+    return set(bare_python("-c", code, check, check=True).stdout.split())
 
 
 @pytest.mark.parametrize("check", tracked("checks/check_*"), ids=lambda path: path.name)

@@ -6,32 +6,17 @@ units; a fake systemctl records its calls.
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.project.playbook import playbook_output
-from tests.project.repository import ROOT
+from tests.project.playbook import play_output
 
 pytestmark = pytest.mark.long
 
-TASKS = """
-- ansible.builtin.include_role:
-    name: timer_unit
-    tasks_from: configure
-  vars: {given}
-"""
-PLAY = """
-- hosts: localhost
-  connection: local
-  gather_facts: false
-  roles: [outer]
-"""
 SYSTEMCTL = '#!/bin/sh\necho "$*" >> {folder}/calls\n'
-SERVICE = "[Service]\nExecStart=/bin/true {{ timer_unit_service.arguments }}\n"
 FILES = [f"plumbline-pretended{end}" for end in (".timer", ".service", "-2.timer", "-2.service")]
 FIRST = {
     "timer_unit_services": [{"name": FILES[1], "template": "x.service.j2", "arguments": "all"}],
@@ -44,25 +29,14 @@ ADDITIONS = [f"{FILES[1]}.d/more.conf", f"{FILES[3]}.d/more.conf"]
 
 def configure(folder: Path, given: dict[str, Any]) -> tuple[str, set[str]]:
     """Return the output of Ansible, and the units that systemctl was asked about."""
-    files = {
-        "roles/outer/tasks/main.yml": TASKS.format(given=json.dumps(given)),
-        "roles/outer/templates/x.service.j2": SERVICE,
-        "roles/outer/templates/more.conf.j2": "[Service]\nTasksMax=7\n",
-        "play.yml": PLAY,
-        "systemctl": SYSTEMCTL.format(folder=folder),
-    }
-    for name, text in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+    (folder / "systemctl").write_text(SYSTEMCTL.format(folder=folder), encoding="utf-8")
     (folder / "systemctl").chmod(0o755)
-    output = playbook_output(
-        *("--check", "--diff", "play.yml"),
-        cwd=folder,
-        env={
-            "ANSIBLE_ROLES_PATH": f"{folder}/roles:{ROOT}/roles",
-            "PATH": f"{folder}:{os.environ['PATH']}",
-        },
+    output = play_output(
+        folder,
+        "timer_unit",
+        given,
+        *("--check", "--diff"),
+        env={"PATH": f"{folder}:{os.environ['PATH']}"},
     )
     calls = folder / "calls"
     lines = calls.read_text(encoding="utf-8").splitlines() if calls.exists() else []

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.processes import run_to_end
 from tests.project.repository import ROOT
 from tests.project.test_events import rendered
 
@@ -51,10 +51,5 @@ def test_systemd_reads_any_folder_name_as_one_path(
     unit = tmp_path / template[: -len(".j2")]
     unit.write_text(rendered(ROOT / "roles" / role, template, **values), encoding="utf-8")
     assert 'ReadWritePaths="-/mnt/work here/100%%h"' in unit.read_text().splitlines()
-    verified = subprocess.run(
-        ["systemd-analyze", "verify", "--man=no", str(unit)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    verified = run_to_end("systemd-analyze", "verify", "--man=no", unit)
     assert "ReadWritePaths" not in verified.stderr

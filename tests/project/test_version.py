@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from importlib.metadata import version
 
 from plumbline import __version__
@@ -17,16 +15,6 @@ def test_the_package_has_the_version_of_the_collection() -> None:
 
 def test_the_build_reads_the_version_of_the_collection() -> None:
     assert version("plumbline") == __version__, "run `make venv`: the version has changed"
-
-
-def test_the_command_prints_the_version() -> None:
-    done = subprocess.run(
-        [sys.executable, "-m", "plumbline.cli", "--version"],
-        check=True,
-        capture_output=True,
-        text=True,
-    )
-    assert done.stdout == f"plumbline {__version__}\n"
 
 
 def test_galaxy_accepts_the_version() -> None:

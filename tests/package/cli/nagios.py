@@ -15,6 +15,7 @@ from typing import Callable, Iterator, Optional, Sequence
 
 from plumbline.model.service import Service
 from tests.package.recorded import data
+from tests.processes import run_to_end
 
 PROGRAM = shutil.which("nagios4", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
@@ -105,12 +106,7 @@ def verify(objects: str) -> subprocess.CompletedProcess[str]:
     """Return the result of the daemon's own check of these objects."""
     assert PROGRAM is not None
     with _folder(objects, ()) as folder:
-        return subprocess.run(
-            [PROGRAM, "-v", str(folder / "nagios.cfg")],
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        return run_to_end(PROGRAM, "-v", folder / "nagios.cfg")
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:

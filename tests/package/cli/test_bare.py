@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import re
-import subprocess
-import sys
 from pathlib import Path
 from typing import Iterator
 
@@ -13,6 +11,7 @@ import pytest
 import tomllib
 
 from plumbline.cli import CONSOLE_LIBRARIES, build_parser
+from tests.processes import bare_python
 from tests.project.repository import ROOT
 
 INVENTORY = str(ROOT / "inventories" / "example")
@@ -38,13 +37,7 @@ def leaves(
             yield from leaves(verb, (*words, name))
 
 
-LEAVES = list(leaves(build_parser()))
-VERBS = [pytest.param(*leaf, id=" ".join(leaf[0])) for leaf in LEAVES]
-READERS = [
-    pytest.param(words, parser, id=" ".join(words))
-    for words, parser in LEAVES
-    if "-i" in parser._option_string_actions
-]
+VERBS = [pytest.param(*leaf, id=" ".join(leaf[0])) for leaf in leaves(build_parser())]
 
 
 def arguments(parser: argparse.ArgumentParser, folder: Path) -> Iterator[str]:
@@ -61,39 +54,18 @@ def arguments(parser: argparse.ArgumentParser, folder: Path) -> Iterator[str]:
             yield from (*option, value)
 
 
-def run(
-    words: tuple[str, ...], parser: argparse.ArgumentParser, folder: Path
-) -> subprocess.CompletedProcess[str]:
-    code = f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r}); import plumbline.cli as cli; "
-    return subprocess.run(
-        [
-            *(sys.executable, "-I", "-S", "-c", f"{code}sys.exit(cli.main())"),
-            *(*words, *arguments(parser, folder)),
-        ],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-        timeout=60,
-    )
-
-
 @pytest.mark.parametrize(("words", "parser"), VERBS)
-def test_no_verb_ends_with_a_traceback(
+def test_a_verb_ends_without_a_traceback_and_names_a_library_that_it_lacks(
     words: tuple[str, ...], parser: argparse.ArgumentParser, tmp_path: Path
 ) -> None:
-    ended = run(words, parser, tmp_path)
+    code = f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r}); import plumbline.cli as cli; "
+    call = (f"{code}sys.exit(cli.main())", *words, *arguments(parser, tmp_path))
+    ended = bare_python("-c", *call, cwd=tmp_path, timeout=60)
     assert "Traceback" not in ended.stderr
     assert ended.returncode in EXIT_CODES
-
-
-@pytest.mark.parametrize(("words", "parser"), READERS)
-def test_a_verb_that_reads_an_inventory_names_the_missing_library(
-    words: tuple[str, ...], parser: argparse.ArgumentParser, tmp_path: Path
-) -> None:
-    ended = run(words, parser, tmp_path)
-    assert (ended.returncode, ended.stdout) == (69, "")
-    assert SENTENCE.fullmatch(ended.stderr)
+    if "-i" in parser._option_string_actions:
+        assert (ended.returncode, ended.stdout) == (69, "")
+        assert SENTENCE.fullmatch(ended.stderr)
 
 
 def test_the_libraries_are_those_of_the_extra() -> None:

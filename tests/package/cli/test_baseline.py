@@ -181,11 +181,6 @@ def test_a_damaged_line_of_records_is_named(site: Site, line: str) -> None:
         site.run("capture", "--records", str(site.records))
 
 
-def test_a_missing_records_file_is_named(site: Site) -> None:
-    with pytest.raises(DocumentError, match=r"records nowhere\.jsonl cannot be read"):
-        site.run("capture", "--records", "nowhere.jsonl")
-
-
 def test_accepting_twice_changes_nothing(site: Site) -> None:
     site.accept(dict.fromkeys(TARGETS, 75.0))
     before = site.baselines.stat()

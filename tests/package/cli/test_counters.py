@@ -22,6 +22,7 @@ from tests.package.cli.driver import COMMAND, SOURCE, Run
 from tests.package.observe.lustre_server import make_server
 from tests.package.observe.symptoms_nodes import expectations
 from tests.package.prometheus import complaints
+from tests.processes import run_to_end
 
 # --- ``plumbline counters`` as a process.
 
@@ -30,12 +31,8 @@ COUNT = [*COMMAND, "counters"]
 TIMESTAMP = "plumbline_lustre_looked_timestamp_seconds"
 
 
-def call(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COUNT, *words], capture_output=True, text=True, check=False)
-
-
 def test_counters_are_printed_once_by_default() -> None:
-    process = call()
+    process = run_to_end(*COUNT)
     assert process.returncode == 0
     assert f"# TYPE {TIMESTAMP} gauge" in process.stdout
 
@@ -102,13 +99,10 @@ def device() -> str:
 
 @pytest.mark.slow
 def test_sample_watches_a_device_until_sigterm(device: str, tmp_path: Path) -> None:
-    ended = subprocess.run(
-        [sys.executable, "-c", WATCH, *words(tmp_path, "--device", f"d={device}")],
-        capture_output=True,
-        text=True,
+    ended = run_to_end(
+        *(sys.executable, "-c", WATCH, *words(tmp_path, "--device", f"d={device}")),
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
         timeout=120,
-        check=False,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert " s watched; " in ended.stdout

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from plumbline.doors.monitored import AGENT_SERVICE, COLLECTION_SERVICE, ObjectOptions
-from plumbline.model.errors import DocumentError, PlumblineError
+from plumbline.model.errors import DocumentError
 from plumbline.model.units import format_rate
 from tests.characterization.product import inventories
 from tests.package.cli.driver import Run, call, inventory
@@ -101,21 +101,6 @@ def test_a_printed_plan_gives_the_same_objects_as_its_inventory(
     assert list(compiled) == files
     assert run("plan", "--plan", str(plan), "--format", name, "--json").document == compiled
     assert run("plan", "--plan", str(plan), "--format", name).out == "\n".join(compiled.values())
-
-
-@pytest.mark.parametrize(
-    ("arguments", "error", "text"),
-    [
-        (["--options", "{"], DocumentError, "--options is no JSON"),
-        (["--options", '{"contact_grups": []}'], DocumentError, "did you mean 'contact_groups'"),
-        (["--options", '{"check_interval_min": 0}'], DocumentError, "check_interval_min"),
-    ],
-)
-def test_wrong_options_are_refused(
-    plan: Path, arguments: list[str], error: type[PlumblineError], text: str
-) -> None:
-    with pytest.raises(error, match=text):
-        call("plan", "--plan", str(plan), "--format", "nagios", *arguments)
 
 
 @pytest.mark.parametrize(

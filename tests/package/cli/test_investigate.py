@@ -166,13 +166,6 @@ def test_lost_segments_point_to_the_cable(ask: Ask) -> None:
     ]
 
 
-def test_steps_beyond_the_budget_are_listed(ask: Ask) -> None:
-    answer = ask([], budget="5min", elapsed_s=299)
-    assert (answer["next"], answer["reason"]) == (None, "budget")
-    assert len(answer["beyond"]) == 3
-    assert answer["beyond"][0].startswith("the network between pairs of hosts (")
-
-
 def follow(ask: Ask, **request: Any) -> tuple[list[Any], dict[str, Any]]:
     """Return all steps in order, and the last answer."""
     steps: list[Any] = []
@@ -379,18 +372,6 @@ def test_peers_of_the_night_before_are_a_reference_for_one_target(tmp_path: Path
     first = site.follow(max_steps=1)
     assert layers(site.done) == [("ost", NAME)]
     assert "the median of its 5 peers in its last run" in " ".join(first["table"])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("days", "peers_rate"), [(30.0, 119e6), (0.2, None)])
-def test_old_runs_and_runs_without_peers_are_no_reference_for_one_target(
-    tmp_path: Path, run: Run, days: float, peers_rate: Optional[float]
-) -> None:
-    site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="1h")
-    site.save_run(days, peers_rate)
-    end = site.follow()
-    assert layers(site.done)[0] == ("ost", "")
-    assert end["slow"]["sets"]
 
 
 def test_earlier_runs_do_not_vote(tmp_path: Path, run: Run) -> None:

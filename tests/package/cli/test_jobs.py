@@ -198,12 +198,6 @@ def test_damaged_logs_are_reported_and_set_the_exit_code(console: Console) -> No
     assert output.err.startswith(f"plumbline: {bad} is left out: Error: ")
 
 
-@pytest.mark.parametrize("option", ["--keep", "--slow-targets"])
-def test_options_for_logs_are_refused_without_logs(console: Console, option: str) -> None:
-    with pytest.raises(UsageError, match="--darshan"):
-        console.run(option)
-
-
 @pytest.mark.slow
 @with_pydarshan
 def test_slow_targets_of_jobs_are_counted(console: Console) -> None:

@@ -17,6 +17,7 @@ from plumbline.cli.people import PEOPLE
 from plumbline.store.history import History
 from tests.package.cli.driver import COMMAND, SOURCE
 from tests.package.records import record
+from tests.processes import run_to_end
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(SOURCE)}
 
@@ -35,15 +36,6 @@ def test_the_command_without_a_verb_prints_its_help(capsys: pytest.CaptureFixtur
 def test_a_misspelt_verb_gets_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["prob"]) == 64
     assert "did you mean probe?" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize("words", [["fly"], ["probe"], ["probe", "fly"], ["probe", "ost", "x"]])
-def test_a_usage_error_exits_with_64(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(words) == 64
-    message = capsys.readouterr().err
-    assert message.startswith("plumbline: ")
-    assert message.endswith("--help)\n")
-    assert message.count("\n") == 1
 
 
 @pytest.mark.parametrize(
@@ -96,13 +88,7 @@ def test_a_closed_pipe_is_no_error(tmp_path: Path) -> None:
         for _ in range(300):
             history.save(record())
     command = f"{sys.executable} -m plumbline.cli history --state {tmp_path} --json | head -n 1"
-    ended = subprocess.run(
-        ["bash", "-o", "pipefail", "-c", command],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = run_to_end("bash", "-o", "pipefail", "-c", command, env=ENVIRONMENT)
     assert (ended.returncode, ended.stderr) == (0, "")
     assert ended.stdout.count("\n") == 1
 
@@ -140,13 +126,7 @@ def test_closed_standard_files_cause_no_error(closed: str, verb: str, tmp_path: 
     with History(tmp_path / "history.sqlite") as history:
         history.save(record())
     command = f"{sys.executable} -m plumbline.cli {verb.format(tmp_path)} {closed}"
-    ended = subprocess.run(
-        ["sh", "-c", command],
-        env=ENVIRONMENT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    ended = run_to_end("sh", "-c", command, env=ENVIRONMENT)
     assert "Traceback" not in ended.stderr
     assert ended.returncode == 0
 

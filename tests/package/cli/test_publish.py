@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import subprocess
-import sys
 import time
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any, Iterable, Iterator, Mapping
 
 import pytest
 
@@ -20,10 +18,12 @@ from plumbline.model.verdict import State
 from plumbline.observe.symptom import Direction, Look, Report, Symptom
 from tests.package.cli.driver import call
 from tests.package.cli.test_locate import all_slower, measured, plan
-from tests.package.locate.scenes import both
+from tests.package.locate.scenes import LaneRates, both
+from tests.package.recorded import table
 from tests.package.records import NIGHTS, night_after_night, save
+from tests.processes import bare_python
+from tests.project.repository import ROOT
 
-ROOT = Path(__file__).parents[3]
 SLOW_LINK = {"oss3-nic": both(25e6)}
 
 
@@ -59,15 +59,7 @@ def reasons(path: Path) -> dict[str, str]:
 
 def check(document: Path, *arguments: str) -> tuple[int, str]:
     """Run the check as Nagios does; return its exit code and output."""
-    process = subprocess.run(
-        [
-            *(sys.executable, "-I", "-S", str(ROOT / "checks" / "check_path")),
-            *("--document", str(document), *arguments),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    process = bare_python(ROOT / "checks" / "check_path", "--document", document, *arguments)
     assert process.stderr == ""
     return process.returncode, process.stdout
 
@@ -169,78 +161,42 @@ def test_a_part_keeps_its_alarm_if_another_part_becomes_equally_suspect(
     assert reasons(document)["server oss3"] == "alarm_elsewhere"
 
 
-def test_a_mild_loss_is_a_warning(tmp_path: Path) -> None:
-    document = publish(tmp_path, measured({"oss3-nic": both(75e6)}))
-    assert states(document)["nic oss3-nic"] == "WARNING"
-
-
-def test_a_server_with_only_slow_disks_raises_one_alarm(tmp_path: Path) -> None:
-    document = publish(tmp_path, measured({f"oss2-disk{number}": both(60e6) for number in (1, 2)}))
-    assert states(document) == {"server oss2": "CRITICAL", "file system scratch": "WARNING"}
-    _, out = check(document, "--service", "server oss2")
-    assert out.startswith(
-        "PATH CRITICAL - Suspect: server oss2 (all 2 of its 2 disks are slow alike"
-    )
-
-
-def test_a_loss_shared_by_all_targets_is_shown_by_their_file_system(tmp_path: Path) -> None:
-    document = publish(tmp_path, all_slower())
-    assert states(document) == {"file system scratch": "WARNING"}
-    assert reasons(document)["file system scratch"] == "unexplained"
-    service = json.loads(document.read_text(encoding="utf-8"))["services"]["file system scratch"]
-    assert service["sentence"].startswith("Shared loss: ost group scratch ")
-
-
-@pytest.mark.slow
-def test_the_file_system_raises_the_alarm_of_a_fault_with_silenced_services(
-    tmp_path: Path,
-) -> None:
-    document = publish(tmp_path, measured({**SLOW_LINK, "oss3-disk2": both(6e6)}))
-    assert states(document) == {"nic oss3-nic": "CRITICAL", "file system scratch": "CRITICAL"}
-    named = reasons(document)
-    assert (named["nic oss3-nic"], named["file system scratch"]) == ("suspect", "silenced")
-    _, out = check(document, "--service", "file system scratch")
-    assert out.startswith("PATH CRITICAL - silent behind another alarm: Suspect: disk oss3-disk2")
-
-
-def test_the_file_system_raises_the_alarm_of_a_disk_silenced_through_its_target(
-    tmp_path: Path,
-) -> None:
-    slow_disk = of_layer("raw", measured({"oss3-disk2": both(6e6)}))
-    slow_link = (record for record in measured(SLOW_LINK) if record.layer != "raw")
-    document = publish(tmp_path, [*slow_link, *slow_disk])
-    assert states(document) == {"nic oss3-nic": "CRITICAL", "file system scratch": "CRITICAL"}
-    assert reasons(document)["file system scratch"] == "silenced"
-
-
 def of_layer(layer: str, records: Iterable[Record]) -> list[Record]:
     return [record for record in records if record.layer == layer]
 
 
-def test_one_of_several_ambiguous_suspects_bears_the_alarm(tmp_path: Path) -> None:
-    document = publish(tmp_path, of_layer("ost", measured(SLOW_LINK)))
-    assert states(document) == {"server oss3": "CRITICAL", "file system scratch": "WARNING"}
-    named = reasons(document)
-    assert (named["server oss3"], named["nic oss3-nic"]) == ("suspect", "alarm_elsewhere")
-    assert named["file system scratch"] == "suspect"
-    _, out = check(document, "--service", "server oss3")
-    assert "Suspects, ambiguous: " in out
-    assert "nic oss3-nic" in out
-    code, out = check(document, "--service", "nic oss3-nic")
-    assert code == 0
-    assert "nic oss3-nic may be at fault too; the alarm is that of server oss3" in out
+def night(case: Mapping[str, Any]) -> Iterator[Record]:
+    """Yield the records of a case."""
+    records = all_slower() if "halved" in case else measured(slower(case.get("faults", {})))
+    if "raw" in case:
+        records = [record for record in records if record.layer != "raw"]
+        records += of_layer("raw", measured(slower(case["raw"])))
+    for record in records:
+        if record.component in case.get("targets", ()) and record.layer != "fs":
+            changes: dict[str, Any] = {"outcome": Outcome(case["outcome"]), "reason": "why"}
+            at = record.started_at - case.get("ago_s", 0)
+            changes |= {"rate": None, "repeats": (), "started_at": at, "finished_at": at}
+            yield record._replace(**changes)
+        elif (
+            case.get("layer", record.layer) == record.layer
+            and record.component != case.get("left_out")
+            and not ("outcome" in case and record.layer == "fs")
+        ):
+            yield record
 
 
-def test_a_single_slow_component_raises_its_own_alarm(tmp_path: Path) -> None:
-    """Parts on the path of one slow target are suspects, but their services raise no alarm."""
-    targets = of_layer("ost", measured(SLOW_LINK))
-    document = publish(
-        tmp_path, [record for record in targets if record.component != "scratch-OST0004"]
-    )
-    assert states(document) == {"file system scratch": "WARNING"}
-    code, out = check(document, "--service", "server oss3")
-    assert code == 0
-    assert "server oss3 may be at fault too; the alarm is that of ost scratch-OST0005" in out
+def slower(faults: Mapping[str, float]) -> LaneRates:
+    return {part: both(left_MBps * 1e6) for part, left_MBps in faults.items()}
+
+
+@pytest.mark.parametrize("case", table("published.yml")["cases"], ids=lambda case: case["case"])
+def test_a_fault_has_its_alarms(tmp_path: Path, case: Mapping[str, Any]) -> None:
+    document = publish(tmp_path, night(case))
+    assert states(document) == case["states"]
+    assert reasons(document).items() >= case.get("reasons", {}).items()
+    for service, (code, text) in case.get("shown", {}).items():
+        ended, out = check(document, "--service", service)
+        assert (ended, text in out) == (code, True), out
 
 
 def submitted(folder: Path) -> list[str]:
@@ -337,46 +293,6 @@ def test_an_error_is_a_message_and_keeps_the_old_document(tmp_path: Path, health
     with pytest.raises(StoreError, match="cannot be written: No such file"):
         publish(tmp_path, [], "--to", os.path.join(str(tmp_path), "none", "paths.json"))
     assert healthy.read_bytes() == before
-
-
-def without(outcome: Outcome, targets: set[str], **changes: Any) -> list[Record]:
-    """Return a night in which a client could not measure some targets."""
-    failure: dict[str, Any] = {"outcome": outcome, "reason": "why", "rate": None}
-    return [
-        record._replace(**{**failure, "repeats": (), **changes})
-        if record.component in targets
-        else record
-        for record in measured({})
-        if record.layer != "fs"
-    ]
-
-
-def test_an_unreachable_server_raises_one_alarm(tmp_path: Path) -> None:
-    behind = {"scratch-OST0002", "scratch-OST0003"}
-    document = publish(tmp_path, without(Outcome.UNREACHABLE, behind))
-    assert states(document) == {"server oss2": "CRITICAL"}
-    code, out = check(document, "--service", "server oss2")
-    assert code == 2
-    assert out.startswith(
-        "PATH CRITICAL - server oss2 does not answer client1: "
-        "scratch-OST0002, scratch-OST0003 not measured since "
-    )
-
-
-def test_a_server_that_answers_again_has_no_alarm(tmp_path: Path) -> None:
-    at = time.time() - 600
-    night = without(Outcome.UNREACHABLE, {"scratch-OST0002"}, started_at=at, finished_at=at)
-    assert states(publish(tmp_path, night)) == {}
-
-
-@pytest.mark.slow
-def test_a_dead_mount_raises_one_alarm_on_its_client(tmp_path: Path) -> None:
-    targets = {f"scratch-OST000{number}" for number in range(6)}
-    document = publish(tmp_path, without(Outcome.NO_MOUNT, targets))
-    assert states(document)["client client1"] == "CRITICAL"
-    assert [name for name, state in states(document).items() if state == "CRITICAL"] == [
-        "client client1"
-    ]
 
 
 @pytest.mark.slow

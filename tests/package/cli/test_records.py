@@ -69,13 +69,6 @@ def test_a_node_without_a_history_prints_no_records(tmp_path: Path, run: Run) ->
     assert main(["history", "--json", "--state", str(tmp_path / "mistyped")]) == 74
 
 
-def test_an_invalid_age_is_an_error_message(state: str, run: Run) -> None:
-    assert (
-        "duration 'yesterday' is not a number with a unit"
-        in run("history", "--state", state, "--since", "yesterday", code=64).err
-    )
-
-
 # --- ``plumbline where`` on this machine: a directory target holds the files in its mount.
 
 

@@ -12,20 +12,24 @@ from plumbline.parallel.terms import TESTS
 from tests.package.cli.driver import Run, inventory
 from tests.package.locate.scenes import LAB
 from tests.package.recorded import table
+from tests.package.records import save
 
 FILE = table("refusals.yml")
 
 
 @pytest.fixture(scope="module")
 def words_of(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Return texts for the names in braces; write an inventory and the plan of the lab."""
+    """Return texts for the names in braces; write an inventory, a plan and a history."""
     folder = tmp_path_factory.mktemp("documents")
     plan = folder / "plan.json"
     plan.write_text(json.dumps(LAB.plan.to_json()), encoding="utf-8")
+    history = folder / "history.sqlite"
+    save(history, ())
     return {
         **FILE["short"],
         "site": inventory(folder / "site"),
         "plan": str(plan),
+        "history": str(history),
         "tests": ", ".join(TESTS),
         "long": "x" * 501,
         "many": ",".join(map(str, range(1, 1200))),

@@ -9,7 +9,6 @@ from typing import Any, Iterator
 
 import pytest
 
-from plumbline.model.errors import DocumentError, StoreError, ToolError, UsageError
 from plumbline.parallel.profile import pack
 from plumbline.store.collection import ConsoleHistory as Collection
 from tests.package.cli.driver import Run, call
@@ -106,29 +105,6 @@ def test_a_change_of_version_in_the_records_is_marked(tmp_path: Path) -> None:
     assert call("report", *argv) == 0
     page = (output / "index.html").read_text(encoding="utf-8")
     assert ": client 2.3.0 -&gt; 2.4.0." in page
-
-
-@pytest.mark.parametrize(
-    ("argv", "error", "words"),
-    [
-        (["--against", "yesterday"], UsageError, "2026-11-20"),
-        (["--profile", "/nowhere"], DocumentError, "call profile /nowhere cannot be read"),
-        (["--profile", "/dev/null"], DocumentError, "no call profile of plumbline"),
-        (["--library", "/nowhere.js"], ToolError, "name plotly.min.js with --library"),
-        (["--library", "/dev/zero"], ToolError, "/dev/zero is longer than Plotly's library"),
-        (["-o", "/dev/null"], StoreError, "report /dev/null cannot be written"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
-def test_an_error_is_one_message(
-    argv: list[str],
-    error: type[Exception],
-    words: str,
-    site: tuple[str, ...],
-    tmp_path: Path,
-) -> None:
-    with pytest.raises(error, match=words):
-        call("report", *site, "-o", str(tmp_path), *argv)
 
 
 def test_status_of_a_site_is_one_screen(site: tuple[str, ...], run: Run) -> None:

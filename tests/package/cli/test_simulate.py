@@ -11,7 +11,6 @@ from typing import Any
 
 import pytest
 
-from plumbline.cli import main
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate import course
 from tests.package.cli.driver import Run, inventory
@@ -153,11 +152,6 @@ def test_a_part_with_slack_is_reported_as_unidentifiable(tmp_path: Path, run: Ru
         "1 of 1 faults slow no measurement"
         in run("simulate", *options, "--fault", "oss1-nic=30%").out
     )
-
-
-@pytest.mark.parametrize("argv", [("--days", "0"), ("--fleets", "x"), ("--noise", "loud")])
-def test_a_usage_error_exits_with_64(tmp_path: Path, argv: tuple[str, ...]) -> None:
-    assert main(["simulate", "-i", inventory(tmp_path), *argv]) == 64
 
 
 @pytest.mark.slow

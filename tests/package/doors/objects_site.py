@@ -15,10 +15,6 @@ NODE = Service(
     "client1", "client1", "NODE client1 probes", "plumbline_node", "check_node", (), "node",
     "client1", "", 3600,
 )  # fmt: skip
-RAW = Service(
-    "oss1", "oss1", "RAW disk1 read", "plumbline_raw_disk1", "check_raw", (), "raw",
-    "disk1", "", 129600, "raw-disk1", (0,),
-)  # fmt: skip
 SWITCH = PathService("lab", "switch sw1", "PATH switch sw1", "sw1", "", (0,))
 SYSTEM = PathService("lab", "file system work", "PATH file system work", "", "work", (0, 1))
 SITE = Monitored(
@@ -33,9 +29,3 @@ SITE = Monitored(
 def options(**changes: Any) -> ObjectOptions:
     """Return options of a site with a console."""
     return read_options({"paths": True, **changes})
-
-
-SITE_WITH_DEVICE = SITE._replace(
-    hosts=(*SITE.hosts[:1], Host("client1", "client", "10.0.0.2")), services=(OST, NODE, RAW)
-)
-"""The same site with the device of the target."""

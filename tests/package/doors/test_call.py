@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
@@ -13,17 +11,17 @@ from plumbline.doors.component_check import HELP
 from plumbline.doors.runtime import parse
 from plumbline.model.errors import UsageError
 from tests.package.recorded import table
+from tests.processes import run_to_end
+from tests.project.repository import ROOT
 
 FILE = table("check_calls.yml")
 
-CHECK = Path(__file__).parents[3] / "checks" / "check_ost"
+CHECK = ROOT / "checks" / "check_ost"
 
 
 def output(line: str) -> str:
     """Call the check, which exits with UNKNOWN, and return its output."""
-    process = subprocess.run(
-        [sys.executable, str(CHECK), *line.split()], capture_output=True, text=True, check=False
-    )
+    process = run_to_end(sys.executable, CHECK, *line.split())
     assert (process.returncode, process.stderr) == (3, "")
     return process.stdout
 

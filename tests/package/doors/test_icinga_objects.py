@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.doors.icinga import icinga_objects
 from plumbline.model.errors import DocumentError
-from tests.package.doors.objects_site import NODE, OST, RAW, SITE, SITE_WITH_DEVICE, options
+from tests.package.doors.objects_site import NODE, OST, SITE, options
 
 
 def text(site: Any = SITE, **changes: Any) -> str:
@@ -29,19 +29,10 @@ def test_a_host_has_its_address_and_its_parents_are_dependencies() -> None:
     assert 'check_command = "dummy"' in block('object Host "lab"')
 
 
-def test_dependencies_disable_no_checks_and_unknown_suspects_silence_nothing() -> None:
-    assert "states = [ OK ]" in block('object Dependency "plumbline node client1"')
+def test_a_suspect_disables_no_checks_and_silences_nothing_while_it_is_unknown() -> None:
     path = block('object Dependency "plumbline PATH switch sw1"')
     assert "states = [ OK, Unknown ]" in path
     assert "disable_checks = false" in path
-
-
-def test_a_device_is_silenced_by_an_alarm_of_its_target() -> None:
-    body = block(f'object Dependency "plumbline {OST.description}"', SITE_WITH_DEVICE)
-    assert f'parent_service_name = "{OST.description}"' in body
-    assert f'child_service_name = "{RAW.description}"' in body
-    assert "states = [ OK, Unknown ]" in body
-    assert "disable_checks = false" in body
 
 
 def test_site_notes_use_icinga_macros() -> None:

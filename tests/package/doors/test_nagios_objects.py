@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.doors.nagios import nagios_objects
 from plumbline.model.errors import DocumentError
-from tests.package.doors.objects_site import NODE, OST, RAW, SITE, SITE_WITH_DEVICE, SYSTEM, options
+from tests.package.doors.objects_site import NODE, OST, SITE, SYSTEM, options
 
 
 def blocks(kind: str, site: Any = SITE, **changes: Any) -> list[dict[str, str]]:
@@ -46,18 +46,10 @@ def test_a_host_has_its_address_group_and_parents() -> None:
     assert (shared["host_name"], shared["check_command"]) == ("lab", "plumbline_site")
 
 
-def test_a_service_calls_the_measuring_node_and_its_freshness_follows_the_schedule() -> None:
-    row = service(OST.description)
-    assert row["host_name"] == "oss1"
-    assert row["check_command"] == "plumbline_nrpe!fe80::2%eth0!plumbline_ost_OST1"
-    assert row["freshness_threshold"] == "129600"
-    assert row["first_notification_delay"] == "20"
-    assert "notification_options" not in row
-    assert service(NODE.description)["notification_options"] == "w,u,c,r"
-    assert service("plumbline agent")["freshness_threshold"] == "900"
-
-
 def test_without_suspects_the_notification_delay_only_covers_a_dead_host() -> None:
+    row = service(OST.description)
+    assert row["check_command"] == "plumbline_nrpe!fe80::2%eth0!plumbline_ost_OST1"
+    assert row["first_notification_delay"] == "20"
     row = service(OST.description, paths=False, check_interval_min=7)
     assert row["first_notification_delay"] == "6"
     services = blocks("service", SITE._replace(paths=()), paths=False)
@@ -107,20 +99,6 @@ def test_services_depend_on_their_node_and_their_shared_part() -> None:
         ("plumbline agent", NODE.description, "w,u,c"),
         ("PATH switch sw1", OST.description, "w,c"),
     ]
-
-
-def test_a_device_is_silenced_by_an_alarm_of_its_target_with_or_without_suspects() -> None:
-    for site in (SITE_WITH_DEVICE, SITE_WITH_DEVICE._replace(paths=())):
-        dependencies = [
-            (row["service_description"], row["dependent_service_description"], *_criteria(row))
-            for row in blocks("servicedependency", site)
-            if row["service_description"] == OST.description
-        ]
-        assert dependencies == [(OST.description, RAW.description, "n", "w,c")]
-
-
-def _criteria(row: dict[str, str]) -> tuple[str, str]:
-    return row["execution_failure_criteria"], row["notification_failure_criteria"]
 
 
 def test_events_are_passive_and_stale_without_heartbeats() -> None:

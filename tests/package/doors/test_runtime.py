@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -10,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from tests.package.judgements import expectation, published, series, snapshot
+from tests.processes import run_to_end
+from tests.project.repository import ROOT
 
-ROOT = Path(__file__).parents[3]
 PROGRAM = """
 import sys, time
 from plumbline.doors import component_check
@@ -53,13 +53,8 @@ def test_a_check_that_hangs_or_fails_is_unknown(
     documents = published(tmp_path, [expectation()], snapshot(series()))
     arguments = ["--component", "scratch-OST0003", "-t", limit_s, *documents]
     start = time.monotonic()
-    process = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(body=body), *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"PYTHONPATH": str(ROOT / "src")},
-    )
+    program = (sys.executable, "-c", PROGRAM.format(body=body))
+    process = run_to_end(*program, *arguments, env={"PYTHONPATH": str(ROOT / "src")})
     assert (process.stdout, process.stderr) == (f"OST UNKNOWN - {text}\n", "")
     assert process.returncode == 3
     assert time.monotonic() - start < 30

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 from typing import Mapping
 
@@ -29,6 +28,7 @@ from plumbline.observe.gather import LocalSystem
 from tests.package.observe.lustre_server import OST_STATS
 from tests.package.recorded import data
 from tests.package.strangers import let_through
+from tests.processes import run_to_end
 from tests.project.repository import ROOT
 
 DISKS = data("diskstats/kernel.txt")
@@ -163,15 +163,9 @@ def test_one_capability_lets_any_user_read_debugfs(
     # like systemd's mount
     (tmp_path / "sys/kernel/debug").chmod(0o700)
     options = [f"--{kind}={capabilities}" for kind in ("inh-caps", "ambient-caps", "bounding-set")]
-    done = subprocess.run(
-        [
-            *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"),
-            *options,
-            *("/usr/bin/python3", "-B", "-c", LOOK, str(tmp_path / "package"), str(tmp_path)),
-        ],
-        capture_output=True,
-        text=True,
-        check=False,
+    done = run_to_end(
+        *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"),
+        *(*options, "/usr/bin/python3", "-B", "-c", LOOK, tmp_path / "package", tmp_path),
     )
     assert (done.stdout.strip(), done.stderr) == (output, "")
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -14,6 +13,7 @@ from plumbline.measure.targets import target_for
 from plumbline.model.errors import SkipTarget
 from plumbline.observe.command import SystemRunner
 from tests.package.fakes import FakeRunner, file_status
+from tests.processes import run_to_end
 
 
 def target(directory: object, limit: float = 0.99, **keys: Any) -> Any:
@@ -107,8 +107,8 @@ def test_an_overlay_is_a_directory_like_any_other(tmp_path: Path) -> None:
     for name in ("lower", "upper", "here"):
         (tmp_path / name).mkdir()
     # in a mount namespace that ends with the process
-    words = ["unshare", "--mount", "sh", "-c", IN_AN_OVERLAY, "sh", str(tmp_path), sys.executable]
-    ended = subprocess.run([*words, PLACE_AND_REMOVE], capture_output=True, text=True, check=False)
+    words = ("unshare", "--mount", "sh", "-c", IN_AN_OVERLAY, "sh", tmp_path, sys.executable)
+    ended = run_to_end(*words, PLACE_AND_REMOVE)
     if "mount:" in ended.stderr:
         pytest.skip(f"no overlay can be mounted here: {ended.stderr}")
     assert (ended.stdout, ended.stderr) == ("True\n[]\n", "")

@@ -12,6 +12,7 @@ from typing import Callable
 import pytest
 
 from plumbline.measure.own_folders import User, give
+from tests.processes import run_to_end
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
 
@@ -138,9 +139,7 @@ def test_the_command_handles_several_folders_and_reports_failures(base: Path) ->
     (base / "one").mkdir()
     (base / "link").symlink_to("one")
     words = [sys.executable, "-m", "plumbline.measure.own_folders", "daemon"]
-    done = subprocess.run(
-        [*words, f"{base}/one", f"{base}/link"], capture_output=True, text=True, check=False
-    )
+    done = run_to_end(*words, f"{base}/one", f"{base}/link")
     assert (done.returncode, done.stdout) == (1, f"{base}/one/.plumbline is made for daemon\n")
     assert done.stderr.startswith(f"plumbline: {base}/link/.plumbline cannot be given to daemon: ")
     assert "leads over a symbolic link or a file; name the folder itself; make it" in done.stderr

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import fcntl
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -12,6 +11,7 @@ import pytest
 
 from plumbline.measure.process import is_alive, this_process
 from plumbline.model.series import Process
+from tests.processes import run_to_end
 
 PRINT = """
 import fcntl, os, sys
@@ -26,13 +26,8 @@ print(*this_process(lock))
 def dead(tmp_path: Path) -> Process:
     """A process that has ended; its lock is in ``tmp_path``."""
     source = str(Path(__file__).parents[3] / "src")
-    words = subprocess.run(
-        [sys.executable, "-c", PRINT, str(tmp_path / "lock")],
-        env={**os.environ, "PYTHONPATH": source},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout.split()
+    program = (sys.executable, "-c", PRINT, tmp_path / "lock")
+    words = run_to_end(*program, env={**os.environ, "PYTHONPATH": source}).stdout.split()
     return Process(int(words[0]), int(words[1]), words[2], words[3])
 
 

@@ -14,7 +14,7 @@ from plumbline.report.page import Extras, pages
 from plumbline.report.site import Metrics, Site, find_metrics
 from tests.package.locate.scenes import lab
 from tests.package.report.sites import HOSTILE, draw, hostile, read
-from tests.package.report.test_drawn_figures import EMPTY, IDS, extras
+from tests.package.report.test_drawn_figures import IDS, extras
 from tests.package.report.years import plan_of
 
 
@@ -89,9 +89,3 @@ def test_hostile_names_add_no_tags_and_end_no_script(tmp_path: Path) -> None:
     assert "{{ 7 * 7 }}" in text
     (embedded,) = re.findall(r'<script type="application/json" id="plots">(.*?)</script>', text)
     assert "path-0" in json.loads(embedded)
-
-
-def test_an_empty_site_is_a_page() -> None:
-    figures = draw(EMPTY, Extras())
-    assert pages(EMPTY, figures)["index.html"].count("Not drawn: ") == len(IDS)
-    assert list(numbers(figures)) == []

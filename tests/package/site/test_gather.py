@@ -38,6 +38,7 @@ from plumbline.store.history import History
 from plumbline.store.trends import Pictures
 from tests.package.observe.nodes import bill, condition
 from tests.package.records import record, save
+from tests.processes import run_to_end
 
 SRC = str(Path(__file__).parents[3] / "src")
 NODES = ("client1", "oss1")
@@ -515,13 +516,8 @@ def test_ten_thousand_records_take_seconds_and_little_memory(
     run = "import sys; from plumbline.cli import main; code = main(sys.argv[1:]); "
     run += "print(open('/proc/self/status').read().split('VmHWM:')[1].split()[0]); sys.exit(code)"
     start = time.monotonic()
-    process = subprocess.run(
-        [sys.executable, "-c", run, *site.argv("--quiet", "--json")],
-        env={**os.environ, "PYTHONPATH": SRC},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    words = (sys.executable, "-c", run, *site.argv("--quiet", "--json"))
+    process = run_to_end(*words, env={**os.environ, "PYTHONPATH": SRC})
     seconds = time.monotonic() - start
     output, peak_kib = process.stdout.splitlines()
     assert json.loads(output)["nodes"][0]["new"] == 10_000

@@ -21,8 +21,9 @@ from plumbline.site.inventory import (
     read_yaml,
     write_document,
 )
-from tests.package.cli.driver import inventory
+from tests.package.cli.driver import SOURCE, inventory
 from tests.package.recorded import table
+from tests.processes import run_to_end
 
 FILE = table("inventory.yml")
 
@@ -86,13 +87,9 @@ def test_a_mapping_as_a_key_is_refused(tmp_path: Path) -> None:
 
 def plan_without_site_packages(folder: Path, *path: Path) -> subprocess.CompletedProcess[str]:
     """Run ``plumbline plan`` on a Python with only the standard library and ``path``."""
-    source = Path(__file__).parents[3] / "src"
-    return subprocess.run(
-        [sys.executable, "-S", "-m", "plumbline.cli", "plan", "-i", inventory(folder)],
-        env={"PYTHONPATH": os.pathsep.join(map(str, (source, *path)))},
-        capture_output=True,
-        text=True,
-        check=False,
+    return run_to_end(
+        *(sys.executable, "-S", "-m", "plumbline.cli", "plan", "-i", inventory(folder)),
+        env={"PYTHONPATH": os.pathsep.join(map(str, (SOURCE, *path)))},
     )
 
 
