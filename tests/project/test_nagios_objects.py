@@ -197,9 +197,9 @@ QUICK = {"check_interval_min": 6}
 
 def answered(objects: dict[str, str], folder: Path) -> str:
     """Return the objects with checks that fail for the addresses in ``folder/dead``."""
-    script, dead = folder / "answer", folder / "dead"
-    dead.touch()
-    script.write_text(ANSWER.format(dead=dead), encoding="utf-8")
+    script = folder / "answer"
+    (folder / "dead").touch()
+    script.write_text(ANSWER, encoding="utf-8")
     script.chmod(0o755)
     commands = {
         "plumbline_host": f"{script} 2 $HOSTADDRESS$",

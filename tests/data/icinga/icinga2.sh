@@ -1,3 +1,0 @@
-#!/bin/sh
-exec {program} "$@" -D RunAsUser=root -D RunAsGroup=root -D DataDir={folder} -D CacheDir={folder} \
-    -D LogDir={folder} -D InitRunDir={folder} -D SpoolDir={folder} -D NodeName=here -D ZoneName=here
