@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import time
 from contextlib import contextmanager
 from typing import Any, Iterator, Mapping, Sequence
@@ -37,41 +36,6 @@ SERVICES = {
 NAMES = {description: name for name, (_, description) in SERVICES.items()}
 
 
-class Desk:
-    """A Nagios whose minutes last a second, and its notifications."""
-
-    def __init__(self, daemon: nagios.Daemon) -> None:
-        self._daemon = daemon
-        self._numbers = itertools.count()
-
-    def see(self, states: Mapping[str, str]) -> None:
-        """Submit a result for each of these services, and wait until Nagios has it."""
-        self.see_all({SERVICES[name]: State[state] for name, state in states.items()})
-
-    @property
-    def notifications(self) -> list[str]:
-        """Return service and state of each notification, in order."""
-        log = self._daemon.log.splitlines()
-        lines = (line.split(";") for line in log if "SERVICE NOTIFICATION: " in line)
-        return [f"{NAMES[parts[2]]} {parts[3]}" for parts in lines]
-
-    def see_all(self, states: Mapping[tuple[str, str], int]) -> None:
-        """Submit a result with its own state for each service."""
-        text = f"result {next(self._numbers)}"
-        lines = [
-            f"[{int(time.time())}] PROCESS_SERVICE_CHECK_RESULT;{host};{service};{state:d};{text}\n"
-            for (host, service), state in states.items()
-        ]
-        with self._daemon.pipe.open("w") as pipe:
-            pipe.writelines(lines)
-
-        def accepted() -> bool:
-            checked = self._daemon.checked()
-            return all(checked.get(key, {}).get("plugin_output") == text for key in states)
-
-        self._daemon.until(accepted, "results were not accepted")
-
-
 @pytest.fixture(scope="module")
 def objects() -> str:
     made = make(plan("lab"), paths=True, notification_delay_min=DELAY_S)
@@ -79,13 +43,21 @@ def objects() -> str:
 
 
 @contextmanager
-def desk(objects: str) -> Iterator[Desk]:
+def daemon(objects: str) -> Iterator[nagios.Daemon]:
+    """Run a Nagios whose minutes last a second."""
     settings = ("enable_notifications=1", "interval_length=1", "check_service_freshness=0")
-    with nagios.configured(objects, *settings) as daemon:
-        nagios_desk = Desk(daemon)
+    with nagios.configured(objects, *settings) as running:
         # everything was OK before
-        nagios_desk.see(dict.fromkeys(("ost4", "ost5", "net", "other", "server", "system"), "OK"))
-        yield nagios_desk
+        see(running, dict.fromkeys(("ost4", "ost5", "net", "other", "server", "system"), "OK"))
+        yield running
+
+
+def see(running: nagios.Daemon, states: Mapping[str, str]) -> None:
+    running.submit({SERVICES[name]: State[state] for name, state in states.items()})
+
+
+def notified(running: nagios.Daemon) -> list[str]:
+    return [f"{NAMES[service]} {state}" for service, state in running.notifications]
 
 
 class Console:
@@ -130,21 +102,21 @@ class Console:
 @pytest.mark.parametrize("case", table("notifications.yml")["cases"], ids=lambda case: case["case"])
 def test_notifications_follow_the_results(objects: str, case: Mapping[str, Any]) -> None:
     console = Console()
-    with desk(objects) as nagios_desk:
+    with daemon(objects) as running:
         for step in case["steps"]:
             if "see" in step:
-                nagios_desk.see(step["see"])
+                see(running, step["see"])
             elif "publish" in step:
-                nagios_desk.see_all(console.publish(**step["publish"]))
+                running.submit(console.publish(**step["publish"]))
             elif "wait" in step:
                 time.sleep(DELAY_S + 1.5)
             else:
-                assert nagios_desk.notifications == step["notified"]
+                assert notified(running) == step["notified"]
 
 
 def test_a_problem_is_hard_at_once_and_never_flaps(objects: str) -> None:
-    with desk(objects) as nagios_desk:
+    with daemon(objects) as running:
         for _ in range(6):
-            nagios_desk.see({"server": "WARNING"})
-            nagios_desk.see({"server": "OK"})
-        assert nagios_desk.notifications == ["server WARNING", "server OK"] * 6
+            see(running, {"server": "WARNING"})
+            see(running, {"server": "OK"})
+        assert notified(running) == ["server WARNING", "server OK"] * 6
