@@ -12,7 +12,7 @@ import subprocess
 import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, NamedTuple
+from typing import Iterable, Iterator, NamedTuple
 
 import pytest
 
@@ -22,6 +22,24 @@ PROGRAM = shutil.which("prometheus")
 PROMTOOL = shutil.which("promtool")
 _WAIT_S = 60.0
 _HAS_TIME = re.compile(r"} \S+ \S+$")
+
+
+class Sample(NamedTuple):
+    """A sample of a metric at a time, with its labels as text."""
+
+    metric: str
+    labels: str
+    value: float
+    at: float
+
+
+def openmetrics(samples: Iterable[Sample]) -> str:
+    """Return the text of samples for :func:`holding`."""
+    families: dict[str, list[str]] = {}
+    for sample in samples:
+        lines = families.setdefault(sample.metric, [f"# TYPE {sample.metric} unknown"])
+        lines.append(f"{sample.metric}{{{sample.labels}}} {sample.value} {sample.at}")
+    return "\n".join(line for lines in families.values() for line in lines)
 
 
 class Answer(NamedTuple):

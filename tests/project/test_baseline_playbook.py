@@ -33,13 +33,12 @@ def test_baseline_measures_and_shows_then_accepts_and_shows_the_file(tmp_path: P
 
 def test_baseline_needs_a_reason_and_refuses_wrong_types(tmp_path: Path) -> None:
     site = FakeSite(tmp_path, measured({}))
-    run = site.play("baseline", {"layer": "raw"})
-    assert run.code == 2
-    run.shows("Say why this is the reference")
-    run = site.play("baseline", {"layer": "raw", "reason": "first", "runs": "many"})
-    assert run.code == 2
-    run.shows("Validation of arguments failed", "runs")
-    run = site.play("baseline", {"layer": "raw", "reason": "first", "runs": -1})
-    assert run.code == 2
-    run.shows("There cannot be -1 runs; write -e runs=5")
+    for variables, texts in (
+        ({}, ["Say why this is the reference"]),
+        ({"reason": "first", "runs": "many"}, ["Validation of arguments failed", "runs"]),
+        ({"reason": "first", "runs": -1}, ["There cannot be -1 runs; write -e runs=5"]),
+    ):
+        run = site.play("baseline", {"layer": "raw", **variables})
+        assert run.code == 2
+        run.shows(*texts)
     assert site.units() == []

@@ -190,40 +190,6 @@ def aged(state: Path, by_s: int) -> None:
     state.write_text(times.sub(lambda time: str(int(time[0]) - by_s), text), "utf-8")
 
 
-def ipmi(message: str) -> str:
-    return f"Nov 20 02:13:01 oss1 {message}\n"
-
-
-FAN = "ipmievd[912]: Fan sensor {} Lower Critical going low   {} (Reading 0 < Threshold 600 RPM)"
-SUPPLY = (
-    "ipmiseld[4]: SEL System Event: 12-Nov-2026, 02:10:01, {}, Power Supply, "
-    "Power Supply Failure detected{}"
-)
-DISCRETE = "ipmievd[912]: Power Supply sensor {} AC lost {}"
-
-
-@pytest.mark.parametrize("names", [("X3", "X4"), ("Bay X 3", "Bay X 4")])
-@pytest.mark.parametrize(
-    "message",
-    [
-        (FAN, "Asserted", "Deasserted", "fan error"),
-        (SUPPLY, "", " ; Deassertion Event", "power supply error"),
-        (DISCRETE, "Asserted", "Deasserted", "power supply error"),
-    ],
-)
-def test_a_recovered_sensor_closes_no_other_event(
-    correlator: Correlator, names: tuple[str, str], message: tuple[str, str, str, str]
-) -> None:
-    line, bad, fine, text = message
-    assert correlator.feed(*(ipmi(line.format(name, bad)) for name in names)) == [
-        ("oss1", f"2;EVENTS CRITICAL - {text} (2 times)")
-    ]
-    assert correlator.feed(ipmi(line.format(names[1], fine))) == [
-        ("oss1", f"2;EVENTS CRITICAL - {text}")
-    ]
-    assert correlator.feed(ipmi(line.format(names[0], fine))) == [("oss1", FINE)]
-
-
 NAMED = ["client1.site.example", "oss-1.site.example", "oss_2", "oss_3.site.example"]
 
 

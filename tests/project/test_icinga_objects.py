@@ -34,7 +34,10 @@ pytestmark = [
 ]
 
 # The package's own configuration, with all paths in the test's folder.
-WRAPPER = data("icinga/icinga2.sh")
+WRAPPER = """#!/bin/sh
+exec {program} "$@" -D RunAsUser=root -D RunAsGroup=root -D DataDir={folder} -D CacheDir={folder} \
+    -D LogDir={folder} -D InitRunDir={folder} -D SpoolDir={folder} -D NodeName=here -D ZoneName=here
+"""
 DAEMON = data("icinga/daemon.conf")
 OPTIONS = {"console_collect": True, "nagios_report_url": "http://console/plumbline/index.html"}
 

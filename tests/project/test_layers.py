@@ -34,28 +34,9 @@ def contracts() -> dict[str, Any]:
     return {contract["id"]: contract for contract in contract_list}
 
 
-def modules() -> set[str]:
-    """Return the names of the package's modules."""
-    package = ROOT / "src" / "plumbline"
-    return {path.stem for path in package.glob("*.py") if path.stem != "__init__"} | {
-        path.parent.name for path in package.glob("*/__init__.py")
-    }
-
-
 def sources(contract: str) -> set[str]:
     """Return the source modules of a contract."""
     return {name.removeprefix("plumbline.") for name in contracts()[contract]["source_modules"]}
-
-
-def layers() -> list[str]:
-    """Return the modules from the first stage to the last; within a layer in file order."""
-    rows = reversed(contracts()["layers"]["layers"])
-    return [name.strip(" ()") for row in rows for name in row.split("|")]
-
-
-def test_each_module_has_a_layer() -> None:
-    assert contracts()["layers"]["exhaustive"]
-    assert modules() - set(layers()) == set()
 
 
 def files() -> Iterator[tuple[str, Path]]:

@@ -123,27 +123,14 @@ def test_a_symptom_and_the_slow_target_of_its_host_both_notify() -> None:
     }
     expected = {"SYMPTOMS oss2 disks", "OST scratch-OST0002 write read"}
     with daemon(objects) as running:
-        submit(running, both)
+        running.submit(both)
         running.until(lambda: notified(running) >= expected, f"only {notified(running)} were told")
         assert notified(running) == expected
 
 
-def submit(running: nagios.Daemon, states: dict[tuple[str, str], int]) -> None:
-    """Submit a result for each service, and wait until the daemon has them."""
-    now = int(time.time())
-    lines = [
-        f"[{now}] PROCESS_SERVICE_CHECK_RESULT;{host};{service};{state};x\n"
-        for (host, service), state in states.items()
-    ]
-    with running.pipe.open("w") as pipe:
-        pipe.writelines(lines)
-    running.until(lambda: running.checked().keys() >= states.keys(), "no results")
-
-
 def notified(running: nagios.Daemon) -> set[str]:
     """Return the services with notifications."""
-    lines = running.log.splitlines()
-    return {line.split(";")[2] for line in lines if "SERVICE NOTIFICATION: " in line}
+    return {service for service, _ in running.notifications}
 
 
 TARGETS = {
@@ -172,8 +159,8 @@ def test_a_slow_server_notifies_once_and_not_per_target(
 ) -> None:
     with daemon(lab) as running:
         if server is not None:
-            submit(running, {("oss2", "PATH server oss2"): server})
-        submit(running, {**TARGETS, ("lab", "PATH file system scratch"): 1})
+            running.submit({("oss2", "PATH server oss2"): server})
+        running.submit({**TARGETS, ("lab", "PATH file system scratch"): 1})
         running.until(lambda: notified(running) >= expected, f"only {notified(running)} notified")
         assert notified(running) == expected
         # services without a notification are still shown
@@ -183,11 +170,11 @@ def test_a_slow_server_notifies_once_and_not_per_target(
 def test_a_disk_notifies_once_its_target_has_no_alarm(lab: dict[str, str]) -> None:
     target = ("oss2", "OST scratch-OST0002 write read")
     with daemon(lab) as running:
-        submit(running, {target: 2, ON_TARGET: 2})
+        running.submit({target: 2, ON_TARGET: 2})
         running.until(lambda: notified(running) >= {target[1]}, "the target did not notify")
         assert notified(running) == {target[1]}
-        submit(running, {target: 0})
-        submit(running, {ON_TARGET: 2})
+        running.submit({target: 0})
+        running.submit({ON_TARGET: 2})
         running.until(lambda: notified(running) >= {ON_TARGET[1]}, "the disk did not notify")
 
 
@@ -197,9 +184,9 @@ QUICK = {"check_interval_min": 6}
 
 def answered(objects: dict[str, str], folder: Path) -> str:
     """Return the objects with checks that fail for the addresses in ``folder/dead``."""
-    script, dead = folder / "answer", folder / "dead"
-    dead.touch()
-    script.write_text(ANSWER.format(dead=dead), encoding="utf-8")
+    script = folder / "answer"
+    (folder / "dead").touch()
+    script.write_text(ANSWER, encoding="utf-8")
     script.chmod(0o755)
     commands = {
         "plumbline_host": f"{script} 2 $HOSTADDRESS$",

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import ast
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.project.repository import ROOT, document, tracked
+from tests.project.test_layers import imported
 
 KINDS = {"inventory": "inventory", "module": "modules", "filter": "filter"}
 PLUGINS = [path for folder in KINDS.values() for path in tracked(f"plugins/{folder}/*.py")]
@@ -43,19 +43,7 @@ def test_a_plugin_has_tests_for_ansible_test(path: Path) -> None:
 
 @pytest.mark.parametrize("path", PARTS, ids=lambda path: path.stem)
 def test_no_plugin_imports_the_package(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    imported = {
-        name
-        for node in ast.walk(tree)
-        for name in (
-            [alias.name for alias in node.names]
-            if isinstance(node, ast.Import)
-            else [node.module or ""]
-            if isinstance(node, ast.ImportFrom)
-            else []
-        )
-    }
-    assert [name for name in imported if name.split(".")[0] == "plumbline"] == []
+    assert "plumbline" not in imported(path)
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,20 @@ def test_a_single_target_is_measured_by_its_unit_on_its_node_only(site: FakeSite
     assert site.units() == ["oss1 start plumbline-raw@oss1-disk2.service"]
 
 
-def test_a_misspelt_variable_measures_nothing(site: FakeSite) -> None:
-    run = site.play("probe", {"layers": "raw"})
-    assert run.code != 0
-    run.shows("-e layers=... is not a variable of this playbook; write -e layer=...")
+@pytest.mark.parametrize(
+    ("variables", "refusal"),
+    [
+        ({"layers": "raw"}, "-e layers=... is not a variable of this playbook; write -e layer=..."),
+        ({"layer": "disks"}, "There is no layer disks; choose ost, raw, fs, net or all."),
+    ],
+    ids=["misspelt variable", "unknown layer"],
+)
+def test_a_wrong_call_measures_nothing(
+    site: FakeSite, variables: dict[str, str], refusal: str
+) -> None:
+    run = site.play("probe", variables)
+    assert run.code == 2
+    run.shows(refusal)
     assert site.units() == []
 
 
@@ -89,11 +99,4 @@ def test_all_slots_of_the_network_are_measured_with_open_windows(
 def test_check_mode_names_the_measurements_and_starts_nothing(site: FakeSite) -> None:
     run = site.play("probe", {"layer": "ost", "fail": "false"}, "--check")
     run.shows("client1: plumbline-ost.service")
-    assert site.units() == []
-
-
-def test_an_unknown_layer_is_refused_with_the_known_ones(site: FakeSite) -> None:
-    run = site.play("probe", {"layer": "disks"})
-    assert run.code == 2
-    run.shows("There is no layer disks; choose ost, raw, fs, net or all.")
     assert site.units() == []

@@ -7,11 +7,13 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, NamedTuple, Optional
+from typing import Any, Callable, Mapping, NamedTuple, Optional
 
 import yaml
 
 from plumbline.cli import build_parser
+from plumbline.model.limits import Baseline
+from plumbline.plan.baseline import Key, write_baselines
 from tests.package.sites import site
 
 SOURCE = Path(__file__).parents[3] / "src"
@@ -78,3 +80,9 @@ def inventory(
             text = yaml.safe_dump({f"plumbline_{name}": content})
             (documents / f"{name}.yml").write_text(text, encoding="utf-8")
     return str(folder)
+
+
+def accept(folder: str, baselines: Mapping[Key, Baseline]) -> None:
+    """Write accepted baselines to an inventory."""
+    path = Path(folder) / "group_vars" / "all" / "baselines.yml"
+    path.write_text(yaml.safe_dump(write_baselines(baselines)), encoding="utf-8")

@@ -10,8 +10,9 @@ import subprocess
 import tempfile
 import time
 from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from typing import Callable, Iterator, Optional, Sequence
+from typing import Callable, Iterator, Mapping, Optional, Sequence
 
 from plumbline.model.service import Service
 from tests.package.recorded import data
@@ -31,6 +32,7 @@ class Daemon:
         self.folder = folder
         self.pipe = folder / "nagios.cmd"
         self._process = process
+        self._numbers = count()
 
     @property
     def log(self) -> str:
@@ -53,6 +55,28 @@ class Daemon:
             for entry in entries
             if entry["has_been_checked"] == "1"
         }
+
+    def submit(self, states: Mapping[tuple[str, str], int]) -> None:
+        """Submit a result for each service, and wait until the daemon has it."""
+        text = f"result {next(self._numbers)}"
+        lines = [
+            f"[{int(time.time())}] PROCESS_SERVICE_CHECK_RESULT;{host};{service};{state:d};{text}\n"
+            for (host, service), state in states.items()
+        ]
+        with self.pipe.open("w") as pipe:
+            pipe.writelines(lines)
+
+        def accepted() -> bool:
+            checked = self.checked()
+            return all(checked.get(key, {}).get("plugin_output") == text for key in states)
+
+        self.until(accepted, "results were not accepted")
+
+    @property
+    def notifications(self) -> list[tuple[str, str]]:
+        """Return service and state of each notification, in order."""
+        lines = (line for line in self.log.splitlines() if "SERVICE NOTIFICATION: " in line)
+        return [(parts[2], parts[3]) for parts in (line.split(";") for line in lines)]
 
     def listens(self) -> bool:
         """Return whether the daemon reads its command pipe."""

@@ -24,35 +24,30 @@ from tests.package.report.years import document, plan_of, write
 
 
 GIB = 1 << 30
+FITS = "{} fit into the page cache"
 
 
-@pytest.fixture
-def directories(tmp_path: Path) -> dict[str, str]:
+@pytest.mark.parametrize(
+    ("other", "sizes", "start", "advice"),
+    [
+        ("b", (4, 2, 4), "a, b lie on one device: a difference is noise", ""),
+        ("/proc", (0.25, 3, 0.25), FITS.format("256 MiB"), "--bytes 6GiB"),
+        ("/proc", (4, 2, 4), "", ""),
+        ("/proc", (1, 3, 0.25), FITS.format("1 GiB"), "--bytes 2GiB"),
+    ],
+    ids=["one device", "page cache", "fine", "ranks share the page cache of a host"],
+)
+def test_a_comparison_that_shows_little_gets_a_warning(
+    tmp_path: Path, other: str, sizes: tuple[float, ...], start: str, advice: str
+) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
-    return {name: str(tmp_path / name) for name in ("a", "b")}
-
-
-def test_directories_on_the_same_device_are_reported(directories: dict[str, str]) -> None:
-    warning = caveat(directories, 4 * GIB, 2 * GIB, 4 * GIB)
-    assert warning.startswith("a, b lie on one device: a difference is noise")
-    assert "page cache" not in warning
-
-
-def test_a_run_that_fits_into_the_page_cache_gets_a_warning(directories: dict[str, str]) -> None:
-    warning = caveat({"a": directories["a"], "b": "/proc"}, GIB // 4, 3 * GIB, GIB // 4)
-    assert warning.startswith("256 MiB fit into the page cache")
-    assert "--bytes 6GiB" in warning
-
-
-def test_a_large_run_on_two_devices_gets_no_warning(directories: dict[str, str]) -> None:
-    assert caveat({"a": directories["a"], "b": "/proc"}, 4 * GIB, 2 * GIB, 4 * GIB) == ""
-
-
-def test_files_of_all_ranks_on_a_host_share_its_page_cache(directories: dict[str, str]) -> None:
-    warning = caveat({"a": directories["a"], "b": "/proc"}, GIB, 3 * GIB, GIB // 4)
-    assert warning.startswith("1 GiB fit into the page cache")
-    assert "--bytes 2GiB" in warning
+    directories = {"a": str(tmp_path / "a"), "b": str(tmp_path / other)}
+    warning = caveat(directories, *(int(size * GIB) for size in sizes))
+    assert warning.startswith(start)
+    assert advice in warning
+    assert bool(warning) is bool(start)
+    assert ("page cache" in warning) is bool(advice)
 
 
 @pytest.mark.parametrize(

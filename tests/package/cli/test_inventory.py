@@ -12,8 +12,10 @@ import pytest
 from plumbline.doors.monitored import AGENT_SERVICE, COLLECTION_SERVICE, ObjectOptions
 from plumbline.model.errors import DocumentError
 from plumbline.model.units import format_rate
+from plumbline.plan.baseline import Key
 from tests.characterization.product import inventories
-from tests.package.cli.driver import Run, call, inventory
+from tests.package.cli.driver import Run, accept, call, inventory
+from tests.package.plan.test_baseline import BASELINE
 from tests.package.plan.test_expectations import two_file_systems
 from tests.package.sites import INVENTORIES, part, site
 from tests.project.repository import ROOT, document
@@ -197,16 +199,10 @@ def test_demonstrated_rates_are_shown_below_their_ceiling(tmp_path: Path, run: R
     # write and read have the same rate
     assert ["fs", "write,", "read", "36.0", "GB/s", "demonstrated,", "75", "%"] in edison
     folder = inventory(tmp_path, site())
-    baseline = {"median": "60 MB/s", "spread": "1 %", "runs": 12, "spec": "1a2b3c4d5e6f"}
-    days = {"first": "2026-11-01", "last": "2026-11-20", "versions": {}}
-    entry = {**baseline, **days, "accepted_by": "ada", "reason": "new"}
-    steps = {f"scratch-OST{number}": {"read/single": entry} for number in range(4)}
-    steps["scratch-OST3"] = {"read/single": {**entry, "median": "70 MB/s"}}
-    disk = {"oss1-disk1": {"read/single": {**entry, "median": "95 MB/s"}}}
-    accepted = {"ost": steps, "raw": disk}
-    document = {"plumbline_baselines": {"schema": 1, "accepted": accepted}}
-    path = tmp_path / "group_vars" / "all" / "baselines.yml"
-    path.write_text(json.dumps(document), encoding="utf-8")
+    rates = {("ost", f"scratch-OST{number}"): 60e6 for number in range(3)}
+    rates |= {("ost", "scratch-OST3"): 70e6, ("raw", "oss1-disk1"): 95e6}
+    keys = {Key(*component, "read", "single"): rate for component, rate in rates.items()}
+    accept(folder, {key: BASELINE._replace(median=rate) for key, rate in keys.items()})
     # several baselines: the lowest, the highest, and the share of the median
     lines = rows(run("ceiling", "-i", folder).out)
     assert ["ost", "read", "60.0-70.0", "MB/s", "demonstrated,", "75", "%"] in lines

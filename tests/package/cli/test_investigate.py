@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any, Callable, Iterable, Mapping, Optional, Sequence
+from typing import Any, Callable, Iterable, Mapping, Sequence
 
 import pytest
 
@@ -36,14 +36,22 @@ Ask = Callable[..., Any]
 def ask(tmp_path: Path, run: Run) -> Ask:
     """Return a function that answers a request from records."""
 
-    def answer(records: Iterable[Record], **request: Any) -> Any:
-        for name, document in (("plan", plan()), ("request", {"begun": BEGUN, **request})):
-            (tmp_path / f"{name}.json").write_text(json.dumps(document), encoding="utf-8")
-        lines = "".join(json.dumps(record.to_json()) + "\n" for record in records)
-        (tmp_path / "all.jsonl").write_text(lines, encoding="utf-8")
-        paths = [str(tmp_path / name) for name in ("plan.json", "request.json", "all.jsonl")]
-        arguments = ["--plan", paths[0], "--request", paths[1], "--records", paths[2]]
-        return run("investigate", *arguments).document
+    def answer(
+        records: Iterable[Record],
+        document: Any = None,
+        snapshots: Sequence[str] = (),
+        **request: Any,
+    ) -> Any:
+        texts = {
+            "plan": json.dumps(document or plan()),
+            "request": json.dumps({"begun": BEGUN, **request}),
+            "records": "".join(json.dumps(record.to_json()) + "\n" for record in records),
+        }
+        words = []
+        for name, text in texts.items():
+            (tmp_path / name).write_text(text, encoding="utf-8")
+            words += [f"--{name}", str(tmp_path / name)]
+        return run("investigate", *words, "--snapshots", *snapshots).document
 
     return answer
 
@@ -258,28 +266,25 @@ NAME, DISK = "scratch-OST0002", "oss2-disk1"
 SLOWER_DISK = {DISK: both(8e6)}
 
 
-def bare_plan() -> dict[str, Any]:
-    """Return the lab's plan without baselines."""
-    return dict(LAB.plan.to_json())
-
-
 class Site:
     """The lab with faults: each step returns the records of its measurements."""
 
-    def __init__(self, folder: Path, run: Run, plan: dict[str, Any], **request: Any) -> None:
-        self._folder, self._run, self._request = folder, run, request
+    def __init__(self, ask: Ask, budget: str, document: Any = None) -> None:
+        self._ask, self._budget = ask, budget
+        self._document = document or LAB.plan.to_json()
         self._night = list(measured(SLOWER_DISK))
         self._records: list[Record] = []
         self.done: list[dict[str, Any]] = []
         self.snapshots: list[str] = []
-        (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
 
     def follow(self, max_steps: int = 20) -> dict[str, Any]:
         """Return the last answer, or the one after ``max_steps`` steps."""
         while True:
-            answer = self._ask()
+            request = {"targets": [NAME], "budget": self._budget, "done": self.done}
+            request["elapsed_s"] = sum(step["seconds"] for step in self.done)
+            answer = self._ask(self._records, self._document, self.snapshots, **request)
             if answer["next"] is None or len(self.done) == max_steps:
-                return answer
+                return dict(answer)
             self.done.append(answer["next"])
             self._records += self._measure(answer["next"])
             assert len(self.done) < 20, "it does not end"
@@ -298,31 +303,18 @@ class Site:
                 started_at=record.started_at + number,
             )
 
-    def _ask(self) -> dict[str, Any]:
-        elapsed = sum(step["seconds"] for step in self.done)
-        request = {"begun": BEGUN, "done": self.done, "elapsed_s": elapsed, **self._request}
-        (self._folder / "request.json").write_text(json.dumps(request), encoding="utf-8")
-        lines = "".join(json.dumps(record.to_json()) + "\n" for record in self._records)
-        (self._folder / "all.jsonl").write_text(lines, encoding="utf-8")
-        names = [str(self._folder / name) for name in ("plan.json", "request.json", "all.jsonl")]
-        arguments = ["--plan", names[0], "--request", names[1], "--records", names[2]]
-        answer = self._run("investigate", *arguments, "--snapshots", *self.snapshots).document
-        return dict(answer)
-
-    def save_run(self, days: float, peers_rate: Optional[float]) -> None:
-        """Add a run of the target to the snapshot of client1, some days old."""
+    def save_run(self, path: Path) -> None:
+        """Add a run of the target five hours ago to a snapshot of client1."""
         now = time.time()
         series: list[Mapping[str, Any]] = []
         for record in self._night:
             if (record.layer, record.component) == ("ost", NAME):
-                at = now - days * 86400
+                at = now - 5 * 3600
                 latest = record._replace(started_at=at, finished_at=at + 1)
-                peers = 5 if peers_rate else 0
-                sample = Sample(at, latest.rate, None, peers_rate, peers, None)
+                sample = Sample(at, latest.rate, None, 119e6, 5, None)
                 series.append(operation_entry(Series(latest, (sample,))))
         known = {f"ost/{NAME}": {"evidence": None, "operations": series}}
         document = Snapshot("client1", now, (), {}, known).to_json()
-        path = self._folder / "client1.snapshot"
         path.write_text(json.dumps(document), encoding="utf-8")
         self.snapshots = [str(path)]
 
@@ -333,22 +325,20 @@ def layers(done: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize("budget", ["5min", "20min", "1h"])
 def test_a_slow_target_without_a_baseline_is_found_by_comparison_with_its_peers(
-    tmp_path: Path, run: Run, budget: str
+    ask: Ask, budget: str
 ) -> None:
-    site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget=budget)
+    site = Site(ask, budget)
     end = site.follow()
     assert end["slow"]["sets"][0]["alternatives"] == [[DISK]], layers(site.done)
     assert end["sentences"][0].startswith(f"Suspect: disk {DISK}")
     assert end["unused"] == []
 
 
-def test_all_targets_are_measured_first_if_they_take_less_than_half_of_the_budget(
-    tmp_path: Path, run: Run
-) -> None:
-    rich = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="1h")
+def test_all_targets_are_measured_first_if_they_take_less_than_half_of_the_budget(ask: Ask) -> None:
+    rich = Site(ask, "1h")
     rich.follow()
     assert layers(rich.done)[0] == ("ost", "")
-    poor = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="5min")
+    poor = Site(ask, "5min")
     poor.follow()
     first = layers(poor.done)[:3]
     assert first[0] == ("ost", NAME)
@@ -358,33 +348,33 @@ def test_all_targets_are_measured_first_if_they_take_less_than_half_of_the_budge
 
 
 @pytest.mark.slow
-def test_a_provisional_baseline_is_enough_for_a_gross_loss(tmp_path: Path, run: Run) -> None:
-    site = Site(tmp_path, run, with_baselines(LAB.plan, runs=3), targets=[NAME], budget="20min")
+def test_a_provisional_baseline_is_enough_for_a_gross_loss(ask: Ask) -> None:
+    site = Site(ask, "20min", with_baselines(LAB.plan, runs=3))
     first = site.follow(max_steps=1)
     assert layers(site.done)[0] == ("ost", NAME)
     assert "its provisional baseline (rests on 3 runs of 5 needed)" in " ".join(first["table"])
     assert site.follow()["sentences"][0].startswith(f"Suspect: disk {DISK}")
 
 
-def test_peers_of_the_night_before_are_a_reference_for_one_target(tmp_path: Path, run: Run) -> None:
-    site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="5min")
-    site.save_run(0.2, peers_rate=119e6)
+def test_peers_of_the_night_before_are_a_reference_for_one_target(tmp_path: Path, ask: Ask) -> None:
+    site = Site(ask, "5min")
+    site.save_run(tmp_path / "client1.snapshot")
     first = site.follow(max_steps=1)
     assert layers(site.done) == [("ost", NAME)]
     assert "the median of its 5 peers in its last run" in " ".join(first["table"])
 
 
-def test_earlier_runs_do_not_vote(tmp_path: Path, run: Run) -> None:
-    site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="31s")
-    site.save_run(0.2, peers_rate=119e6)
+def test_earlier_runs_do_not_vote(tmp_path: Path, ask: Ask) -> None:
+    site = Site(ask, "31s")
+    site.save_run(tmp_path / "client1.snapshot")
     end = site.follow()
     assert (site.done, end["slow"]["sets"]) == ([], [])
 
 
 def test_a_damaged_snapshot_is_reported_and_the_investigation_continues(
-    tmp_path: Path, run: Run
+    tmp_path: Path, ask: Ask
 ) -> None:
-    site = Site(tmp_path, run, bare_plan(), targets=[NAME], budget="20min")
+    site = Site(ask, "20min")
     damaged = tmp_path / "client1.snapshot"
     damaged.write_text("{cut", encoding="utf-8")
     site.snapshots = [str(damaged)]

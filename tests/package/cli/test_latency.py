@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any, Mapping, Optional
+from typing import Any, Iterator, Mapping, Optional
 
 import pytest
 
@@ -13,7 +13,7 @@ from plumbline.model.errors import ToolError
 from plumbline.store.facts import suspicions_of
 from tests.package.cli.driver import Printed, Run
 from tests.package.locate.scenes import LAB
-from tests.package.prometheus import PROGRAM, holding
+from tests.package.prometheus import PROGRAM, Sample, holding, openmetrics
 from tests.package.site.test_latency import answering, matrix
 
 WINDOW_S = 900
@@ -36,45 +36,41 @@ LUSTRE = (
 )
 
 
-def scraped(slowdown: float, reset_at: Optional[int] = None) -> str:
-    """Return counters of node exporter: 10 reads of 1 MB a second, 5 ms each.
+def scrapes() -> Iterator[tuple[int, float]]:
+    """Yield the seconds since the first scrape and the time of each."""
+    now = time.time() // WINDOW_S * WINDOW_S
+    last = (WINDOWS + 1) * WINDOW_S
+    yield from ((after, now - last + after) for after in range(0, last + 1, 300))
+
+
+def devices(slowdown: float, reset_at: Optional[int] = None) -> Iterator[Sample]:
+    """Yield counters of node exporter: 10 reads of 1 MB a second, 5 ms each.
 
     ``reset_at`` is the scrape at which hosts were booted.
     """
-    now = time.time() // WINDOW_S * WINDOW_S
-    lines: dict[str, list[str]] = {name: [f"# TYPE {name} unknown"] for name in COUNTERS}
-    lines["plumbline_device_info"] = ["# TYPE plumbline_device_info unknown"]
-    scrapes = range(0, (WINDOWS + 1) * WINDOW_S + 1, 300)
     for number, (component, (host, device)) in enumerate(DEVICES.items()):
         labels = f'instance="{host}:9100",device="{device}"'
-        for scrape, after in enumerate(scrapes):
-            at = now - scrapes[-1] + after
-            begun = scrapes[reset_at] if reset_at and scrape >= reset_at else 0
+        for scrape, (after, at) in enumerate(scrapes()):
+            begun = 300 * reset_at if reset_at and scrape >= reset_at else 0
             reads = 10.0 * (after - begun) * (1 + number / 50)
             took = reads * 0.005 * (slowdown if component == SLOW else 1.0)
             for name, value in zip(COUNTERS, (reads, reads * 1e6, took)):
-                lines[name].append(f"{name}{{{labels}}} {value} {at}")
-            line = f'plumbline_device_info{{{labels},component="{component}"}} 1 {at}'
-            lines["plumbline_device_info"].append(line)
-    return "\n".join(line for family in lines.values() for line in family)
+                yield Sample(name, labels, value, at)
+            yield Sample("plumbline_device_info", f'{labels},component="{component}"', 1, at)
 
 
-def counted(slowdown: float) -> str:
-    """Return counters of Lustre servers for each OST, summed over clients.
+def osts(slowdown: float) -> Iterator[Sample]:
+    """Yield counters of Lustre servers for each OST, summed over clients.
 
     The counters of a client (osc) for the same OSTs differ and must be ignored.
     """
-    now = time.time() // WINDOW_S * WINDOW_S
-    lines = {name: [f"# TYPE {name} unknown"] for name in LUSTRE}
-    scrapes = range(0, (WINDOWS + 1) * WINDOW_S + 1, 300)
     for number, ost in enumerate(OSTS):
         for source, slower in (("obdfilter", slowdown if ost == SLOW_OST else 1.0), ("osc", 9.0)):
             labels = f'instance="oss",source="{source}",target="{ost}",operation="write"'
-            for after in scrapes:
+            for after, at in scrapes():
                 writes = 20.0 * after * (1 + number / 50)
                 for name, value in zip(LUSTRE, (writes, writes * 4e6, writes * 0.02 * slower)):
-                    lines[name].append(f"{name}{{{labels}}} {value} {now - scrapes[-1] + after}")
-    return "\n".join(line for family in lines.values() for line in family)
+                    yield Sample(name, labels, value, at)
 
 
 @pytest.fixture
@@ -107,7 +103,7 @@ def folder(tmp_path: Path) -> Path:
 def test_a_slow_device_is_named_with_its_probe(
     folder: Path, ask: Run, reset_at: Optional[int]
 ) -> None:
-    with holding(folder, scraped(3.0, reset_at)) as prometheus:
+    with holding(folder, openmetrics(devices(3.0, reset_at))) as prometheus:
         text = ask(prometheus.address, code=1)
         document = ask(prometheus.address, "--json", code=1).document
     first, remedy, counts, unknown = text.out.splitlines()
@@ -124,7 +120,7 @@ def test_a_slow_device_is_named_with_its_probe(
 @pytest.mark.long
 def test_a_slow_ost_is_named_with_its_probe_and_saved_for_its_node(folder: Path, ask: Run) -> None:
     history = folder / "history.sqlite"
-    with holding(folder, counted(3.0)) as prometheus:
+    with holding(folder, openmetrics(osts(3.0))) as prometheus:
         text = ask(prometheus.address, code=1)
         ask(prometheus.address, "--save", str(history))
     first, remedy, counts, _ = text.out.splitlines()
@@ -138,7 +134,7 @@ def test_a_slow_ost_is_named_with_its_probe_and_saved_for_its_node(folder: Path,
 
 @pytest.mark.long
 def test_healthy_devices_exit_with_0(folder: Path, ask: Run) -> None:
-    with holding(folder, scraped(1.0)) as prometheus:
+    with holding(folder, openmetrics(devices(1.0))) as prometheus:
         output = ask(prometheus.address)
     assert output.out.startswith("0 suspected of 6 compared\n")
 
@@ -154,8 +150,8 @@ def test_healthy_devices_exit_with_0(folder: Path, ask: Run) -> None:
 def test_metrics_missing_in_prometheus_are_named(
     folder: Path, ask: Run, missing: str, words: str
 ) -> None:
-    lines = [line for line in scraped(1.0).splitlines() if missing not in line]
-    with holding(folder, "\n".join(lines)) as prometheus, pytest.raises(ToolError, match=words):
+    text = openmetrics(sample for sample in devices(1.0) if missing not in sample.metric)
+    with holding(folder, text) as prometheus, pytest.raises(ToolError, match=words):
         ask(prometheus.address)
 
 

@@ -7,7 +7,7 @@ import os
 import stat
 import time
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Iterable
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
@@ -21,8 +21,8 @@ from plumbline.model.series import Series
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import Direction, Look, Report, Symptom
 from tests.package.cli.driver import Run, call
+from tests.package.cli.test_judge import READ, fresh
 from tests.package.judgements import (
-    REFERENCE,
     evidence,
     expectation,
     host_expectation,
@@ -35,7 +35,6 @@ from tests.package.parallel_runs import expected, ran
 from tests.package.prometheus import complaints
 from tests.package.records import save
 
-READ = {"read/single": REFERENCE}
 EXPECTED = [
     expectation(component="OST0", references=READ),
     expectation(component="OST1", references=READ),
@@ -60,11 +59,6 @@ IN_OTHER_UNITS = {
 NAMES = {family.name for family in families((), 0.0)} - IN_OTHER_UNITS
 """Metrics of a site whose layers move bytes."""
 EVIDENCE = {("ost", "OST1", False): evidence()}
-
-
-def fresh(**changes: Any) -> dict[str, Any]:
-    now = time.time()
-    return {"started_at": now - 70, "finished_at": now - 60, **changes}
 
 
 def measured() -> list[Series]:

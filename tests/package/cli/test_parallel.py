@@ -6,7 +6,7 @@ import json
 import signal
 from pathlib import Path
 from socket import gethostname
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 import pytest
 
@@ -24,6 +24,7 @@ from plumbline.topology.graph import build
 from tests.package.cli.driver import Run, call, finish, start
 from tests.package.measure.units import expectation
 from tests.package.parallel.test_run import PYTHON, missing, processes
+from tests.package.recorded import table
 from tests.package.records import record
 from tests.package.sites import site
 from tests.package.waiting import eventually
@@ -186,40 +187,14 @@ def deployed(home: Path, other_file_systems: Sequence[str] = (), **fs: Any) -> l
     return [word for name, path in words.items() for word in (f"--{name}", str(home / path))]
 
 
-def dry(home: Path, run: Run, *words: str, **fs: Any) -> str:
-    return run("probe", "fs", *deployed(home, **fs), "--dry-run", *words).out
-
-
-def test_the_policy_sets_ranks_and_clients(tmp_path: Path, run: Run) -> None:
-    command = dry(
-        tmp_path,
-        run,
-        ranks_per_target=2,
-        clients=["client1", "oss1"],
-        work="/mnt/scratch",
-        launcher="/opt/mpi/bin/mpirun",
-    )
-    # this host appears with its own name and needs no resolver or ssh
-    assert command.startswith(f"/opt/mpi/bin/mpirun -np 8 --host {gethostname()}:4,oss1:4 ")
-
-
-def test_slurm_gets_the_client_names_of_the_policy(tmp_path: Path, run: Run) -> None:
-    clients = ["client1", "oss1"]
-    command = dry(tmp_path, run, clients=clients, work="/mnt/scratch", launcher="srun")
-    assert command.startswith("srun --ntasks=4 --nodes=2 --nodelist=client1,oss1 ")
-    command = dry(tmp_path / "alone", run, launcher="srun")
-    assert command.startswith("srun --ntasks=4 --nodes=1 --nodelist=client1 ")
-
-
-def test_a_single_client_needs_no_remote_launch(tmp_path: Path, run: Run) -> None:
-    assert "--host" not in dry(tmp_path, run)
-
-
-def test_options_outside_the_terms_are_applied(tmp_path: Path, run: Run) -> None:
-    words = ("--python", "/opt/python3", "--launcher-option=--tag-output")
-    command = dry(tmp_path, run, *words, "--file-system", "scratch")
-    assert "--tag-output" in command
-    assert "/opt/python3 -m plumbline.parallel.rank" in command
+@pytest.mark.parametrize("case", table("launched.yml")["cases"], ids=lambda case: case["case"])
+def test_a_run_is_launched_by_this_command(
+    tmp_path: Path, run: Run, case: Mapping[str, Any]
+) -> None:
+    words = [*deployed(tmp_path, **case.get("policy", {})), *case.get("words", "").split()]
+    command = run("probe", "fs", *words, "--dry-run").out
+    assert [part for part in case["has"] if part.format(host=gethostname()) not in command] == []
+    assert case.get("lacks", "\0") not in command
 
 
 def test_a_call_profile_file_holds_one_file_system(tmp_path: Path, run: Run) -> None:
@@ -227,16 +202,6 @@ def test_a_call_profile_file_holds_one_file_system(tmp_path: Path, run: Run) -> 
     with pytest.raises(UsageError, match="choose one of scratch, work with --file-system"):
         call("probe", "fs", *words)
     assert run("probe", "fs", *words, "--file-system", "work").out.count("mpirun") == 1
-
-
-def test_terms_on_the_command_line_change_the_specification(tmp_path: Path, run: Run) -> None:
-    assert "-np 12 " in dry(tmp_path, run, "--ranks", "3", "--bytes", "1MiB")
-
-
-def test_the_full_command_line_equals_the_planned_run(tmp_path: Path) -> None:
-    words = deployed(tmp_path, launcher="/opt/mpi/bin/mpirun")
-    ended = finish(tmp_path, "probe", "fs", *words, "--limit", "1h", "--dry-run")
-    assert ended.stdout.startswith("/opt/mpi/bin/mpirun -np 4 ")
 
 
 def test_targets_of_another_client_can_be_driven_by_hand(tmp_path: Path, run: Run) -> None:

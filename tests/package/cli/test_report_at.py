@@ -16,7 +16,7 @@ from plumbline.site.prometheus import Prometheus
 from plumbline.site.report import look_back
 from tests.package.cli.driver import Run
 from tests.package.locate.scenes import lab
-from tests.package.prometheus import PROGRAM, holding
+from tests.package.prometheus import PROGRAM, Sample, holding, openmetrics
 from tests.package.report.sites import SICK
 from tests.package.report.years import DAY_S, document, plan_of, records, write
 from tests.package.site.test_latency import answering, matrix
@@ -32,28 +32,13 @@ OSTS = 40
 SLOW, MOVED_AWAY, CLEARED = "scratch-OST0003", "scratch-OST0007", "scratch-OST0011"
 
 
-class Sample(NamedTuple):
-    metric: str
-    labels: str
-    value: float
-    at: float
-
-
-def scraped() -> str:
-    """Return counters for Prometheus: 40 OSTs that write 1 to 40 MB/s in calls of 10 ms.
+def scraped() -> Iterator[Sample]:
+    """Yield counters for Prometheus: 40 OSTs that write 1 to 40 MB/s in calls of 10 ms.
 
     One OST is slow from five minutes before the moment until five minutes after it; another fails
     over two minutes before it and recovers for four minutes; the counters of a third restart ten
     minutes after it.
     """
-    families: dict[str, list[str]] = {}
-    for sample in _samples():
-        lines = families.setdefault(sample.metric, [f"# TYPE {sample.metric} unknown"])
-        lines.append(f"{sample.metric}{{{sample.labels}}} {sample.value} {sample.at}")
-    return "\n".join(line for lines in families.values() for line in lines)
-
-
-def _samples() -> Iterator[Sample]:
     for after in range(-2400, 2401, SCRAPE_S):
         at = AT + after
         for number in range(OSTS):
@@ -128,7 +113,7 @@ def draw(tmp_path: Path, site: tuple[str, ...], run: Run) -> Draw:
 @pytest.mark.long
 @pytest.mark.skipif(PROGRAM is None, reason="prometheus is not installed")
 def test_the_hour_around_a_moment_is_drawn_with_the_probes(tmp_path: Path, draw: Draw) -> None:
-    with holding(tmp_path, scraped()) as prometheus:
+    with holding(tmp_path, openmetrics(scraped())) as prometheus:
         page = draw(prometheus.address)
     rows = page.rows["moment"]
     now = {

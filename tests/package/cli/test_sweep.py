@@ -171,15 +171,7 @@ def test_a_dry_run_prints_points_bytes_and_seconds_and_changes_nothing(tmp_path:
     words = [*directories(tmp_path), "--bytes", "1GiB", "--transfer", "64KiB,1MiB", "--dry-run"]
     ended = finish(tmp_path, "sweep", *words, "--writers", "1,2,4", "--limit", "9min", "--alone")
     header, *rows, last = ended.stdout.splitlines()
-    assert header.split() == [
-        "writers",
-        "transfer",
-        "targets",
-        "ranks",
-        "writes",
-        "takes",
-        "budget",
-    ]
+    assert " ".join(header.split()) == "writers transfer targets ranks writes takes budget"
     assert [row.split()[:3] for row in rows[:2]] == [["1", "64", "KiB"], ["1", "1", "MiB"]]
     assert [row.endswith("not reached") for row in rows] == [False] * 4 + [True] * 2
     assert last == "4 of 6 points, 4295.0 MB written and as much read, at most 8 min"

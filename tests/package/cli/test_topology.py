@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from plumbline.model.errors import DocumentError, UsageError
-from tests.package.cli.driver import Run, call, inventory
+from plumbline.plan.baseline import Key
+from tests.package.cli.driver import Run, accept, call, inventory
+from tests.package.plan.test_baseline import BASELINE
 from tests.package.sites import INVENTORIES, part, site
 
 
@@ -55,13 +56,7 @@ def test_hosts_missing_in_the_ansible_inventory_are_noted(tmp_path: Path, run: R
 
 def test_a_baseline_above_its_ceiling_is_noted(tmp_path: Path, run: Run) -> None:
     folder = inventory(tmp_path)
-    days = dict.fromkeys(("first", "last"), "2026-11-20")
-    words = {"spec": "demonstrated", "terms": "fio", "accepted_by": "ada", "reason": "new disks"}
-    rate = {"median": "200 MB/s", "spread": "1 %", "runs": 5, "versions": {}, **days, **words}
-    baselines = {"schema": 1, "accepted": {"raw": {"oss2-disk1": {"read/single": rate}}}}
-    (tmp_path / "group_vars" / "all" / "baselines.yml").write_text(
-        yaml.safe_dump({"plumbline_baselines": baselines}), encoding="utf-8"
-    )
+    accept(folder, {Key("raw", "oss2-disk1", "read", "single"): BASELINE._replace(median=200e6)})
     (note,) = run("topology", "check", "-i", folder, "--json").document["notes"]
     assert note == (
         "raw oss2-disk1 read single: its baseline 200.0 MB/s is 2.50 times its ceiling 80.0 MB/s; "

@@ -5,32 +5,18 @@ from typing import Any, Sequence
 import pytest
 
 from plumbline.doors.ranks import course_lines
-from plumbline.model.record import Operation, Outcome, Record, Scenario
+from plumbline.model.record import Record
 from plumbline.parallel.profile import shape
 from tests.package.parallel.curves import declining, flat, noisy
+from tests.package.records import record
 
 
-def record(curve: Sequence[float], stragglers: Sequence[str] = (), **details: Any) -> Record:
+def course(curve: Sequence[float], stragglers: Sequence[str] = ()) -> Record:
     shaped = shape(curve)
-    remarks: dict[str, Any] = {"stragglers": [{"sentence": sentence} for sentence in stragglers]}
+    details: dict[str, Any] = {"stragglers": [{"sentence": sentence} for sentence in stragglers]}
     if shaped:
-        remarks["shape"] = shaped.to_json()
-    return Record(
-        "1",
-        "run",
-        "fs",
-        "scratch",
-        Operation.READ,
-        Scenario.TOGETHER,
-        Outcome.OK,
-        "client1",
-        0.0,
-        1.0,
-        seconds=1.0,
-        rate=1.0,
-        profile=tuple(curve),
-        details={**remarks, **details},
-    )
+        details["shape"] = shaped.to_json()
+    return record(layer="fs", component="scratch", profile=tuple(curve), details=details)
 
 
 @pytest.mark.parametrize(
@@ -47,18 +33,18 @@ def record(curve: Sequence[float], stragglers: Sequence[str] = (), **details: An
     ],
 )
 def test_a_course_is_described_if_it_is_not_steady(curve: list[float], lines: list[str]) -> None:
-    printed = list(course_lines([record(curve)]))
+    printed = list(course_lines([course(curve)]))
     assert len(printed) == len(lines)
     for line, start in zip(printed, lines):
         assert line.startswith(start)
 
 
 def test_only_the_worst_stragglers_are_listed() -> None:
-    lines = list(course_lines([record([1.0], [f"rank {n} was late" for n in range(7)])]))
+    lines = list(course_lines([course([1.0], [f"rank {n} was late" for n in range(7)])]))
     assert lines[0] == "read: rank 0 was late"
     assert len(lines) == 6
     assert lines[-1] == "read: 2 more were late; --json has all of them"
 
 
 def test_records_of_targets_have_no_course_lines() -> None:
-    assert list(course_lines([record(declining(50))._replace(details={"ranks": []})])) == []
+    assert list(course_lines([course(declining(50))._replace(details={"ranks": []})])) == []

@@ -17,9 +17,13 @@ LEVEL = Reason.BELOW_LEVEL
 ALARMS = Counter({Source("ost", False, LEVEL): 6, Source("ost", True, LEVEL): 2})
 
 
+HEALTHY = Outcome(2, 60, 1200, Counter(), Counter(), Counter(), ())
+
+
 def output(*trials: Trial, alarms: bool = True) -> str:
     counts = ALARMS if alarms else Counter()
-    return "\n\n".join(tables(SETUP, Outcome(2, 60, 1200, counts, counts, Counter(), trials)))
+    outcome = HEALTHY._replace(raised=counts, standing=counts, trials=trials)
+    return "\n\n".join(tables(SETUP, outcome))
 
 
 def test_false_alarms_are_counted_by_reason_and_in_total() -> None:
@@ -37,11 +41,7 @@ def test_a_policy_without_false_alarms_is_reported() -> None:
 
 def test_the_longest_run_of_each_layer_is_shown() -> None:
     longest = (Longest("ost", "login1", 292.0), Longest("raw", "oss3", 20.0))
-    text = next(
-        tables(
-            SETUP._replace(longest=longest), Outcome(1, 60, 10, Counter(), Counter(), Counter(), ())
-        )
-    )
+    text = next(tables(SETUP._replace(longest=longest), HEALTHY))
     assert text.splitlines()[2] == (
         "a run takes at most, while everything is healthy: ost 5 min on login1, raw 20 s on oss3"
     )
@@ -49,17 +49,7 @@ def test_the_longest_run_of_each_layer_is_shown() -> None:
 
 
 def test_the_bytes_per_day_are_shown() -> None:
-    moved = Outcome(
-        2,
-        60,
-        10,
-        Counter(),
-        Counter(),
-        Counter(),
-        (),
-        planned_bytes=240 * 10**9,
-        confirmed_bytes=6 * 10**9,
-    )
+    moved = HEALTHY._replace(planned_bytes=240 * 10**9, confirmed_bytes=6 * 10**9)
     assert next(tables(SETUP, moved)).splitlines()[2] == (
         "planned runs move 2000.0 MB a day on average, confirmation 50.0 MB"
     )

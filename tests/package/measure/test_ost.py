@@ -11,11 +11,19 @@ from plumbline.measure.probes import PROBES
 from plumbline.measure.probes.interface import Job
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
-from plumbline.model.limits import Baseline, Limits, Reference
+from plumbline.model.limits import Limits
 from plumbline.model.quantity import OPERATIONS_PER_S
 from plumbline.model.record import Flag, Measurement, Operation, Outcome
 from tests.package.fakes import Answer, FakeRunner
-from tests.package.measure.units import NONE, SIZE, FakeClock, expectation, fio_report, measured
+from tests.package.measure.units import (
+    NONE,
+    SIZE,
+    USUAL,
+    FakeClock,
+    expectation,
+    fio_report,
+    measured,
+)
 from tests.package.recorded import reply, table
 
 FILE = table("units.yml")
@@ -61,11 +69,6 @@ def test_a_missing_tool_is_named_and_a_record_keeps_its_command() -> None:
     write, read = measured(TargetUnit(expectation("a")), missing, FakeClock())
     assert (write.outcome, read.outcome) == (Outcome.FAILED, Outcome.SKIPPED)
     assert "fio is not installed" in write.reason
-
-
-USUAL = Reference(
-    None, Baseline(200e6, 0.02, 12, "2026-11-01", "2026-11-20", "abc", {}, "ada", "new")
-)
 
 
 @pytest.mark.parametrize(

@@ -12,11 +12,10 @@ from plumbline.measure.trial import tasks_of
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, PrivilegeError
 from plumbline.model.expectation import Expectation
-from plumbline.model.limits import Baseline, Reference
 from plumbline.model.record import Outcome, Scenario
 from plumbline.model.spec import ProbeSpec
 from tests.package.fakes import FakeRunner, answer
-from tests.package.measure.units import NONE, FakeClock, expectation, measured
+from tests.package.measure.units import NONE, USUAL, FakeClock, expectation, measured
 
 READ = """time to transfer data was 0.005243 secs, 200.00 MB/sec
 2048+0 records in
@@ -77,11 +76,6 @@ def test_repeats_of_devices_read_together_overlap() -> None:
     records = measured(together, server(timeout=read), FakeClock())
     assert [record.scenario for record in records] == [Scenario.TOGETHER] * 2
     assert {record.outcome for record in records} == {Outcome.OK}
-
-
-USUAL = Reference(
-    None, Baseline(200e6, 0.02, 12, "2026-11-01", "2026-11-20", "abc", {}, "ada", "new")
-)
 
 
 @pytest.mark.parametrize(("slow", "repeats"), [([], 1), (["sda"], 2)])

@@ -12,13 +12,17 @@ from plumbline.measure.trial import Recorder
 from plumbline.measure.unit_context import Retry, Unit, UnitContext
 from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.expectation import Expectation
-from plumbline.model.limits import Limits, Reference
+from plumbline.model.limits import Baseline, Limits, Reference
 from plumbline.model.record import Record
 from plumbline.model.spec import ProbeSpec
 from plumbline.observe.command import Clock
 from tests.package.fakes import answer
 
 NONE = Reference(None, None)
+USUAL = Reference(
+    None, Baseline(200e6, 0.02, 12, "2026-11-01", "2026-11-20", "abc", {}, "ada", "new")
+)
+"""A baseline of 200 MB/s."""
 SIZE = 1 << 20
 
 

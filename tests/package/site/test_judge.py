@@ -7,7 +7,7 @@ import sqlite3
 import time
 from contextlib import closing
 from pathlib import Path
-from typing import Any
+from typing import Any, Mapping
 
 import pytest
 
@@ -28,6 +28,7 @@ from tests.package.judgements import (
     snapshot,
     write,
 )
+from tests.package.recorded import table
 from tests.package.records import NIGHTS, every_night
 
 # --- A site is judged node by node, with peers of the whole site.
@@ -193,10 +194,6 @@ def test_damaged_expectations_of_a_node_are_named(tmp_path: Path) -> None:
 # --- Damaged documents: the verdict is UNKNOWN or refused, and the file is named.
 
 
-def damaged(text: str, **changes: Any) -> str:
-    return json.dumps({**json.loads(text), **changes})
-
-
 def message(expectations: str, snapshot_path: str, choice: Choice, now: float) -> str:
     """Return the error, or the sentence of the verdict, which is UNKNOWN."""
     try:
@@ -211,57 +208,23 @@ def message(expectations: str, snapshot_path: str, choice: Choice, now: float) -
 
 
 @pytest.mark.parametrize(
-    ("name", "content", "text"),
-    [
-        ("snapshot", None, "snapshot.json: no such file; run a probe to write it"),
-        ("snapshot", lambda old: "", "snapshot.json: the file is empty; run a probe"),
-        ("snapshot", lambda old: old[: len(old) // 2], "snapshot.json is damaged ("),
-        ("snapshot", lambda old: old.replace("195000000.0", "NaN"), "NaN is no number"),
-        ("snapshot", lambda old: "not JSON", "snapshot.json is damaged (Expecting value"),
-        (
-            "snapshot",
-            lambda old: damaged(old, schema=3),
-            "has schema 3, this version reads 1; run a probe to write it",
-        ),
-        ("snapshot", lambda old: damaged(old, groups=[]), "groups is [], which is no mapping"),
-        (
-            "snapshot",
-            lambda old: old.replace('"evidence": null', '"evidence": {"odds": 3}'),
-            "what is known of ost scratch-OST0003 is damaged",
-        ),
-        ("snapshot", lambda old: damaged(old, series=[]), "series is [], which is no mapping"),
-        (
-            "snapshot",
-            lambda old: damaged(old, series={}),
-            "scratch-OST0003 write was never recorded on ",
-        ),
-        (
-            "snapshot",
-            lambda old: old.replace("195000000.0", "-3"),
-            "rate is -3, which is no rate",
-        ),
-        ("snapshot", lambda old: damaged(old, running=[["ost"]]), "snapshot.json is damaged"),
-        ("expectations", None, "expectations.json: no such file; deploy the role agent"),
-        ("expectations", lambda old: "{", "expectations.json is damaged (Expecting property"),
-        ("expectations", lambda old: damaged(old, schema=2), "expectations has schema 2"),
-        (
-            "expectations",
-            lambda old: old.replace('"80:"', '"fast"'),
-            "threshold 'fast' is not a Nagios range",
-        ),
-    ],
+    "case", table("node_documents.yml")["cases"], ids=lambda case: case["says"]
 )
-def test_a_damaged_document_is_named(tmp_path: Path, name: str, content: Any, text: str) -> None:
+def test_a_damaged_document_is_named(tmp_path: Path, case: Mapping[str, Any]) -> None:
     now = time.time()
     fresh: dict[str, Any] = {"started_at": now - 70, "finished_at": now - 60}
     measured = (series(195e6, operation=Operation.WRITE, **fresh), series(200e6, **fresh))
-    _, expectations, _, snapshot_path = write(
-        tmp_path, [expectation()], snapshot(*measured, now=now)
+    documents = write(tmp_path, [expectation()], snapshot(*measured, now=now))
+    path = tmp_path / f"{case['file']}.json"
+    whole = path.read_text()
+    for old, new in case.get("replace", {}).items():
+        assert old in whole
+        whole = whole.replace(old, new)
+    if "keys" in case:
+        whole = json.dumps({**json.loads(whole), **case["keys"]})
+    path.write_text(case.get("text", whole) or "")
+    if case.get("text", whole) is None:
+        path.unlink()
+    assert case["says"] in message(
+        documents[1], documents[3], Choice("ost", "scratch-OST0003"), now
     )
-    path = tmp_path / f"{name}.json"
-    old = path.read_text()
-    path.unlink()
-    if content:
-        path.write_text(content(old))
-    choice = Choice("ost", "scratch-OST0003")
-    assert text in message(expectations, snapshot_path, choice, now)

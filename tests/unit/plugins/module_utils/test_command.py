@@ -5,9 +5,7 @@ from __future__ import annotations
 import pytest
 from ansible_collections.hpcops.plumbline.plugins.module_utils.command import (
     VERDICTS,
-    Answer,
     Plumbline,
-    sentence,
 )
 from ansible_collections.hpcops.plumbline.tests.unit.plugins.fakes import Ended, Module
 
@@ -53,9 +51,3 @@ def test_a_traceback_is_no_verdict() -> None:
 def test_a_missing_command_names_the_remedy() -> None:
     with pytest.raises(Ended, match=r"plumbline cannot be run: No such file .* site\.yml"):
         Plumbline(Module()).ask("plan")
-
-
-def test_the_sentence_is_the_last_line() -> None:
-    assert (
-        sentence(Answer(64, "", "usage: plumbline\nplumbline: no verb\n")) == "plumbline: no verb"
-    )
