@@ -56,7 +56,7 @@ def deploy(folder: Path, plan: dict[str, Any]) -> subprocess.CompletedProcess[st
 def program(folder: Path) -> Path:
     """Write a command that runs Icinga with all its paths in a folder; return its path."""
     wrapper = folder / "icinga2"
-    wrapper.write_text(WRAPPER, encoding="utf-8")
+    wrapper.write_text(WRAPPER.format(program=PROGRAM, folder=folder), encoding="utf-8")
     wrapper.chmod(0o755)
     return wrapper
 
