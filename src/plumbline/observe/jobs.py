@@ -105,15 +105,15 @@ class JobIo(NamedTuple):
         moved = self.bytes * (last - first) / whole_s if whole_s else self.bytes
         return self._replace(bytes=moved, begin=first, end=last)
 
-    def plus(self, other: JobIo) -> JobIo:
+    def plus(self, part: JobIo) -> JobIo:
         """Return the sum of both; the shares are weighted by bytes."""
-        total = self.bytes + other.bytes
+        total = self.bytes + part.bytes
         return self._replace(
             bytes=total,
-            begin=min(self.begin, other.begin),
-            end=max(self.end, other.end),
-            small=_mean(self.small, other.small, other.bytes / total),
-            unaligned=_mean(self.unaligned, other.unaligned, other.bytes / total),
+            begin=min(self.begin, part.begin),
+            end=max(self.end, part.end),
+            small=_mean(self.small, part.small, part.bytes / total),
+            unaligned=_mean(self.unaligned, part.unaligned, part.bytes / total),
         )
 
 
@@ -151,12 +151,12 @@ class JobRequests(NamedTuple):
         requests = {name: count * share for name, count in self.requests.items()}
         return self._replace(begin=first, end=last, requests=requests)
 
-    def plus(self, other: JobRequests) -> JobRequests:
+    def plus(self, part: JobRequests) -> JobRequests:
         """Return the sum of both."""
         requests = dict(self.requests)
-        for name, count in other.requests.items():
+        for name, count in part.requests.items():
             requests[name] = requests.get(name, 0.0) + count
-        begin, end = min(self.begin, other.begin), max(self.end, other.end)
+        begin, end = min(self.begin, part.begin), max(self.end, part.end)
         return self._replace(begin=begin, end=end, requests=requests)
 
 

@@ -80,7 +80,7 @@ class LogEntry(NamedTuple):
             return self.name
         for kind in kinds:
             if kind in self.context:
-                return self.context[kind][group]
+                return self.context[kind][group] or ""
         return ""
 
     @property
@@ -261,7 +261,7 @@ def _unsupported(log: _Log) -> Iterator[int]:
             errors.setdefault(entry.name, []).append(entry.line)
         if "unsupported_request" in entry.context:
             # records of the firmware name the device in another line
-            name = entry.subject("unsupported_request") or ""
+            name = entry.subject("unsupported_request")
             for line in errors.pop(name, ()):
                 if entry.line <= line + (_ERROR_LINES if name else _RECORD_LINES):
                     yield line

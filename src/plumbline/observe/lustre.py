@@ -56,7 +56,7 @@ def look(node: Node) -> Look:
     """
     # lctl fails on a metadata server, which has no mdc, but still prints the others
     completed = node.system.run(_IMPORTS, QUICK_S)
-    if any(_is_connecting(text) for _, text in _imports(completed)):
+    if any(_state_in(text) == "CONNECTING" for _, text in _imports(completed)):
         # an idle import reconnects within milliseconds
         completed = node.system.run(_IMPORTS, QUICK_S)
     imports = list(_imports(completed))
@@ -162,11 +162,6 @@ def _is_away(connection: Import) -> bool:
     return not present and "IMPF_DEACTIVE" not in connection.flags
 
 
-def _is_connecting(text: str) -> bool:
-    state = _STATE.search(text)
-    return state is not None and state[1] == "CONNECTING"
-
-
 def connected(node: Node) -> frozenset[str]:
     """Return the devices that are connected to their target, from the imports that lctl shows.
 
@@ -174,5 +169,10 @@ def connected(node: Node) -> frozenset[str]:
         ToolError: lctl is not installed.
     """
     imports = _imports(node.system.run(_IMPORTS, QUICK_S))
-    states = ((device, _STATE.search(text)) for device, text in imports)
-    return frozenset(device for device, state in states if state and state[1] in _CONNECTED)
+    return frozenset(device for device, text in imports if _state_in(text) in _CONNECTED)
+
+
+def _state_in(text: str) -> str:
+    """Return the state in the text of an import, empty without one."""
+    state = _STATE.search(text)
+    return state[1] if state else ""
