@@ -16,7 +16,7 @@ from plumbline.judge.phrases import several
 from plumbline.locate.sentences import HEADERS, remarks, rows, summary
 from plumbline.model.errors import DocumentError, ToolError, UsageError
 from plumbline.model.units import format_duration
-from plumbline.model.verdict import Judged, State, Verdict
+from plumbline.model.verdict import State, Verdict
 from plumbline.site import investigate as investigating
 from plumbline.site import publish as publishing
 from plumbline.site.command_pipe import hand_over
@@ -24,11 +24,11 @@ from plumbline.site.cover import Coverage, cover
 from plumbline.site.documents import read_records, read_verdicts
 from plumbline.site.gather import GatherOptions, NodeResult, gather, tidy
 from plumbline.site.jobs import jobs_on_slow_targets
+from plumbline.site.kept import Answers, answers
 from plumbline.site.latency import SiteLatencies, latencies, site_loads
 from plumbline.site.locate import SiteLocated, left_out, locate_site, sentences
 from plumbline.site.nodes import without_collector
 from plumbline.site.prometheus import Prometheus, Span
-from plumbline.site.publish import judge_with_causes
 from plumbline.store.facts import save_suspicions
 from plumbline.store.history import Thinned
 from plumbline.store.plan import SitePlan, load_plan
@@ -241,17 +241,19 @@ def submit(arguments: argparse.Namespace) -> int:
     if arguments.json and arguments.batch == "-":
         raise UsageError("--json and --batch - would both write to standard output; choose one")
     with without_collector():
-        plan = load_plan(arguments.plan)
-        results = batch(_judged(plan, arguments), plan.services)
+        judged, services = _answers(arguments)
+        results = batch(judged, services)
     _deliver(results, arguments)
-    _report_batch(results, plan, arguments)
+    _report_batch(results, arguments)
     return DocumentError.exit_code if results.without_service else 0
 
 
-def _judged(plan: SitePlan, arguments: argparse.Namespace) -> list[Judged]:
+def _answers(arguments: argparse.Namespace) -> Answers:
     if arguments.history:
-        return judge_with_causes(plan, Path(arguments.history), time.time())
-    return [judged for name in arguments.documents for judged in read_verdicts(name)]
+        return answers(arguments.plan, Path(arguments.history), time.time())
+    services = load_plan(arguments.plan).services
+    judged = [judged for name in arguments.documents for judged in read_verdicts(name)]
+    return Answers(judged, services)
 
 
 def _deliver(results: Batch, arguments: argparse.Namespace) -> None:
@@ -270,7 +272,7 @@ def _write(path: Path, results: Batch) -> None:
     replace_own(path, results.text, mode=0o644)
 
 
-def _report_batch(results: Batch, plan: SitePlan, arguments: argparse.Namespace) -> None:
+def _report_batch(results: Batch, arguments: argparse.Namespace) -> None:
     """Print the results handed over on standard output, and all others on standard error."""
     no_service = [
         f"{judged.verdict.layer} {judged.verdict.component} of {judged.node}"
@@ -286,12 +288,12 @@ def _report_batch(results: Batch, plan: SitePlan, arguments: argparse.Namespace)
         "without_verdict": no_verdict,
     }
     counts = ", ".join(f"{count} {state.name}" for state, count in results.states.items())
-    handed_over = f"{len(results.lines)} of {len(plan.services)} services to {path}: {counts}"
+    handed_over = f"{len(results.lines)} of {results.services} services to {path}: {counts}"
     lines = [] if path == "-" else [handed_over]
     lines += [f"without a verdict: {several(no_verdict)}"] if no_verdict else []
     show(arguments, document, lines)
     if no_service:
         remark(
-            f"{len(no_service)} verdicts have no service in {plan.path} and were not handed over: "
-            f"{several(no_service)}; write the plan again and deploy the role nagios"
+            f"{len(no_service)} verdicts have no service in {arguments.plan} and were not handed "
+            f"over: {several(no_service)}; write the plan again and deploy the role nagios"
         )

@@ -26,6 +26,11 @@ class Batch(NamedTuple):
     without_verdict: tuple[Service, ...]
 
     @property
+    def services(self) -> int:
+        """Return the number of all services."""
+        return len(self.lines) + len(self.without_verdict)
+
+    @property
     def text(self) -> str:
         """Return the text of the file."""
         return "".join(f"{line}\n" for line in self.lines).encode("utf-8", "replace").decode()

@@ -15,6 +15,8 @@ from plumbline.model.units import format_duration
 if TYPE_CHECKING:
     from typing import Sequence, Union
 
+    from plumbline.model.verdict import Figure
+
     Parts = tuple[Union[str, float], ...]
 
 CLOCK_STEP_S = 60.0
@@ -53,6 +55,14 @@ def age(at: float, now: float) -> str:
     if past_s < -CLOCK_STEP_S:
         return f"{format_duration(-past_s)} ahead"
     return f"{format_duration(max(0.0, past_s))} ago"
+
+
+def filled_figure(figure: Figure, now: float) -> Figure:
+    """Return a figure with its age at ``now``; as it is unless the age is open."""
+    if figure.unit != OPEN or figure.value is None:
+        return figure
+    value, unit = seconds_since(figure.value, now)
+    return figure._replace(value=value, unit=unit)
 
 
 def parts(text: str) -> Parts:

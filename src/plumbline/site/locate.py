@@ -314,7 +314,7 @@ def locate_in(
     losses = tuple(shared_losses(nodes, weighing)) if weighing else ()
     located, shared = less_shared(locate(observations), losses)
     shared = with_changes(plan, site.history, shared)
-    symptoms = collected_symptoms(site.history, plan.nodes, now)
+    symptoms = collected_symptoms(site.history, plan.nodes, float(now))
     symptoms = symptoms._replace(
         symptoms=symptoms.symptoms + differing(plan, site.history, located)
     )

@@ -34,7 +34,6 @@ from plumbline.site.locate import (
 )
 from plumbline.site.nodes import SiteJudgement, in_alarm, judgement
 from plumbline.site.paths import Site, causes, explained, path_verdicts
-from plumbline.site.verdicts import judge_symptoms
 from plumbline.store.plan import SitePlan
 from plumbline.store.replacing import replace_own
 from plumbline.store.verdicts import document, load_standing
@@ -234,19 +233,13 @@ def _standing(path: Path) -> tuple[ActiveAlarms, list[str]]:
         return NO_ALARMS, [f"{error}; earlier alarms are not known"]
 
 
-def judge_with_causes(plan: SitePlan, history: Path, now: float) -> list[Judged]:
-    """Return the verdicts of all services at ``now``, in seconds since the epoch.
-
-    Raises:
-        StoreError: there is no such history, or it cannot be read.
-        DocumentError: the plan is damaged.
-    """
-    with judgement(plan, history, now) as site:
-        judged = site.services()
-        if plan.paths and any(_may_have_a_note(result.verdict) for result in judged):
-            notes = _notes(site)
-            judged = [_noted(result, notes) for result in judged]
-    return [*judged, *judge_symptoms(plan, history, now)]
+def with_notes(site: SiteJudgement) -> tuple[list[Judged], bool]:
+    """Return the verdicts on what the nodes measure, and whether one of them may have a note."""
+    judged = site.services()
+    if not site.plan.paths or not any(_may_have_a_note(result.verdict) for result in judged):
+        return judged, False
+    notes = _notes(site)
+    return [_noted(result, notes) for result in judged], True
 
 
 def _may_have_a_note(verdict: Verdict) -> bool:

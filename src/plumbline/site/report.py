@@ -52,7 +52,7 @@ def looks_of(plan: SitePlan, history: Path, now: float) -> SiteLooks:
     Raises:
         StoreError: there is no such history, or it cannot be read.
     """
-    freshness = freshness_by_host(plan)
+    freshness = freshness_by_host(plan.services)
     looks: list[Look] = []
     unseen: list[str] = []
     for host, collected in collected_reports(history, plan.nodes, now).items():

@@ -30,7 +30,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.published import Published, Stage
 from plumbline.model.record import Operation, step_name
 from plumbline.model.series import Running, Sample, Series, Snapshot
-from plumbline.model.service import SYMPTOMS
+from plumbline.model.service import SYMPTOMS, Service
 from plumbline.model.trend import Course
 from plumbline.model.units import DAY_S, format_duration
 from plumbline.model.verdict import Judged, State, Verdict
@@ -40,7 +40,6 @@ from plumbline.store.collection import Unanswered
 from plumbline.store.facts import LastReport, collected_reports
 from plumbline.store.files import DATABASE, SNAPSHOT_FILE, VERDICTS_FOLDER
 from plumbline.store.history import History
-from plumbline.store.plan import SitePlan
 from plumbline.store.publish import Publisher, VerdictFiles
 from plumbline.store.recent import groups_of
 from plumbline.store.samples import read_samples
@@ -411,14 +410,14 @@ def _by_component(courses: Iterable[Course]) -> dict[tuple[str, str], dict[str, 
     }
 
 
-def judge_symptoms(plan: SitePlan, history: Path, now: float) -> list[Judged]:
-    """Return the verdicts of symptom services at ``now``, in seconds since the epoch.
+def judge_symptoms(services: Iterable[Service], history: Path, now: float) -> list[Judged]:
+    """Return the verdicts of the symptom services among some, at ``now`` in epoch seconds.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
     """
-    services = [service for service in plan.services if service.layer == SYMPTOMS]
-    freshness = freshness_by_host(plan)
+    services = [service for service in services if service.layer == SYMPTOMS]
+    freshness = freshness_by_host(services)
     reports = collected_reports(history, freshness, now) if services else {}
     verdicts = {
         (host, title(host, kind)): verdict
@@ -430,10 +429,10 @@ def judge_symptoms(plan: SitePlan, history: Path, now: float) -> list[Judged]:
     ]
 
 
-def freshness_by_host(plan: SitePlan) -> dict[str, dict[str, float]]:
+def freshness_by_host(services: Iterable[Service]) -> dict[str, dict[str, float]]:
     """Return the seconds for which a look is valid, by host and title of the service."""
     hosts: dict[str, dict[str, float]] = {}
-    for service in plan.services:
+    for service in services:
         if service.layer == SYMPTOMS:
             hosts.setdefault(service.node, {})[service.component] = service.freshness_s
     return hosts

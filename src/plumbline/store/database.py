@@ -21,7 +21,17 @@ from array import array
 from contextlib import closing, contextmanager
 from pathlib import Path
 from stat import S_ISREG
-from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, TypeVar
+from typing import (
+    Any,
+    Callable,
+    Collection,
+    Iterable,
+    Iterator,
+    NamedTuple,
+    Optional,
+    Sequence,
+    TypeVar,
+)
 
 from plumbline.model.codec import compact, read
 from plumbline.model.errors import DocumentError, StoreError, reason_in
@@ -377,6 +387,12 @@ class Store:
         """Return the number of changes of each component's records."""
         query = "SELECT ifnull(max(revision), 0) FROM revisions WHERE layer = ? AND component = ?"
         return {place: self.table(query, place)[0][0] for place in components}
+
+    def revision(self, layers: Collection[str]) -> int:
+        """Return the number of changes of all records of some layers."""
+        marks = ", ".join("?" * len(layers))
+        query = f"SELECT ifnull(sum(revision), 0) FROM revisions WHERE layer IN ({marks})"
+        return int(self.table(query, [*layers])[0][0])
 
     def _prepare(self, is_new: bool) -> None:
         with self._trouble():

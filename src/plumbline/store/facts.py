@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from contextlib import suppress
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 
@@ -242,6 +243,21 @@ def collected_ledgers(
         except DocumentError as error:
             troubles.append(str(error))
     return tuple(ledgers), tuple(troubles)
+
+
+def ground_of_notes(history: Path, nodes: Iterable[str], now: float) -> str:
+    """Return a text that changes with whatever facts of nodes a note on a verdict may rest on.
+
+    These are the directions of symptoms, by component, and the ledgers.
+
+    Raises:
+        StoreError: the history cannot be read.
+    """
+    symptoms = collected_symptoms(history, nodes, now).symptoms
+    directions = sorted({(symptom.component, symptom.direction.value) for symptom in symptoms})
+    folder = history.parent / COLLECTED_CONDITIONS
+    ledgers = sorted((path.name, path.stat().st_mtime_ns) for path in folder.glob("*.json"))
+    return sha256(repr((directions, ledgers)).encode()).hexdigest()
 
 
 FOLDER = "suspected"

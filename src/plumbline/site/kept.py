@@ -1,0 +1,137 @@
+"""What the services of a site say, kept beside its history while nothing is new.
+
+A console hands all verdicts to Nagios every few minutes, and most of the day nothing has been
+measured in between.  They are judged again if the plan or a record is new, if what the notes rest
+on has changed, or once the clock turns a comparison otherwise.  Symptoms are judged each time.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from math import isfinite
+from pathlib import Path
+from typing import Annotated, Any, Iterable, Iterator, NamedTuple, Optional, Sequence
+
+from plumbline import __version__
+from plumbline.model.ages import filled, filled_figure, parts
+from plumbline.model.codec import compact, form, lenient
+from plumbline.model.errors import DocumentError, StoreError
+from plumbline.model.layers import LAYERS
+from plumbline.model.service import Service
+from plumbline.model.validation import times
+from plumbline.model.verdict import Figure, Judged, Reason, State, Verdict
+from plumbline.model.watched import Watch
+from plumbline.site.nodes import judgement, without_collector
+from plumbline.site.publish import with_notes
+from plumbline.site.verdicts import judge_symptoms
+from plumbline.store.facts import ground_of_notes
+from plumbline.store.files import load_document, seal
+from plumbline.store.history import History
+from plumbline.store.plan import load_plan
+from plumbline.store.replacing import replace_own
+from plumbline.store.verdicts import stamp
+
+FILE = "judged.json"
+
+
+@lenient
+@form(1, "list of verdicts", "plumbline submit writes it again")
+class _Kept(NamedTuple):
+    """Verdicts judged at ``judged_at`` that hold before ``until``, in epoch seconds.
+
+    ``ground`` tells their inputs from others; ``noted`` is True if one could have a note, which
+    rests on facts of the ``nodes``.  A row of ``verdicts`` is as :func:`_row` writes it.
+    """
+
+    ground: str
+    judged_at: Annotated[float, times]
+    until: Optional[Annotated[float, times]]
+    noted: bool
+    nodes: tuple[str, ...]
+    services: tuple[Service, ...]
+    verdicts: Any
+
+    def holds(self, ground: str, now: float) -> bool:
+        """Return whether the verdicts are those that would be judged now."""
+        in_time = self.judged_at <= now and (self.until is None or now < self.until)
+        return in_time and self.ground == ground
+
+    def at(self, now: float) -> Iterator[Judged]:
+        """Yield the verdicts with the ages at ``now``, without evidence and ratios."""
+        for node, layer, component, group, state, reason, sentence, figures in self.verdicts:
+            text = filled(parts(sentence), now)
+            verdict = Verdict(layer, component, State[state], Reason(reason), text, group=group)
+            shown = tuple(filled_figure(Figure(*cells), now) for cells in figures)
+            yield Judged(node, now, verdict._replace(figures=shown))
+
+
+class Answers(NamedTuple):
+    """The verdicts of a site, and the services of its plan."""
+
+    judged: Sequence[Judged]
+    services: Sequence[Service]
+
+
+def answers(plan: str, history: Path, now: float) -> Answers:
+    """Return the verdicts of all services at ``now``, in seconds since the epoch.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+        DocumentError: the plan is missing or damaged.
+    """
+    kept = _load(history)
+    # first, so that records that arrive meanwhile are judged the next time
+    records = _records(plan, history)
+    if kept is None or not kept.holds(records + _facts(history, kept.noted, kept.nodes, now), now):
+        with without_collector():
+            kept = _judge(plan, history, now, records)
+        # who may not write here judges anew each time
+        with suppress(StoreError):
+            replace_own(history.parent / FILE, seal(compact(kept)))
+    symptoms = judge_symptoms(kept.services, history, now)
+    return Answers([*kept.at(now), *symptoms], kept.services)
+
+
+def _load(history: Path) -> Optional[_Kept]:
+    """Return the kept verdicts; None if they are missing or damaged, so they are judged anew."""
+    try:
+        return load_document(_Kept, str(history.parent / FILE))
+    except DocumentError:
+        return None
+
+
+def _judge(file: str, history: Path, now: float, records: str) -> _Kept:
+    plan, watch = load_plan(file), Watch(now)
+    with judgement(plan, history, watch.moment) as site:
+        judged, noted = with_notes(site)
+    nodes = tuple(plan.nodes)
+    ground = records + _facts(history, noted, nodes, now)
+    until = watch.until if isfinite(watch.until) else None
+    return _Kept(ground, now, until, noted, nodes, plan.services, [*map(_row, judged)])
+
+
+def _row(judged: Judged) -> list[Any]:
+    verdict = judged.verdict
+    return [
+        judged.node,
+        verdict.layer,
+        verdict.component,
+        verdict.group,
+        verdict.state.name,
+        verdict.reason.value,
+        verdict.sentence,
+        [[*figure] for figure in verdict.figures],
+    ]
+
+
+def _records(plan: str, history: Path) -> str:
+    """Return a text that changes with the plan and with each record and run of the history."""
+    with History(history, existing=True) as records:
+        revision, running = records.revision([*LAYERS]), records.running()
+    own = os.stat(history).st_ino
+    return f"{__version__} {stamp(os.stat(plan))} {own} {revision} {compact(running)}"
+
+
+def _facts(history: Path, noted: bool, nodes: Iterable[str], now: float) -> str:
+    return f" {ground_of_notes(history, nodes, now)}" if noted else ""
