@@ -2,7 +2,8 @@
 
 Each command runs as a process of its own: ``plan``, ``ceiling``, ``judge``, ``locate``, ``submit``
 and ``publish``, then the actions of ``baseline``.  Measured is CPU time, which does not depend on
-other users of the machine.  Aims: ``submit`` in 10 s and 400 MB, and the bad adapter named once.
+other users of the machine.  Aims: ``submit`` in 8 s and 400 MB, in 1 s if nothing is new, and the
+bad adapter named once.
 Building the history does not count.
 """
 
@@ -36,7 +37,7 @@ ADAPTER = "oss0500-hba1"
 LEFT_BPS = 100e6
 """Remaining rate of each of five disks measured alone, a third of the usual."""
 
-AIM_S, AIM_MB = 10.0, 400.0
+AIM_S, AIM_MB, AGAIN_S = 8.0, 400.0, 1.0
 
 
 def inventory(folder: Path, servers: int = SERVERS) -> Path:
@@ -188,15 +189,19 @@ def main() -> int:
         batch = Path(name) / "batch"
         first = run("submit", *source, "--batch", str(batch))
         shown("submit", first)
+        again = run("submit", *source, "--batch", str(batch))
+        shown("submit, nothing new", again)
         shown("publish", run("publish", *source, "--to", str(Path(name) / "paths.json")))
         lines = len(batch.read_text(encoding="utf-8").splitlines())
         times = named(located)
         baselines(Path(name), plan)
     print(
         f"{2 * PER_SERVER * servers} components, {NIGHTS} nights: {lines} results, {ADAPTER} is "
-        f"named {times} times (aim: submit {AIM_S:g} s and {AIM_MB:g} MB, named once)"
+        f"named {times} times (aim: submit {AIM_S:g} s and {AIM_MB:g} MB, {AGAIN_S:g} s if nothing "
+        "is new, named once)"
     )
-    return 1 if first.processor_s > AIM_S or first.peak_MB > AIM_MB or times != 1 else 0
+    slow = first.processor_s > AIM_S or again.processor_s > AGAIN_S
+    return 1 if slow or first.peak_MB > AIM_MB or times != 1 else 0
 
 
 if __name__ == "__main__":

@@ -11,11 +11,10 @@ import os
 from contextlib import suppress
 from math import isfinite
 from pathlib import Path
-from typing import Annotated, Any, Iterable, Iterator, NamedTuple, Optional, Sequence
+from typing import Annotated, Iterable, NamedTuple, Optional, Sequence
 
-from plumbline import __version__
 from plumbline.model.ages import filled, filled_figure, parts
-from plumbline.model.codec import compact, form, lenient
+from plumbline.model.codec import compact, form, lenient, positional
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.layers import LAYERS
 from plumbline.model.service import Service
@@ -32,7 +31,42 @@ from plumbline.store.plan import load_plan
 from plumbline.store.replacing import replace_own
 from plumbline.store.verdicts import stamp
 
-FILE = "judged.json"
+
+def kept_beside(history: Path) -> Path:
+    """Return the file with the kept verdicts of a history."""
+    return history.with_name(f"{history.name}-verdicts.json")
+
+
+@positional
+class _Row(NamedTuple):
+    """What a service shows, with open ages; a figure has the fields of :class:`Figure`."""
+
+    node: str
+    layer: str
+    component: str
+    group: bool
+    state: State
+    reason: Reason
+    sentence: str
+    figures: tuple[tuple[str, Optional[float], str, str, str, Optional[float]], ...]
+
+    @classmethod
+    def of(cls, judged: Judged) -> _Row:
+        """Return the row of a verdict."""
+        node, _, verdict = judged
+        place = verdict.layer, verdict.component, verdict.group
+        figures = tuple(
+            (item.label, item.value, item.unit, item.warning, item.critical, item.maximum)
+            for item in verdict.figures
+        )
+        return cls(node, *place, verdict.state, verdict.reason, verdict.sentence, figures)
+
+    def at(self, now: float) -> Judged:
+        """Return the verdict with the ages at ``now``, without evidence and ratios."""
+        sentence = filled(parts(self.sentence), now)
+        figures = tuple(filled_figure(Figure(*cells), now) for cells in self.figures)
+        verdict = Verdict(self.layer, self.component, self.state, self.reason, sentence)
+        return Judged(self.node, now, verdict._replace(figures=figures, group=self.group))
 
 
 @lenient
@@ -41,7 +75,7 @@ class _Kept(NamedTuple):
     """Verdicts judged at ``judged_at`` that hold before ``until``, in epoch seconds.
 
     ``ground`` tells their inputs from others; ``noted`` is True if one could have a note, which
-    rests on facts of the ``nodes``.  A row of ``verdicts`` is as :func:`_row` writes it.
+    rests on facts of the ``nodes``.
     """
 
     ground: str
@@ -50,20 +84,12 @@ class _Kept(NamedTuple):
     noted: bool
     nodes: tuple[str, ...]
     services: tuple[Service, ...]
-    verdicts: Any
+    verdicts: tuple[_Row, ...]
 
     def holds(self, ground: str, now: float) -> bool:
         """Return whether the verdicts are those that would be judged now."""
         in_time = self.judged_at <= now and (self.until is None or now < self.until)
         return in_time and self.ground == ground
-
-    def at(self, now: float) -> Iterator[Judged]:
-        """Yield the verdicts with the ages at ``now``, without evidence and ratios."""
-        for node, layer, component, group, state, reason, sentence, figures in self.verdicts:
-            text = filled(parts(sentence), now)
-            verdict = Verdict(layer, component, State[state], Reason(reason), text, group=group)
-            shown = tuple(filled_figure(Figure(*cells), now) for cells in figures)
-            yield Judged(node, now, verdict._replace(figures=shown))
 
 
 class Answers(NamedTuple):
@@ -88,15 +114,15 @@ def answers(plan: str, history: Path, now: float) -> Answers:
             kept = _judge(plan, history, now, records)
         # who may not write here judges anew each time
         with suppress(StoreError):
-            replace_own(history.parent / FILE, seal(compact(kept)))
+            replace_own(kept_beside(history), seal(compact(kept)))
     symptoms = judge_symptoms(kept.services, history, now)
-    return Answers([*kept.at(now), *symptoms], kept.services)
+    return Answers([*(row.at(now) for row in kept.verdicts), *symptoms], kept.services)
 
 
 def _load(history: Path) -> Optional[_Kept]:
     """Return the kept verdicts; None if they are missing or damaged, so they are judged anew."""
     try:
-        return load_document(_Kept, str(history.parent / FILE))
+        return load_document(_Kept, str(kept_beside(history)))
     except DocumentError:
         return None
 
@@ -108,29 +134,20 @@ def _judge(file: str, history: Path, now: float, records: str) -> _Kept:
     nodes = tuple(plan.nodes)
     ground = records + _facts(history, noted, nodes, now)
     until = watch.until if isfinite(watch.until) else None
-    return _Kept(ground, now, until, noted, nodes, plan.services, [*map(_row, judged)])
-
-
-def _row(judged: Judged) -> list[Any]:
-    verdict = judged.verdict
-    return [
-        judged.node,
-        verdict.layer,
-        verdict.component,
-        verdict.group,
-        verdict.state.name,
-        verdict.reason.value,
-        verdict.sentence,
-        [[*figure] for figure in verdict.figures],
-    ]
+    return _Kept(ground, now, until, noted, nodes, plan.services, tuple(map(_Row.of, judged)))
 
 
 def _records(plan: str, history: Path) -> str:
     """Return a text that changes with the plan and with each record and run of the history."""
     with History(history, existing=True) as records:
         revision, running = records.revision([*LAYERS]), records.running()
-    own = os.stat(history).st_ino
-    return f"{__version__} {stamp(os.stat(plan))} {own} {revision} {compact(running)}"
+    ground = [str(revision), compact(running)]
+    # a missing file is an error of who reads it
+    with suppress(OSError):
+        # another installation may judge otherwise
+        ground += [stamp(os.stat(path)) for path in (plan, __file__)]
+        ground.append(str(os.stat(history).st_ino))
+    return " ".join(ground)
 
 
 def _facts(history: Path, noted: bool, nodes: Iterable[str], now: float) -> str:
