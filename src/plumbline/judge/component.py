@@ -18,6 +18,9 @@ from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Running, Series
 from plumbline.model.verdict import Verdict
 
+Step = tuple[Operation, Scenario]
+"""One operation of a component."""
+
 
 def rulings_on(
     expectation: Expectation, series: Sequence[Series], now: float
@@ -51,7 +54,7 @@ def decide(
 
 def rule(
     expectation: Expectation,
-    step: tuple[Operation, Scenario],
+    step: Step,
     series: Optional[Series],
     now: float,
 ) -> Ruling:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Iterable, Iterator, Mapping, Optional, Sequence
 
-from plumbline.judge.component import decide, rulings_on
+from plumbline.judge.component import Step, decide, rule
 from plumbline.judge.fs import FileSystem, Ruled, decide_whole, file_systems
 from plumbline.judge.group import by_group, decide_group
 from plumbline.judge.memory import EvidenceSource, Memory
+from plumbline.judge.operations import operations, series_of
 from plumbline.judge.pair import judge_pair_host
 from plumbline.judge.phrases import Ruling, odds_of_run, weighed, within_chance
 from plumbline.judge.service import by_evidence, evidence, of_service, with_runs
@@ -32,7 +33,7 @@ class Basis(Enum):
 
 
 class Judging:
-    """Judgement of a node that rules once on each operation of a component."""
+    """Judgement of a node at ``now`` that rules once on each operation of a component."""
 
     def __init__(
         self,
@@ -47,12 +48,12 @@ class Judging:
 
         Putting the ``evidence`` into words takes half of the time.
         """
-        self._memory = memory
+        self.memory = memory
+        self.now = now
         self._weighing = weighing
-        self._now = now
         self._evidence = evidence
         self._basis = basis
-        self._ruled: dict[tuple[str, str], tuple[Ruling, ...]] = {}
+        self._ruled: dict[tuple[str, str, Step], Ruling] = {}
 
     def components(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
         """Return the verdicts on components; a damaged document gives UNKNOWN."""
@@ -81,7 +82,7 @@ class Judging:
         """Return the verdict on a file system whose targets are driven at once."""
         try:
             ruled = Ruled.of(system, self._weighed_rulings)
-            verdict = decide_whole(ruled, self._memory.running, self._now)
+            verdict = decide_whole(ruled, self.memory.running, self.now)
         except DocumentError as error:
             whole = system.whole
             return _damaged(whole.layer, whole.component, error)._replace(group=True)
@@ -103,14 +104,14 @@ class Judging:
 
     def _host(self, entry: Expectation, last_runs: Optional[Evidence]) -> Verdict:
         over_runs = self._basis is Basis.RUNS
-        return judge_pair_host(entry, self._memory, self._now, last_runs, over_runs=over_runs)
+        return judge_pair_host(entry, self.memory, self.now, last_runs, over_runs=over_runs)
 
     def _target(self, entry: Expectation, last_runs: Optional[Evidence]) -> Verdict:
         rulings = self._by_evidence(entry, last_runs)
-        verdict = decide(entry, rulings, self._memory.running, self._now)
+        verdict = decide(entry, rulings, self.memory.running, self.now)
         if not self._evidence:
             return verdict
-        lines = tuple(line for ruling in rulings for line in evidence(ruling, self._now))
+        lines = tuple(line for ruling in rulings for line in evidence(ruling, self.now))
         return verdict._replace(evidence=lines)
 
     def _last_run(self, verdict: Verdict, evidence: Optional[Evidence], limits: Limits) -> Verdict:
@@ -143,10 +144,16 @@ class Judging:
         Raises:
             DocumentError: a document is damaged.
         """
-        place = entry.layer, entry.component
-        if place not in self._ruled:
-            self._ruled[place] = rulings_on(entry, self._memory.of(*place), self._now)
-        return self._ruled[place]
+        series = self.memory.of(entry.layer, entry.component)
+        return tuple(self.ruling(entry, step) for step in operations(entry, series))
+
+    def ruling(self, entry: Expectation, step: Step) -> Ruling:
+        """Return the ruling on one operation of a component; raise as ``rulings`` does."""
+        key = entry.layer, entry.component, step
+        if key not in self._ruled:
+            series = series_of(self.memory.of(entry.layer, entry.component), *step)
+            self._ruled[key] = rule(entry, step, series, self.now)
+        return self._ruled[key]
 
 
 def _damaged(layer: str, name: str, error: DocumentError) -> Verdict:

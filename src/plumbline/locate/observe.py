@@ -20,6 +20,7 @@ from statistics import median
 from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.component import firmly, rule
+from plumbline.judge.judging import Judging
 from plumbline.judge.measured import CERTAIN, Measured, clearing
 from plumbline.judge.memory import Memory
 from plumbline.judge.operations import label, series_of
@@ -41,7 +42,7 @@ from plumbline.locate.observation import (
 from plumbline.model.conditions import differences, of_record
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence
-from plumbline.model.expectation import Expectation
+from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Scenario, segments_retransmitted
 from plumbline.model.rounds import cycle, span
@@ -320,41 +321,38 @@ class _Run(NamedTuple):
 
 def observe(
     measured: Iterable[PlannedMeasurement],
-    memories: Mapping[str, Memory],
-    now: float,
+    judging: Mapping[str, Judging],
     weighing: Optional[Weighing] = None,
 ) -> Iterator[Observation]:
-    """Yield an observation for each measurement, at ``now`` in seconds since the epoch.
+    """Yield an observation for each measurement, by the judges of the nodes.
 
-    ``memories`` are those of the nodes, by their names.  Without ``weighing``, while somebody looks
-    for a fault, the verdict on the latest run votes; with it, the evidence of the last runs.
+    Without ``weighing``, while somebody looks for a fault, the verdict on the latest run votes;
+    with it, the evidence of the last runs.
     """
     placed = tuple(measured)
     over_runs = weighing is not None
     weighed = votes(placed, weighing) if weighing else [None] * len(placed)
     for item, vote in zip(placed, weighed):
-        yield from _observe(item, memories[item.of.node], now, vote, over_runs=over_runs)
+        yield from _observe(item, judging[item.of.node], vote, over_runs=over_runs)
 
 
 def _observe(
     placed: PlannedMeasurement,
-    memory: Memory,
-    now: float,
+    judging: Judging,
     vote: Optional[Observation],
     *,
     over_runs: bool,
 ) -> Iterator[Observation]:
     """Yield the observation of the latest run, or ``over_runs`` the vote of the last ones."""
-    expectation = placed.expectation
+    expectation, step = placed.expectation, (placed.operation, placed.scenario)
     try:
-        series = series_of(
-            memory.of(expectation.layer, expectation.component),
-            placed.operation,
-            placed.scenario,
-            placed.partner.name if placed.partner else None,
-        )
-        expected = _with_pair(placed, over_runs=over_runs)
-        ruling = rule(expected, (placed.operation, placed.scenario), series, now)
+        if placed.partner:
+            every = judging.memory.of(expectation.layer, expectation.component)
+            series = series_of(every, *step, placed.partner.name)
+            pair = _with_pair(placed, placed.partner, over_runs=over_runs)
+            ruling = rule(pair, step, series, judging.now)
+        else:
+            ruling = judging.ruling(expectation, step)
     except DocumentError as error:
         # a damaged document is no evidence on its component, and the others go on
         yield Observation(placed.of, Vote.NONE, reason=str(error))
@@ -362,8 +360,8 @@ def _observe(
     if over_runs:
         # further runs are a better reference
         ruling = firmly(ruling)
-    begun = series.latest.started_at if series else 0.0
-    if series and LAYERS[expectation.layer].whole and now - begun > _SELDOM_S:
+    begun = ruling.record.started_at if ruling.record else 0.0
+    if begun and LAYERS[expectation.layer].whole and judging.now - begun > _SELDOM_S:
         yield Observation(placed.of, Vote.NONE, at=begun, reason=_SUPERSEDED)
         return
     latest = _observation(placed, begun, ruling)
@@ -375,16 +373,14 @@ def _observe(
         yield from _segments(placed, ruling)
 
 
-def _with_pair(placed: PlannedMeasurement, *, over_runs: bool) -> Expectation:
-    """Return the expectation; for a host that of the pair.
+def _with_pair(placed: PlannedMeasurement, partner: Partner, *, over_runs: bool) -> Expectation:
+    """Return the expectation of a host with its partner.
 
     Over several runs a pair is current until it meets again, which takes days with many hosts.
     """
     expectation = placed.expectation
-    if placed.partner is None:
-        return expectation
     own = expectation.reference(placed.operation, placed.scenario)
-    reference = of_pair(expectation, placed.partner, own)
+    reference = of_pair(expectation, partner, own)
     key = f"{placed.operation.value}/{placed.scenario.value}"
     hosts = len(expectation.partners) + 1
     meeting = cycle(hosts) / span(hosts) if over_runs else 1.0

@@ -9,7 +9,7 @@ from math import ceil
 from random import Random
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
-from plumbline.judge.judging import judge_day
+from plumbline.judge.judging import Judging, judge_day
 from plumbline.locate.document import explanations
 from plumbline.locate.observation import Site
 from plumbline.locate.observe import observe
@@ -159,8 +159,8 @@ def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Itera
                 pass
         weighing = weigh(nodes, measuring.memory)
         # as in plumbline locate
-        memories = dict.fromkeys(nodes, measuring.memory)
-        votes = observe(Site(nodes).measurables(), memories, now, weighing)
+        judging = dict.fromkeys(nodes, Judging(measuring.memory, weighing, now))
+        votes = observe(Site(nodes).measurables(), judging, weighing)
         located = locate(list(votes))
         components = {(flow.layer, flow.component) for flow in slowed}
         alarming = frozenset(

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.group import by_group
+from plumbline.judge.judging import Judging
 from plumbline.judge.memory import Memory
 from plumbline.judge.phrases import date_of, over_runs
 from plumbline.judge.weighing import Weighing
@@ -306,11 +307,13 @@ def locate_in(
     weighing = None if last_run else site.weighing
     measured = ((node, nodes[node], memory) for node, memory in site.memories.items())
     missed = {host.host: host for host in failed_hosts(measured, now)}
-    memories = {
-        node: WithEarlier(memory, earlier[node]) if node in earlier else memory
+    judging = {
+        node: Judging(WithEarlier(memory, earlier[node]), site, now)
+        if node in earlier
+        else site.judging(node)
         for node, memory in site.memories.items()
     }
-    observations = list(observe(Site(nodes).measurables(), memories, now, weighing))
+    observations = list(observe(Site(nodes).measurables(), judging, weighing))
     losses = tuple(shared_losses(nodes, weighing)) if weighing else ()
     located, shared = less_shared(locate(observations), losses)
     shared = with_changes(plan, site.history, shared)

@@ -21,6 +21,7 @@ from plumbline.judge.node import JudgedNode, judge_node
 from plumbline.judge.phrases import several, weighed
 from plumbline.judge.weighing import Weighing
 from plumbline.model.errors import DocumentError
+from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.series import Snapshot
@@ -92,6 +93,7 @@ class Judgement(ABC):
         self.now = now
         self.documents = documents
         self.left_out = []
+        self._judging: dict[tuple[str, bool, Basis], Judging] = {}
         self.nodes = {
             node: tuple(
                 entry
@@ -119,9 +121,16 @@ class Judgement(ABC):
 
     def judging(self, node: str, *, evidence: bool = False, basis: Basis = Basis.RUNS) -> Judging:
         """Return the judge of a node's components; ``evidence`` as for :class:`Judging`."""
-        return Judging(
-            self.memories[node], self.evidence_source, self.now, evidence=evidence, basis=basis
-        )
+        key = node, evidence, basis
+        if key not in self._judging:
+            self._judging[key] = Judging(
+                self.memories[node], self, self.now, evidence=evidence, basis=basis
+            )
+        return self._judging[key]
+
+    def evidence(self, subject: Subject) -> Optional[Evidence]:
+        """Return the evidence on a component or group, None if there is none."""
+        return self.evidence_source.evidence(subject)
 
     def verdicts(
         self,

@@ -13,6 +13,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.judge.judging import Judging
 from plumbline.judge.phrases import moment, several
 from plumbline.judge.weighing import Alarming
 from plumbline.locate.observation import Site as Measured
@@ -294,9 +295,8 @@ class DailySuspects:
         return frozenset(name for name, verdict in settled.items() if verdict.state.alarm)
 
     def _located(self, day: Alarming) -> SiteLocated:
-        memories = dict.fromkeys(day.nodes, day.memory)
-        placed = Measured(day.nodes).measurables()
-        observed = list(observe(placed, memories, day.now, day.weighing))
+        judging = dict.fromkeys(day.nodes, Judging(day.memory, day.weighing, day.now))
+        observed = list(observe(Measured(day.nodes).measurables(), judging, day.weighing))
         located, shared = less_shared(
             locate(observed), tuple(shared_losses(day.nodes, day.weighing))
         )

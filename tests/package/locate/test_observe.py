@@ -6,6 +6,7 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
+from plumbline.judge.judging import Judging
 from plumbline.judge.weighing import Weighing
 from plumbline.locate.observation import Observation, Site, Vote
 from plumbline.locate.observe import observe
@@ -47,7 +48,8 @@ class Memory:
 def observed(series_: Sequence[Series], entry: Optional[Expectation] = None) -> list[Observation]:
     expected = entry or expectation(references=READ)
     site = Site({"client1": (expected,)})
-    return list(observe(site.measurables(), {"client1": Memory(*series_)}, NOW))
+    judging = Judging(Memory(*series_), Weighing({}, {}), NOW)
+    return list(observe(site.measurables(), {"client1": judging}))
 
 
 @pytest.mark.parametrize(
@@ -192,7 +194,8 @@ def over_runs(series_: Series, entry: Expectation) -> Observation:
     """Return the first observation over several runs."""
     site, memory = Site({"client1": (entry,)}), snapshot(series_)
     weighing = Weighing({"client1": (entry,)}, {"client1": Node(memory)})
-    return next(observe(site.measurables(), {"client1": memory}, NOW, weighing))
+    judging = Judging(memory, weighing, NOW)
+    return next(observe(site.measurables(), {"client1": judging}, weighing))
 
 
 def nights(*rates: float, **changes: Any) -> Series:
