@@ -339,7 +339,7 @@ def _number(kind: Any, checks: Sequence[Within], key: str) -> Reader:
     """Return the reader of a number; an integer is a valid float, and remains an integer."""
     limits = (_NUMBERS[kind], *checks)
     least, most = max(check.least for check in limits), min(check.most for check in limits)
-    kinds = {int} if any(check.whole for check in limits) else {float, int}
+    kinds = (int,) if any(check.whole for check in limits) else (float, int)
 
     def read_number(raw: Any) -> Any:
         if type(raw) not in kinds or not least <= raw <= most:
