@@ -27,11 +27,10 @@ from plumbline.site.jobs import jobs_on_slow_targets
 from plumbline.site.kept import Answers, answers
 from plumbline.site.latency import SiteLatencies, latencies, site_loads
 from plumbline.site.locate import SiteLocated, left_out, locate_site, sentences
-from plumbline.site.nodes import without_collector
 from plumbline.site.prometheus import Prometheus, Span
 from plumbline.store.facts import save_suspicions
 from plumbline.store.history import Thinned
-from plumbline.store.plan import SitePlan, load_plan
+from plumbline.store.plan import SitePlan, load_plan, without_collector
 from plumbline.store.replacing import replace_own
 
 _CLOCK_OFF_S = 60.0

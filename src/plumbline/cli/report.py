@@ -26,10 +26,9 @@ from plumbline.report.page import LIBRARY, PAGE, Extras, figures, pages
 from plumbline.report.site import find_metrics
 from plumbline.site import compare as comparing
 from plumbline.site.compare import Comparison, Period, Test
-from plumbline.site.nodes import without_collector
 from plumbline.site.prometheus import Prometheus
 from plumbline.site.report import find_suspects, look_back, probed, read_site
-from plumbline.store.plan import load_plan
+from plumbline.store.plan import load_plan, without_collector
 from plumbline.store.replacing import begin, replacing
 
 _INSTALL = "install it with: pip install 'plumbline[console]'"

@@ -29,9 +29,9 @@ from plumbline.simulate.summary import to_json
 from plumbline.simulate.weather import Capacity
 from plumbline.site.forked import on_all_processors
 from plumbline.site.inventory import Inventory, read_inventory, topology_of
-from plumbline.site.nodes import without_collector
 from plumbline.site.paths import Site
 from plumbline.site.publish import DailySuspects
+from plumbline.store.plan import without_collector
 
 _OF_A_FLEET = 10
 """Attempts that share one set of baselines."""

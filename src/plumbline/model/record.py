@@ -8,7 +8,7 @@ from __future__ import annotations
 from enum import Enum
 from math import isfinite
 
-from plumbline.model.codec import formerly, read
+from plumbline.model.codec import formerly, read, without_schema
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.quantity import BYTES_PER_S
@@ -235,7 +235,7 @@ class Record(_RecordFields):
         name = raw.get("id", "without an id") if isinstance(raw, dict) else "that is no mapping"
         try:
             same_schema(raw, SCHEMA, f"record {name}", "update plumbline on this host")
-            return read(cls, {key: value for key, value in raw.items() if key != "schema"})
+            return read(cls, without_schema(raw))
         except (KeyError, TypeError, OverflowError) as error:
             raise DocumentError(f"record {name} is damaged: {error!r}") from error
 

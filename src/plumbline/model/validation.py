@@ -113,6 +113,11 @@ def _finite(text: str) -> float:
     return value
 
 
+# made once: json.loads makes one for each document; a call for each number would double the time
+_FAST = json.JSONDecoder(parse_constant=refuse_constant)
+_STRICT = json.JSONDecoder(parse_constant=refuse_constant, parse_float=_finite)
+
+
 def may_be_infinite(text: Union[str, bytes]) -> bool:
     """Return True if a document may contain a number that is infinite as a float."""
     forms: tuple[Any, ...] = _HUGE if isinstance(text, str) else _HUGE_BYTES
@@ -126,10 +131,11 @@ def read_json(text: Union[str, bytes]) -> Any:
     Raises:
         ValueError: it is not valid JSON, too deeply nested, or contains an infinite number.
     """
-    # calling a Python function for every number would double the time
-    strict = _finite if may_be_infinite(text) else None
+    decoder = _STRICT if may_be_infinite(text) else _FAST
+    if isinstance(text, bytes):
+        text = text.decode(json.detect_encoding(text), "surrogatepass")
     try:
-        return json.loads(text, parse_constant=refuse_constant, parse_float=strict)
+        return decoder.decode(text)
     except RecursionError as error:
         raise ValueError("its values lie too deep in one another") from error
 

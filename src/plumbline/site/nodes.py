@@ -5,7 +5,6 @@ A file system whose targets are driven at once is a group judged as a whole.
 
 from __future__ import annotations
 
-import gc
 import os
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
@@ -28,23 +27,8 @@ from plumbline.model.series import Snapshot
 from plumbline.model.service import NODE, Service
 from plumbline.model.verdict import Judged, Verdict
 from plumbline.store.history import History
-from plumbline.store.plan import SitePlan
+from plumbline.store.plan import SitePlan, without_collector
 from plumbline.store.recent import Recent, groups_of
-
-
-@contextmanager
-def without_collector() -> Iterator[None]:
-    """Disable the garbage collector, as there are no cycles here.
-
-    It would visit a million values repeatedly, which takes as long as judging them.
-    """
-    enabled = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if enabled:
-            gc.enable()
 
 
 class Choice(NamedTuple):

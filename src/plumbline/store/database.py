@@ -276,7 +276,7 @@ _REMEDIES = {
 
 
 _Store = TypeVar("_Store", bound="Store")
-_Row = TypeVar("_Row")
+_Row = TypeVar("_Row", bound=tuple[Any, ...])
 
 Component = tuple[str, str]
 """Layer and name."""
@@ -342,10 +342,13 @@ class Store:
             return self._connection.execute(statement, values).rowcount
 
     @contextmanager
-    def transaction(self) -> Iterator[None]:
-        """Commit all changes inside together, or none of them."""
+    def transaction(self, kind: str = "IMMEDIATE") -> Iterator[None]:
+        """Commit all changes inside together, or none of them.
+
+        For reading, ``kind`` is DEFERRED: all statements see the same state, and are faster.
+        """
         with self._trouble():
-            self._connection.execute("BEGIN IMMEDIATE")
+            self._connection.execute(f"BEGIN {kind}")
         try:
             yield
             with self._trouble():
@@ -366,10 +369,10 @@ class Store:
         except sqlite3.Error as error:
             raise self._sentence(error) from error
 
-    def select(self, kind: Callable[..., _Row], rest: str, *values: object) -> list[_Row]:
+    def select(self, kind: type[_Row], rest: str, *values: object) -> list[_Row]:
         """Return rows as named tuples with a field per column; ``rest`` follows in the query."""
         columns = ", ".join(vars(kind)["_fields"])
-        return [kind(*row) for row in self.table(f"SELECT {columns} {rest}", values)]
+        return [tuple.__new__(kind, row) for row in self.table(f"SELECT {columns} {rest}", values)]
 
     def records(self, selection: Selection) -> Iterator[Record]:
         """Yield the selected records in order of arrival.

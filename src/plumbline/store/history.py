@@ -28,7 +28,7 @@ from typing import (
 )
 
 from plumbline.model.codec import compact, read
-from plumbline.model.errors import DocumentError, StoreError
+from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Measured
 from plumbline.model.layers import LAYERS
@@ -51,7 +51,6 @@ from plumbline.store.database import (
     inflate,
     month_of,
     pack_days,
-    read_record,
     row,
     running,
     unpack_days,
@@ -181,14 +180,15 @@ class History(Store):
             )
         }
 
-    def series(self, layer: str, component: str) -> tuple[SeriesKey, ...]:
-        """Return the keys of all series of a component."""
+    def series(self, layer: str, component: str) -> dict[SeriesKey, object]:
+        """Return the latest record of each series of a component, as stored (``read_record``)."""
         rows = self.table(
-            f"SELECT DISTINCT {SERIES} FROM records WHERE layer = ? AND component = ? "
+            f"SELECT {SERIES}, body FROM records WHERE seq IN (SELECT max(seq) FROM records "
+            "WHERE layer = ? AND component = ? GROUP BY operation, scenario, partner) "
             "ORDER BY operation, scenario, partner",
             (layer, component),
         )
-        return tuple(map(SeriesKey._make, rows))
+        return {SeriesKey(*key): body for *key, body in rows}
 
     def points(self, key: SeriesKey, count: int) -> tuple[Point, ...]:
         """Return summaries of the latest ``count`` records of a series, newest first."""
@@ -200,12 +200,6 @@ class History(Store):
         A damaged one is empty.
         """
         return [_document(body) for (body,) in self._newest(key, count, "body")]
-
-    def latest(self, key: SeriesKey) -> Record:
-        """Return the latest record of a series; raise StoreError if there is none."""
-        for (body,) in self._newest(key, 1, "body"):
-            return read_record(body, self.path)
-        raise StoreError(f"history {self.path} has no record of {' '.join(key).strip()}")
 
     def changed_at(self, key: SeriesKey, count: int) -> Optional[float]:
         """Return the time of the last change of versions in a series, in seconds since the epoch.

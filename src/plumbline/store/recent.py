@@ -23,7 +23,7 @@ from plumbline.model.statistics import MediansWithout
 from plumbline.model.trend import SERVER
 from plumbline.model.validation import numbers
 from plumbline.parallel.profile import distance
-from plumbline.store.database import Selection, series_of
+from plumbline.store.database import Selection, read_record, series_of
 from plumbline.store.history import History, Point, SeriesKey
 
 Shares = list[Optional[float]]
@@ -148,19 +148,23 @@ class Recent:
         """
         self._history = history
         self._groups = groups
-        # first, so that records that arrive meanwhile are read the next time
-        self._revisions = history.revisions_of(groups)
         self._points: dict[SeriesKey, tuple[Point, ...]] = {}
+        # parsed when needed, and not one by one between queries, which takes a third longer
+        self._bodies: dict[SeriesKey, object] = {}
         self._latest: dict[SeriesKey, Record] = {}
         self._keys: dict[tuple[str, str], list[SeriesKey]] = {}
-        for component in groups:
-            if before and before._revisions.get(component) == self._revisions.get(component):
-                self._copy(component, before)
-            else:
-                self._read(component)
-        self._peers = {place: self._of_runs(place, keys) for place, keys in self._places().items()}
         self._built: dict[tuple[str, str], tuple[Series, ...]] = {}
-        self.running: tuple[Running, ...] = history.running()
+        with history.transaction("DEFERRED"):
+            self._revisions = history.revisions_of(groups)
+            for component in groups:
+                if before and before._revisions.get(component) == self._revisions.get(component):
+                    self._copy(component, before)
+                else:
+                    self._read(component)
+            self._peers = {
+                place: self._of_runs(place, keys) for place, keys in self._places().items()
+            }
+            self.running: tuple[Running, ...] = history.running()
 
     def without_sources(self) -> Recent:
         """Build all series and drop their sources, which halves the memory of a large site.
@@ -174,6 +178,7 @@ class Recent:
             # keep the sources: the caller gets the error when asking for that component
             return self
         self._points.clear()
+        self._bodies.clear()
         self._peers.clear()
         return self
 
@@ -182,13 +187,15 @@ class Recent:
         self._keys[component] = keys
         for key in keys:
             self._points[key] = before._points[key]
+            self._bodies[key] = before._bodies[key]
             if key in before._latest:
                 self._latest[key] = before._latest[key]
 
     def _read(self, component: tuple[str, str]) -> None:
-        keys = list(self._history.series(*component))
-        self._keys[component] = keys
-        for key in keys:
+        bodies = self._history.series(*component)
+        self._bodies.update(bodies)
+        self._keys[component] = list(bodies)
+        for key in bodies:
             self._points[key] = self._history.points(key, SAMPLES)
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
@@ -208,7 +215,7 @@ class Recent:
 
     def _latest_of(self, key: SeriesKey) -> Record:
         if key not in self._latest:
-            self._latest[key] = self._history.latest(key)
+            self._latest[key] = read_record(self._bodies[key], self._history.path)
         return self._latest[key]
 
     def changed_at(self, latest: Record) -> Optional[float]:

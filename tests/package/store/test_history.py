@@ -21,7 +21,7 @@ from plumbline.model.series import SAMPLES, Running
 from plumbline.model.trend import SERVER
 from plumbline.parallel.profile import form
 from plumbline.store import recent as past
-from plumbline.store.database import Selection
+from plumbline.store.database import Selection, read_record
 from plumbline.store.history import KEEP_RECORDS, History, SeriesKey
 from plumbline.store.recent import (
     Member,
@@ -73,7 +73,7 @@ def test_the_latest_record_is_the_last_to_arrive_even_after_a_clock_step(
 ) -> None:
     history.save(record(id="before", started_at=9_000.0))
     history.save(record(id="after", started_at=1_000.0, rate=50e6))
-    assert history.latest(KEY).id == "after"
+    assert read_record(history.series("ost", "a")[KEY], history.path).id == "after"
     assert [point.rate for point in history.points(KEY, 30)] == [50e6, 200e6]
 
 
@@ -89,9 +89,8 @@ def test_a_failed_measurement_is_a_point_without_a_rate(history: History) -> Non
     assert history.rates("run-1", "ost", Operation.READ, Scenario.SINGLE) == {}
 
 
-def test_a_missing_series_is_one_sentence(history: History) -> None:
-    with pytest.raises(StoreError, match="has no record of ost a read single"):
-        history.latest(KEY)
+def test_a_component_without_records_has_no_series(history: History) -> None:
+    assert history.series("ost", "a") == {}
 
 
 def test_a_run_is_noted_until_it_ends(history: History) -> None:
@@ -167,7 +166,7 @@ def test_a_damaged_body_names_the_history(history: History) -> None:
     history.save(record())
     history.change("UPDATE records SET body = '{'")
     with pytest.raises(DocumentError, match=r"history.sqlite holds a damaged record: .*; measure"):
-        history.latest(KEY)
+        read_record(history.series("ost", "a")[KEY], history.path)
 
 
 FILL = """
@@ -363,8 +362,8 @@ def path(tmp_path: Path) -> Path:
 
 def test_a_past_history_has_no_later_records(path: Path) -> None:
     with PastHistory(path, 2500.0) as kept:
-        (key, *_) = kept.series("ost", record().component)
-        assert kept.latest(key).started_at <= 2500.0
+        ((key, body),) = kept.series("ost", record().component).items()
+        assert read_record(body, path).started_at <= 2500.0
         assert all(point.started_at <= 2500.0 for point in kept.points(key, 9))
         assert kept.running() == ()
     with History(path) as history:
