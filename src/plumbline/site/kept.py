@@ -21,13 +21,13 @@ from plumbline.model.service import Service
 from plumbline.model.validation import times
 from plumbline.model.verdict import Figure, Judged, Reason, State, Verdict
 from plumbline.model.watched import Watch
-from plumbline.site.nodes import judgement, without_collector
+from plumbline.site.nodes import judgement
 from plumbline.site.publish import with_notes
 from plumbline.site.verdicts import judge_symptoms
 from plumbline.store.facts import ground_of_notes
 from plumbline.store.files import load_document, seal
 from plumbline.store.history import History
-from plumbline.store.plan import load_plan
+from plumbline.store.plan import load_plan, without_collector
 from plumbline.store.replacing import replace_own
 from plumbline.store.verdicts import stamp
 
