@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from math import inf, pi, sqrt
-from typing import Any, NamedTuple, Optional, Sequence
+from typing import Any, NamedTuple, Sequence
 
 import numpy as np
 
@@ -110,7 +110,11 @@ class _Stream(NamedTuple):
 
 
 def _weigh(cases: Sequence[Case]) -> list[Weight]:
-    moments = [moments_of(merge([claim.runs for claim in case.single])) for case in cases]
+    moments = [
+        # joint claims have all runs in the order of time
+        moments_of(merge([claim.runs for claim in case.joint or case.single]))
+        for case in cases
+    ]
     streams = [
         _Stream(
             number,
@@ -148,12 +152,12 @@ def _by_moment(
         len(cases),
         max(len(case.claims) for case in cases),
     )
-    added: _Array = np.zeros((*shape, _SIZES))
     measured: _Array = np.zeros(shape, bool)
     counts = [len(stream.source.runs) for stream in streams]
+    begins = [np.array(case_moments) for case_moments in moments]
     places = np.concatenate(
         [
-            np.searchsorted(moments[stream.case], stream.source.runs[:, AT], side="right") - 1
+            begins[stream.case].searchsorted(stream.source.runs[:, AT], side="right") - 1
             for stream in streams
         ]
     )
@@ -164,8 +168,12 @@ def _by_moment(
         np.repeat([stream.case for stream in streams], counts),
         np.repeat([stream.claim for stream in streams], counts),
     )
-    np.add.at(added, cells, _ratios(streams)[steps, :, number])
     measured[cells] = True
+    flat: _Array = np.ravel_multi_index(cells, shape)
+    sizes = flat[:, None] * _SIZES + np.arange(_SIZES)
+    ratios = _ratios(streams)[steps, number]
+    added = np.bincount(sizes.ravel(), ratios.ravel(), measured.size * _SIZES)
+    added = added.reshape(*shape, _SIZES)
     steady = np.clip(added, -_MOST, _MOST)
     intermittent = np.log1p(_SHARE * np.expm1(steady))
     return np.concatenate([steady, intermittent], axis=-1), measured
@@ -216,109 +224,120 @@ def _offsets(streams: Sequence[_Stream]) -> _Offsets:
 
 
 def _ratios(streams: Sequence[_Stream]) -> _Array:
-    """Return the logarithm of slow / healthy for each run, steps x sizes x streams."""
+    """Return the logarithm of slow / healthy for each run, steps x streams x sizes."""
     counts = np.array([len(stream.source.runs) for stream in streams])
-    filters = _Filter(streams)
-    table = np.zeros((int(counts[0]), filters.lanes, 4))
+    # fewer lanes than a vector of the processor would be rounded differently
+    lanes = max(_LANES, len(streams))
+    table = np.zeros((int(counts[0]), lanes, 4))
     table[:, :, SPREAD] = 1.0
     for number, stream in enumerate(streams):
         table[: counts[number], number] = stream.source.runs
-    ratios = np.zeros((len(table), _SIZES, filters.lanes))
-    for step, runs in enumerate(table):
+    filters = _Filter([*streams, *[streams[0]] * (lanes - len(streams))], table)
+    ratios = np.zeros((len(table), lanes, _SIZES))
+    for step in range(len(table)):
         # streams that have ended come last
         count = max(_LANES, int(np.searchsorted(-counts, -step, side="left")))
-        before = table[step - 1, :count] if step else None
-        ratios[step, :, :count] = filters.take(runs[:count], before)
+        ratios[step, :count] = filters.take(step, count).T
     return ratios
 
 
 class _Filter:
-    """A hidden Markov chain for each offset of each stream; all arrays are offsets x streams.
+    """A hidden Markov chain for each offset of each stream; most arrays are offsets x streams.
 
     It predicts the next run by the probability of each state: undisturbed, lower or faster.  The
     healthy hypothesis weighs its offsets by their predictions so far.
     """
 
-    def __init__(self, streams: Sequence[_Stream]) -> None:
-        """Begin with the state of each stream before its first run."""
-        # fewer lanes than a vector of the processor would be rounded differently
-        self.lanes = max(_LANES, len(streams))
-        padded = [*streams, *[streams[0]] * (self.lanes - len(streams))]
-        self._first = _offsets(padded)
-        self._noise = np.array([stream.source.noise for stream in padded]).T
+    def __init__(self, streams: Sequence[_Stream], table: _Array) -> None:
+        """Begin with the state of each stream before its first run.
+
+        ``table`` has the runs, steps x streams, each as in :data:`Rows`.
+        """
+        self._first = _offsets(streams)
+        # a slow offset stays between its neighbours
+        middle, half = self._first.at[_HEALTHY:], np.sqrt(3 * self._first.variance[_HEALTHY:])
+        self._bounds = middle - half, middle + half
+        self._spread = table[:, :, SPREAD].copy()
+        self._ratio = np.maximum(table[:, :, RATIO], self._first.at[-1])
+        noise = np.array([stream.source.noise for stream in streams]).T
+        self._stays, near = self._lasting(table, noise[3])
+        lower, faster, tail_width, _, alike = noise
+        self._near, self._other = alike * near, 1 - alike
+        new = 1 - self._stays
+        self._new = new * (1 - lower - faster), new * lower, new * faster
+        self._inverse = 1 / np.hypot(tail_width, self._spread)
         # before the first run there is no state that could go on
-        self._states = [np.zeros(self._first.at.shape) for _ in range(3)]
+        self._states: _Array = np.zeros((3, *self._first.at.shape))
         self._at, self._variance, self._weight = (array.copy() for array in self._first)
 
-    def take(self, runs: _Array, before: Optional[_Array]) -> _Array:
-        """Return the logarithm of slow / healthy for a run of each stream, sizes x streams.
+    def _lasting(self, table: _Array, again: _Array) -> tuple[_Array, _Array]:
+        """Return the chance that a disturbance goes on, and the density if it takes as much.
 
-        ``runs`` are as in :data:`Rows`, a row for each stream, as are those ``before`` them.
+        Both are steps x streams, 0 for the first run.
         """
-        active = np.s_[:, : len(runs)]
-        spread = runs[:, SPREAD]
-        ratio = np.maximum(runs[:, RATIO], self._first.at[-1, : len(runs)])
-        likelihoods = self._predict(ratio, spread, self._lasting(runs, before))
+        stays, near = np.zeros((2, *self._ratio.shape))
+        apart_s = np.maximum(0.0, np.diff(table[:, :, AT], axis=0))
+        in_one_go = (np.diff(table[:, :, NUMBER], axis=0) != 0) & (apart_s <= IN_ONE_GO_S)
+        stays[1:] = np.where(in_one_go, _IN_ONE_GO, again * (1 + apart_s / HOUR_S) ** -FADES)
+        both = np.hypot(self._spread[1:], self._spread[:-1])
+        apart = np.diff(self._ratio, axis=0) / both
+        near[1:] = np.exp(-(apart**2) / 2) / (both * _ROOT) + _LEAST
+        return stays, near
+
+    def take(self, step: int, count: int) -> _Array:
+        """Return the logarithm of slow / healthy for a run of the first streams, sizes x streams.
+
+        ``count`` is their number; the others have ended.
+        """
+        active = np.s_[:, :count]
+        likelihoods = self._predict(step, count)
         total = likelihoods[0] + likelihoods[1] + likelihoods[2]
-        for state, share in zip(self._states, likelihoods):
-            state[active] = share / total
+        np.divide(likelihoods, total, out=self._states[:, :, :count])
         weight = self._weight[active]
         healthy = weight * total
         # row by row: the same to the bit for any number of streams
         chance = sum(healthy)
         weight[:] = (1 - _FORGOTTEN) * healthy / chance + _FORGOTTEN * self._first.weight[active]
-        self._follow(ratio, spread)
+        self._follow(step, count)
         ratios: _Array = np.log(total[_HEALTHY:] / chance)
         return ratios
 
-    def _lasting(self, runs: _Array, before: Optional[_Array]) -> tuple[_Array, _Array]:
-        """Return the chance that a disturbance goes on, and the density if it takes as much."""
-        if before is None:
-            return np.zeros(len(runs)), np.zeros(len(runs))
-        again, lowest = self._noise[3, : len(runs)], self._first.at[-1, : len(runs)]
-        apart_s = np.maximum(0.0, runs[:, AT] - before[:, AT])
-        in_one_go = (runs[:, NUMBER] != before[:, NUMBER]) & (apart_s <= IN_ONE_GO_S)
-        stays = np.where(in_one_go, _IN_ONE_GO, again * (1 + apart_s / HOUR_S) ** -FADES)
-        both = np.hypot(runs[:, SPREAD], before[:, SPREAD])
-        apart = (np.maximum(runs[:, RATIO], lowest) - np.maximum(before[:, RATIO], lowest)) / both
-        return stays, np.exp(-(apart**2) / 2) / (both * _ROOT) + _LEAST
-
-    def _predict(
-        self, ratio: _Array, spread: _Array, lasting: tuple[_Array, _Array]
-    ) -> list[_Array]:
+    def _predict(self, step: int, count: int) -> _Array:
         """Return the likelihood of a run in each state and offset, given the run before it."""
-        active = np.s_[:, : len(ratio)]
-        lower, faster, tail_width, _, alike = self._noise[active]
-        stays, near = lasting
-        new = 1 - stays
-        normal, low, fast = [stays * state[active] for state in self._states]
+        active = np.s_[:, :count]
+        ratio, spread, stays, near, inverse = (
+            array[step, :count]
+            for array in (self._ratio, self._spread, self._stays, self._near, self._inverse)
+        )
+        new_normal, new_low, new_fast = (array[step, :count] for array in self._new)
+        likelihoods: _Array = stays * self._states[:, :, :count]
+        normal, low, fast = likelihoods
         variance = spread**2 + self._variance[active]
         apart = ratio - self._at[active]
         bell = np.exp(apart**2 / (-2 * variance)) / (np.sqrt(variance) * _ROOT) + _LEAST
-        inverse = 1 / np.hypot(tail_width, spread)
         tail = inverse / (1 + np.abs(apart) * inverse) ** 2
         below = apart < 0
         spared = _SPARED * bell
         # after a run that was as low for the same reason
-        again = (1 - alike) * tail + alike * near
-        return [
-            (normal + new * (1 - lower - faster)) * bell,
-            np.where(below, low * again + new * lower * tail, (low + new * lower) * spared),
-            (fast + new * faster) * np.where(below, spared, tail),
-        ]
+        again = self._other[:count] * tail + near
+        normal[:] = (normal + new_normal) * bell
+        low[:] = np.where(below, low * again + new_low * tail, (low + new_low) * spared)
+        fast[:] = (fast + new_fast) * np.where(below, spared, tail)
+        return likelihoods
 
-    def _follow(self, ratio: _Array, spread: _Array) -> None:
+    def _follow(self, step: int, count: int) -> None:
         """Let each size of loss follow the undisturbed runs, so that few sizes cover all.
 
         This is Kalman's filter: the gain is the size's uncertainty relative to the run's.  Each
         size stays between its neighbours and tends back to its start, for a loss may begin anew.
         """
-        slow = np.s_[_HEALTHY:, : len(ratio)]
+        slow = np.s_[_HEALTHY:, :count]
         at, variance = self._at[slow], self._variance[slow]
         first, width = self._first.at[slow], self._first.variance[slow]
-        gain = self._states[0][slow] * variance / (variance + spread**2)
-        half = np.sqrt(3 * width)
-        moved = np.clip(at + gain * (ratio - at), first - half, first + half)
+        least, most = (bound[:, :count] for bound in self._bounds)
+        gain = self._states[0][slow] * variance / (variance + self._spread[step, :count] ** 2)
+        moved = at + gain * (self._ratio[step, :count] - at)
+        moved = np.minimum(np.maximum(moved, least), most)
         at[:] = moved + _FORGOTTEN * (first - moved)
         narrower = variance * (1 - gain)
         variance[:] = narrower + _FORGOTTEN * (width - narrower)
@@ -398,6 +417,8 @@ class _Recursion:
         """Return the alarms that end: no claim explains the runs any more, by any size."""
         ended: _Array = np.zeros(len(added), bool)
         alarms = np.flatnonzero(self._alarm & present & measured.any(axis=1))
+        if not alarms.size:
+            return ended
         slow = self._likely[alarms] * np.exp(added[alarms])
         # claims that were not measured are no evidence
         total = slow.sum(axis=(1, 2))
@@ -416,8 +437,11 @@ class _Recursion:
         return ended
 
     def _raise(self, moment: int, candidates: _Array) -> None:
+        likely = candidates & (self._odds() >= self._needed)
+        if not likely.any():
+            return
         start = self._likeliest()
-        raised = candidates & (self._odds() >= self._needed) & (moment - start + 1 >= FEWEST)
+        raised = likely & (moment - start + 1 >= FEWEST)
         self._since[raised] = start[raised]
         slow = self._slow[raised] * _CHANCES + _LEAST * self._even[raised]
         self._likely[raised] = slow / slow.sum(axis=(1, 2), keepdims=True)

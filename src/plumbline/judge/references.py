@@ -14,10 +14,12 @@ by name is compared with the expected result of its target in the last run of al
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from math import hypot, inf, isnan, log, nan, sqrt
+from operator import itemgetter
 from statistics import median
 from typing import Any, Hashable, Iterator, NamedTuple, Optional, Sequence
 
@@ -99,24 +101,19 @@ class Table:
     measurement, ``at`` a moment in epoch seconds; ``rates`` and ``peers_rates`` are logarithms of
     B/s, the latter of the median of the ``peers`` in the same run, nan without peers.  ``full`` are
     the runs with all their peers, ``few`` those of a few members, too few for a reference, and
-    ``by_name`` those of one member alone while others of its runs have peers.
+    ``by_name`` those of one member alone while others of its runs have peers.  ``partial`` are the
+    measurements with any of the latter two.
     """
 
     def __init__(
         self, measurements: Sequence[Measurement], least_coverage: Optional[float] = None
     ) -> None:
         """Read the samples; a run below ``least_coverage``, else the policy's, is unusable."""
-        rows = [
-            (number, *values)
-            for number, measurement in enumerate(measurements)
-            for values in _usable(measurement, least_coverage)
-        ]
-        table = np.array(rows, float).reshape(len(rows), 5)
-        # the order of arrival differs from the order of time after a clock was stepped
-        table = table[np.lexsort((table[:, 1], table[:, 0]))]
-        self.number: _Array = table[:, 0].astype(int)
-        self.at, self.peers = table[:, 1], table[:, 4]
-        self.rates, self.peers_rates = np.log(table[:, 2:4].T)
+        parts = [_usable(measurement, least_coverage) for measurement in measurements]
+        self.number: _Array = np.repeat(np.arange(len(parts)), [*map(len, parts)])
+        table = np.concatenate(parts) if parts else np.empty((0, 4))
+        self.at, self.peers = table[:, 0], table[:, 3]
+        self.rates, self.peers_rates = np.log(table[:, 1:3].T)
         self.days = np.floor(self.at / DAY_S)
         most = [max((sample.peers for sample in item.samples), default=0) for item in measurements]
         enough: _Array = np.minimum(np.array(most, int), _PEERS)
@@ -126,6 +123,7 @@ class Table:
         self._levels = np.array([measurement.level for measurement in measurements], float)
         numbers = np.arange(len(measurements) + 1)
         self._ends: _Array = np.searchsorted(self.number, numbers)
+        self.partial: set[int] = set(self.number[~self.full].tolist())
 
     def ratios(self, form: Against) -> _Array:
         """Return the runs relative to one of ``FORMS``, nan if that is unknown."""
@@ -143,14 +141,15 @@ class Table:
         return slice(self._ends[number], self._ends[number + 1])
 
 
-def _usable(
-    measurement: Measurement, least_coverage: Optional[float]
-) -> list[tuple[float, float, float, int]]:
-    """Return the usable runs: with a rate, not contended, not impossibly fast."""
+def _usable(measurement: Measurement, least_coverage: Optional[float]) -> _Array:
+    """Return the usable runs, the oldest first: with a rate, not contended, not impossibly fast.
+
+    The columns are the moment, the rate, that of the peers, nan without, and their number.
+    """
     least = measurement.limits.min_coverage if least_coverage is None else least_coverage
     ceiling_rate = measurement.ceiling_rate
     most = measurement.limits.invalid_above * ceiling_rate if ceiling_rate else inf
-    return [
+    rows = [
         (sample.started_at, sample.rate, sample.peers_rate or nan, sample.peers)
         for sample in reversed(measurement.samples)
         if sample.rate
@@ -158,6 +157,9 @@ def _usable(
         and not sample.excluded
         and (sample.coverage is None or sample.coverage >= least)
     ]
+    # the order of arrival differs from the order of time after a clock was stepped
+    rows.sort(key=itemgetter(0))
+    return np.array(rows, float).reshape(len(rows), 4)
 
 
 MIN_SIZE = 5
@@ -350,14 +352,26 @@ class _Form:
         return rows_of(self.table.at, ratios, spreads), self.table.full & ~np.isnan(ratios)
 
     @cached_property
-    def few_runs(self) -> tuple[_Array, _Array, _Array]:
-        """Return the runs of a few members alone: moments, values, members.
+    def few_rows(self) -> dict[int, list[tuple[float, ...]]]:
+        """Return the runs of a few members, as :data:`Rows` by the number of the measurement.
 
-        The values are relative to the member's usual ones; members without these are left out.
+        They are relative to the usual values of the others among the few.
         """
+        table, few = self.table, self.table.few
         levels = self.values - self.kind.usual[self.member]
-        usable = self.table.few & ~np.isnan(levels)
-        return self.table.at[usable], levels[usable], self.member[usable]
+        spreads = self.kind.on(table.days[few])[1]
+        columns = (table.at, self.member, levels, self.values, table.number)
+        runs = list(zip(*(column[few].tolist() for column in columns), spreads.tolist()))
+        known = sorted(run[:3] for run in runs if not isnan(run[2]))
+        starts = [at for at, *_ in known]
+        rows: dict[int, list[tuple[float, ...]]] = {}
+        for at, member, _, value, number, spread in runs:
+            near = known[bisect_left(starts, at - _TURNS_S) : bisect_right(starts, at + _TURNS_S)]
+            controls = [level for _, other, level in near if other != member]
+            if controls and not isnan(value):
+                row = at, *_relative_to_few(value, controls, spread, self.kind), 0.0
+                rows.setdefault(number, []).append(row)
+        return rows
 
 
 class References:
@@ -374,13 +388,12 @@ class References:
 
     def of(self, measurement: Measurement) -> Optional[Comparison]:
         """Return the runs of a measurement with their reference, None without one."""
-        group = self._of_kind[measurement.kind]
-        own = group.table.rows(self._numbers[id(measurement)])
+        group, number = self._of_kind[measurement.kind], self._numbers[id(measurement)]
         if _accepted_low(measurement, group):
-            compared = _with_peers(measurement, own, group.form(Against.BASELINE))
+            compared = _with_peers(measurement, number, group.form(Against.BASELINE))
             return compared or with_baseline(measurement)
         for form in group.forms:
-            compared = _with_peers(measurement, own, form)
+            compared = _with_peers(measurement, number, form)
             if compared:
                 return (
                     with_baseline(measurement) if _differ_widely(compared) else None
@@ -388,38 +401,31 @@ class References:
         return with_baseline(measurement) or _few(measurement) or _own_history(measurement)
 
 
-def _with_peers(measurement: Measurement, own: slice, form: _Form) -> Optional[Comparison]:
+def _with_peers(measurement: Measurement, number: int, form: _Form) -> Optional[Comparison]:
     """Return the runs of a measurement on days with peers, None without any."""
+    own = form.table.rows(number)
     rows, usable = (array[own] for array in form.rows)
-    if not usable.any():
+    count = np.count_nonzero(usable)
+    if not count:
         return None
-    if not usable.all():
+    if count < len(rows):
         rows = rows[usable]
-        if not form.table.full[own].all():
-            rows = merge([rows, *_few_rows(own, form), *_named_rows(own, form)])
+        if number in form.table.partial:
+            few_rows: Rows = np.reshape(form.few_rows.get(number, ()), (-1, 4))
+            rows = merge([rows, few_rows, *_named_rows(own, form)])
     return Comparison(measurement, Source(rows, form.kind.apart), form.against.value)
 
 
-def _few_rows(own: slice, form: _Form) -> Iterator[Rows]:
-    """Yield the runs of a few members, relative to the usual values of the others among them."""
-    table, kind = form.table, form.kind
-    few = table.few[own]
-    if not few.any():
-        return
-    moments, levels, members = form.few_runs
-    others = members != form.member[own][0]
-    moments, levels = moments[others], levels[others]
-    spreads = kind.on(table.days[own][few])[1]
-    own_runs = table.at[own][few], form.values[own][few], spreads
-    for at, value, spread in zip(*(column.tolist() for column in own_runs)):
-        controls = levels[np.abs(moments - at) <= _TURNS_S].tolist()
-        if controls and not isnan(value):
-            ratio = value - _middle_of_few(controls, kind.spread if isnan(spread) else spread)
-            # without a run of all members a busy day is unknown: a loss that a busy day explains
-            # counts as one, and a run like the others shows a quiet day
-            busy = max(kind.spread, min(_SPREAD_BUSY, abs(ratio)))
-            run_spread = busy if isnan(spread) else spread
-            yield rows_of(at, ratio, run_spread * sqrt(1 + 1 / len(controls)))
+def _relative_to_few(
+    value: float, controls: Sequence[float], spread: float, kind: Kind
+) -> tuple[float, float]:
+    """Return a run relative to a few others, and its spread; that of its day may be unknown."""
+    ratio = value - _middle_of_few(controls, kind.spread if isnan(spread) else spread)
+    # without a run of all members a busy day is unknown: a loss that a busy day explains
+    # counts as one, and a run like the others shows a quiet day
+    busy = max(kind.spread, min(_SPREAD_BUSY, abs(ratio)))
+    run_spread = busy if isnan(spread) else spread
+    return ratio, run_spread * sqrt(1 + 1 / len(controls))
 
 
 _UPPER_OF_TWO = 0.5642
@@ -439,9 +445,10 @@ def _named_rows(own: slice, form: _Form) -> Iterator[Rows]:
     The shared level has changed since by as much as between two such runs.
     """
     table = form.table
-    at, rates, by_name = table.at[own], table.rates[own], table.by_name[own]
+    by_name = table.by_name[own]
     if not by_name.any():
         return
+    at, rates = table.at[own], table.rates[own]
     rows, usable = (array[own] for array in form.rows)
     # the rate at the median of the peers
     levels = (rates - rows[:, RATIO])[usable]

@@ -169,7 +169,7 @@ def moments_of(runs: Rows) -> list[float]:
     """Return the start of each moment; measurements in one go, each source once, are one moment."""
     moments: list[float] = []
     numbers: set[float] = set()
-    for at, _, _, number in runs.tolist():
+    for at, number in runs[:, (AT, NUMBER)].tolist():
         if not moments or number in numbers or at - moments[-1] > IN_ONE_GO_S:
             moments.append(at)
             numbers = set()
@@ -179,7 +179,7 @@ def moments_of(runs: Rows) -> list[float]:
 
 def since(runs: Rows, moment: float) -> Rows:
     """Return the runs from a moment on, in epoch seconds."""
-    return runs[np.searchsorted(runs[:, AT], moment) :]
+    return runs[runs[:, AT].searchsorted(moment) :]
 
 
 def middle_since(runs: Rows, moment: float, limit: float = inf) -> Optional[float]:
