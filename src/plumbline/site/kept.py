@@ -27,7 +27,7 @@ from plumbline.site.verdicts import judge_symptoms
 from plumbline.store.facts import ground_of_notes
 from plumbline.store.files import load_document, seal
 from plumbline.store.history import History
-from plumbline.store.plan import load_plan, without_collector
+from plumbline.store.plan import load_plan
 from plumbline.store.replacing import replace_own
 from plumbline.store.verdicts import stamp
 
@@ -110,8 +110,7 @@ def answers(plan: str, history: Path, now: float) -> Answers:
     # first, so that records that arrive meanwhile are judged the next time
     records = _records(plan, history)
     if kept is None or not kept.holds(records + _facts(history, kept.noted, kept.nodes, now), now):
-        with without_collector():
-            kept = _judge(plan, history, now, records)
+        kept = _judge(plan, history, now, records)
         # who may not write here judges anew each time
         with suppress(StoreError):
             replace_own(kept_beside(history), seal(compact(kept)))
