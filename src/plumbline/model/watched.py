@@ -36,24 +36,35 @@ class _Watched(float):
     watch: Watch
     slope: float
 
-    def _with(self, value: float, slope: float) -> _Watched:
+    def _with(self, value: float, slope: float, other: float) -> _Watched:
+        if isinstance(other, _Watched):
+            # the sum of two has another slope
+            self.watch.ends(0.0)
         watched = _Watched(value)
         watched.watch, watched.slope = self.watch, slope
         return watched
 
     def __add__(self, other: float) -> _Watched:
-        return self._with(float.__add__(self, other), self.slope)
+        return self._with(float.__add__(self, other), self.slope, other)
 
     __radd__ = __add__
 
     def __sub__(self, other: float) -> _Watched:
-        return self._with(float.__sub__(self, other), self.slope)
+        return self._with(float.__sub__(self, other), self.slope, other)
 
     def __rsub__(self, other: float) -> _Watched:
-        return self._with(float.__rsub__(self, other), -self.slope)
+        return self._with(float.__rsub__(self, other), -self.slope, other)
 
     def __truediv__(self, other: float) -> _Watched:
-        return self._with(float.__truediv__(self, other), self.slope / other)
+        return self._with(float.__truediv__(self, other), self.slope / other, other)
+
+    def meets_after_s(self, other: float) -> float:
+        """Return the seconds until this is another number; infinite if it has been."""
+        if isinstance(other, _Watched):
+            # two ages keep their order, others may meet at any time
+            return inf if other.slope == self.slope else 0.0
+        left_s = float.__rsub__(self, other) / self.slope
+        return left_s if left_s >= 0 else inf
 
 
 class Moment(_Watched, OpenMoment):
@@ -64,12 +75,8 @@ def _comparing(name: str) -> Callable[..., Any]:
     compare = getattr(float, name)
 
     def method(self: _Watched, other: Any) -> Any:
-        left = float.__sub__(float(other), self) / self.slope
-        if isinstance(other, _Watched):
-            # two ages keep their order, others may meet at any time
-            left = 0.0 if other.slope != self.slope else inf
-        if left >= 0:
-            self.watch.ends(left)
+        if isinstance(other, (float, int)):
+            self.watch.ends(self.meets_after_s(other))
         return compare(self, other)
 
     return method

@@ -44,6 +44,7 @@ LASTING: list[Answer] = [
     lambda now: now - 900 >= 50,
     lambda now: min(now - 900, now - 950) == now - 950,
     lambda now: now - 900 == 50,
+    lambda now: now == None,  # noqa: E711 (as the comparison of two tuples does)
     lambda now: age(950, now),
 ]
 
@@ -65,6 +66,8 @@ PASSING: list[Answer] = [
     lambda now: {now: 1},
     lambda now: abs(now - 900),
     lambda now: now - 900 > 1100 - now,
+    lambda now: (now - 900) - (1100 - now),
+    lambda now: now / now,
     lambda now: now - 900 > 100,
 ]
 
