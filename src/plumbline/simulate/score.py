@@ -39,13 +39,13 @@ class Source(NamedTuple):
 class Trial(NamedTuple):
     """One fault and its result.
 
-    ``slows`` is the largest share of its rate that a measurement loses, 0 if the part has slack;
-    ``followed`` the days from its first to the last, both included.  ``found`` counts days
-    likewise, None without an alarm; ``by`` is the first alarm: its service, e.g. ``ost
-    scratch-OST0003`` or ``raw group oss02``, and its sentence; ``services`` is the number of
-    services that it made WARNING or CRITICAL, ``notifications`` the number of those, suspects
-    included, that notified.  ``hidden`` is whether all components that it slows were in alarm
-    before it began.
+    ``slows`` is the largest share of its rate that a measurement loses when the fault begins, 0 if
+    the part has slack or an earlier fault takes more; ``followed`` the days from its first to the
+    last, both included.  ``found`` counts days likewise, None without an alarm; ``by`` is the first
+    alarm: its service, e.g. ``ost scratch-OST0003`` or ``raw group oss02``, and its sentence;
+    ``services`` is the number of services that it made WARNING or CRITICAL, ``notifications`` the
+    number of those, suspects included, that notified.  ``hidden`` is whether all components that it
+    slows were in alarm before it began.
     """
 
     fault: Fault
@@ -113,21 +113,22 @@ class Score:
         self._moved = 0, 0
         self._before: dict[Key, int] = {}
         healthy_Bps = capacity.healthy_Bps
-        slower = {
-            fault: {f: r for f, r in capacity.under([fault]).items() if r < healthy_Bps[f]}
+        self._slow = {
+            fault: _slow(
+                fleet, {f: r for f, r in capacity.under([fault]).items() if r < healthy_Bps[f]}
+            )
             for fault in faults
         }
-        self._slow = {fault: _slow(fleet, rates) for fault, rates in slower.items()}
         self._accused: dict[Fault, set[Key]] = {fault: set() for fault in faults}
         self._notified: dict[Fault, set[Key]] = {fault: set() for fault in faults}
         self._trials = {
             fault: Trial(
                 fault,
                 _kind(fleet, fault),
-                max((1 - rate / healthy_Bps[f] for f, rate in rates.items()), default=0.0),
+                _slows(capacity, fault, faults),
                 days - fault.since + 1,
             )
-            for fault, rates in slower.items()
+            for fault in faults
         }
 
     def take(self, today: Today) -> None:
@@ -245,6 +246,21 @@ class _SlowKeys(NamedTuple):
     most: frozenset[Key]
 
 
+def _slows(capacity: Capacity, fault: Fault, faults: Sequence[Fault]) -> float:
+    """Return the largest share of its rate that a measurement loses to a fault when it begins."""
+    before = [
+        other
+        for other in faults
+        if other.since < fault.since
+        and other.share == 1
+        and (other.last is None or other.last >= fault.since)
+    ]
+    rates = {**capacity.healthy_Bps, **capacity.under(before)}
+    under = capacity.under([*before, fault])
+    lost = max((1 - rate / rates[flow] for flow, rate in under.items()), default=0.0)
+    return lost if lost > _ROUNDING else 0.0
+
+
 def _slow(fleet: Fleet, rates: Mapping[Flow, float]) -> _SlowKeys:
     """Return the slower components, the mostly slower hosts, and their groups."""
     components: set[Key] = set()
@@ -260,6 +276,8 @@ def _slow(fleet: Fleet, rates: Mapping[Flow, float]) -> _SlowKeys:
     some = {key for key, hits in groups.items() if any(hits)}
     return _SlowKeys(frozenset(components | some), frozenset(components | most))
 
+
+_ROUNDING = 1e-9
 
 Key = tuple[str, str, bool]
 """Layer, component or group, and whether it is a group."""

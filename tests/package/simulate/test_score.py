@@ -213,6 +213,14 @@ def test_a_fault_of_a_part_with_slack_is_not_identifiable() -> None:
     assert trial.found is not None
 
 
+def test_a_fault_behind_a_greater_one_is_not_identifiable() -> None:
+    greater, behind = Fault("oss1", 0.9, day=1), Fault("oss1-disk1", 0.5, day=2)
+    trials = outcome(fleet(site()), 3, greater, behind).trials
+    assert [trial.slows for trial in trials] == pytest.approx([0.9, 0.0])
+    ended = greater._replace(last=1)
+    assert outcome(fleet(site()), 3, ended, behind).trials[1].slows == pytest.approx(0.5)
+
+
 def test_outcomes_can_be_added() -> None:
     single = scored(*of("oss1-disk1", OK, W, W, W), faults=(DISK,))
     both = add([single, single])
