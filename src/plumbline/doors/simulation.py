@@ -169,8 +169,8 @@ def _hidden(trials: tuple[Trial, ...]) -> Iterator[str]:
     if hidden:
         yield (
             f"{hidden} of {len(trials)} faults slow no measurement: what is left of these parts is "
-            "enough for all that the probes ask of them, or an earlier fault takes more.\nNo "
-            "policy finds them; a probe that runs more of what the part carries together would."
+            "enough for all that the probes ask of them,\nor an earlier fault takes more. No "
+            "policy finds them; a probe that runs more of what a part carries together would."
         )
 
 
