@@ -151,7 +151,7 @@ def _fault(trial: Trial) -> tuple[str, ...]:
     fault = trial.fault
     first = trial.by[0] if trial.by else "none"
     if not trial.identifiable:
-        first = "none possible: the part has slack"
+        first = "none possible: it slows nothing"
     return (
         fault.component,
         trial.kind,
