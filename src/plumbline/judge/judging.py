@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum, auto
-from typing import Iterable, Iterator, Mapping, Optional, Sequence
+from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.component import Step, decide, rule
 from plumbline.judge.fs import FileSystem, Ruled, decide_whole, file_systems
@@ -13,6 +13,7 @@ from plumbline.judge.operations import operations, series_of
 from plumbline.judge.pair import judge_pair_host
 from plumbline.judge.phrases import Ruling, odds_of_run, weighed, within_chance
 from plumbline.judge.service import by_evidence, evidence, of_service, with_runs
+from plumbline.judge.weighing import Weighing
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
@@ -162,11 +163,20 @@ def _damaged(layer: str, name: str, error: DocumentError) -> Verdict:
     return Verdict(layer, name, State.UNKNOWN, Reason.DAMAGED, text)
 
 
-def judge_day(
-    nodes: Mapping[str, Sequence[Expectation]], memory: Memory, weighing: EvidenceSource, now: float
-) -> Iterator[Verdict]:
-    """Yield the verdicts on all that the nodes of a fleet measure, with one memory for all."""
+def judge_day(nodes: Mapping[str, Sequence[Expectation]], judging: Judging) -> Iterator[Verdict]:
+    """Yield the verdicts on all that the nodes of a fleet measure, by one judge for all."""
     for measured in nodes.values():
-        judging = Judging(memory, weighing, now, evidence=False)
         yield from judging.components(measured)
         yield from judging.groups(measured)
+
+
+class Alarming(NamedTuple):
+    """Expectations of each node, the judge of all, and the evidence of their measurements.
+
+    ``alarms`` are the indices of the plan's services in alarm.
+    """
+
+    nodes: Mapping[str, Sequence[Expectation]]
+    judging: Judging
+    weighing: Weighing
+    alarms: Collection[int]

@@ -362,12 +362,13 @@ class _Form:
         spreads = self.kind.on(table.days[few])[1]
         columns = (table.at, self.member, levels, self.values, table.number)
         runs = list(zip(*(column[few].tolist() for column in columns), spreads.tolist()))
-        known = sorted(run[:3] for run in runs if not isnan(run[2]))
-        starts = [at for at, *_ in known]
+        levelled = sorted(run[:3] for run in runs if not isnan(run[2]))
+        starts = [at for at, *_ in levelled]
         rows: dict[int, list[tuple[float, ...]]] = {}
         for at, member, _, value, number, spread in runs:
-            near = known[bisect_left(starts, at - _TURNS_S) : bisect_right(starts, at + _TURNS_S)]
-            controls = [level for _, other, level in near if other != member]
+            first, end = bisect_left(starts, at - _TURNS_S), bisect_right(starts, at + _TURNS_S)
+            near = levelled[first:end]
+            controls = [level for _, peer, level in near if peer != member]
             if controls and not isnan(value):
                 row = at, *_relative_to_few(value, controls, spread, self.kind), 0.0
                 rows.setdefault(number, []).append(row)

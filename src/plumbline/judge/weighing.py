@@ -10,12 +10,12 @@ from collections import Counter
 from dataclasses import replace
 from itertools import chain, islice
 from math import exp, inf, log
-from typing import Collection, Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Hashable, Iterable, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
 
 from plumbline.judge.measured import doubt_about, era_of
-from plumbline.judge.memory import Memory, Weighable
+from plumbline.judge.memory import Weighable
 from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
 from plumbline.judge.recursion import weigh
@@ -405,19 +405,6 @@ class Weighing:
         if entry.parallel:
             group = f"all of {entry.component}"
         return entry.layer, operation, scenario, group or entry.group, ceiling
-
-
-class Alarming(NamedTuple):
-    """Expectations of each node, measurements until ``now``, in epoch seconds, and their evidence.
-
-    ``alarms`` are the indices of the plan's services in alarm.
-    """
-
-    nodes: Mapping[str, Sequence[Expectation]]
-    memory: Memory
-    weighing: Weighing
-    now: float
-    alarms: Collection[int]
 
 
 def weigh_all(weighings: Sequence[Weighing]) -> None:

@@ -21,7 +21,7 @@ from plumbline.model.rounds import cycle
 from plumbline.model.units import DAY_S
 from plumbline.simulate.course import prepare, weigh
 from plumbline.simulate.fleet import Fault, Fleet, Flow, Losses, Noise
-from plumbline.simulate.weather import Capacity, Weather, end_of
+from plumbline.simulate.weather import ROUNDING, Capacity, Weather, end_of
 
 VISIBLE = 0.2
 """A fault that takes less than this of every measurement is hidden: within a part's slack, or
@@ -39,12 +39,9 @@ def visible(capacity: Capacity, faults: Sequence[Fault]) -> bool:
             flow: rate / min(capacity.healthy_Bps[flow], without.get(flow, rate / (1 - VISIBLE)))
             for flow, rate in capacity.under([fault]).items()
         }
-        if not any(ratio <= 1 - VISIBLE + _ROUNDING for ratio in rates.values()):
+        if not any(ratio <= 1 - VISIBLE + ROUNDING for ratio in rates.values()):
             return False
     return True
-
-
-_ROUNDING = 1e-9
 
 
 def twins(capacity: Capacity, fault: Fault) -> Iterator[str]:
@@ -159,13 +156,13 @@ def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Itera
                 pass
         weighing = weigh(nodes, measuring.memory)
         # as in plumbline locate
-        judging = dict.fromkeys(nodes, Judging(measuring.memory, weighing, now))
-        votes = observe(Site(nodes).measurables(), judging, weighing)
+        judging = Judging(measuring.memory, weighing, now, evidence=False)
+        votes = observe(Site(nodes).measurables(), dict.fromkeys(nodes, judging), weighing)
         located = locate(list(votes))
         components = {(flow.layer, flow.component) for flow in slowed}
         alarming = frozenset(
             (verdict.layer, verdict.component)
-            for verdict in judge_day(nodes, measuring.memory, weighing, now)
+            for verdict in judge_day(nodes, judging)
             if verdict.state.alarm
             and not verdict.group
             and (verdict.layer, verdict.component) in components

@@ -196,18 +196,17 @@ class Scenario(NamedTuple):
 class Today(NamedTuple):
     """One day, from 1 on: the verdicts of all layers at its end, and its faults.
 
-    ``nodes`` are the expectations of each node, with baselines; ``memory`` has the measurements
-    until ``now``, in epoch seconds, and continues with the next day; ``weighing`` is its evidence.
+    ``nodes`` are the expectations of each node, with baselines; ``judging`` is the judge of all at
+    the end of the day, whose memory continues with the next day; ``weighing`` is its evidence.
     ``planned_bytes`` is the traffic of planned runs since day 1, ``confirmed_bytes`` that of
     confirmations.
     """
 
     day: int
-    now: float
     verdicts: tuple[Verdict, ...]
     faults: tuple[Fault, ...]
     nodes: Mapping[str, Sequence[Expectation]]
-    memory: Memory
+    judging: Judging
     weighing: Weighing
     planned_bytes: int
     confirmed_bytes: int
@@ -271,12 +270,11 @@ def simulated_days(fleet: Fleet, capacity: Capacity, scenario: Scenario) -> Iter
         for _ in measuring.day(day, slowed):
             pass
         confirming.day(day, slowed)
-        now = end_of(day)
-        memory = measuring.memory
-        weighing = weigh(nodes, memory)
-        verdicts = tuple(judge_day(nodes, memory, weighing, now))
+        weighing = weigh(nodes, measuring.memory)
+        judging = Judging(measuring.memory, weighing, end_of(day), evidence=False)
+        verdicts = tuple(judge_day(nodes, judging))
         traffic = measuring.planned_bytes - earlier_bytes, measuring.confirmed_bytes
-        yield Today(day, now, verdicts, faults, nodes, memory, weighing, *traffic)
+        yield Today(day, verdicts, faults, nodes, judging, weighing, *traffic)
 
 
 def weigh(nodes: Mapping[str, Sequence[Expectation]], memory: Memory) -> Weighing:

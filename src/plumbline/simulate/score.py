@@ -10,13 +10,13 @@ import operator
 from collections import Counter
 from typing import Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.weighing import Alarming
+from plumbline.judge.judging import Alarming
 from plumbline.model.layers import LAYERS
 from plumbline.model.service import PathService, Service
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate.course import Scenario, Today, simulated_days
 from plumbline.simulate.fleet import Fault, Fleet, Flow, Losses, Noise, random_faults
-from plumbline.simulate.weather import Capacity
+from plumbline.simulate.weather import ROUNDING, Capacity
 
 PATH = "path"
 """The layer of suspects."""
@@ -249,16 +249,16 @@ class _SlowKeys(NamedTuple):
 def _slows(capacity: Capacity, fault: Fault, faults: Sequence[Fault]) -> float:
     """Return the largest share of its rate that a measurement loses to a fault when it begins."""
     before = [
-        other
-        for other in faults
-        if other.since < fault.since
-        and other.share == 1
-        and (other.last is None or other.last >= fault.since)
+        earlier
+        for earlier in faults
+        if earlier.since < fault.since
+        and earlier.share == 1
+        and (earlier.last is None or earlier.last >= fault.since)
     ]
     rates = {**capacity.healthy_Bps, **capacity.under(before)}
     under = capacity.under([*before, fault])
     lost = max((1 - rate / rates[flow] for flow, rate in under.items()), default=0.0)
-    return lost if lost > _ROUNDING else 0.0
+    return lost if lost > ROUNDING else 0.0
 
 
 def _slow(fleet: Fleet, rates: Mapping[Flow, float]) -> _SlowKeys:
@@ -276,8 +276,6 @@ def _slow(fleet: Fleet, rates: Mapping[Flow, float]) -> _SlowKeys:
     some = {key for key, hits in groups.items() if any(hits)}
     return _SlowKeys(frozenset(components | some), frozenset(components | most))
 
-
-_ROUNDING = 1e-9
 
 Key = tuple[str, str, bool]
 """Layer, component or group, and whether it is a group."""
@@ -336,7 +334,7 @@ class MonitoringSystem:
         alarms = frozenset(self._places[key] for key in keys if key in self._places)
         suspected: frozenset[str] = frozenset()
         if self._suspects:
-            site = today.nodes, today.memory, today.weighing, today.now
+            site = today.nodes, today.judging, today.weighing
             suspected = self._suspects(Alarming(*site, alarms))
         speaking = alarms - self._silent(alarms, suspected)
         notified = Notifications(

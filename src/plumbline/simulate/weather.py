@@ -218,6 +218,10 @@ class _Place(NamedTuple):
     concurrent: tuple[Flow, ...]
 
 
+ROUNDING = 1e-9
+"""Relative change of a rate that is none."""
+
+
 class Capacity:
     """The rates of all flows of a fleet, in bytes per second, without noise."""
 
@@ -259,8 +263,11 @@ class Capacity:
         for fault in faults:
             for flow in self._named_flows(fault) if fault not in parts else ():
                 rates[flow] = rates.get(flow, self.healthy_Bps[flow]) * (1 - fault.loss)
-        # rounding is no change
-        return {f: rate for f, rate in rates.items() if abs(rate / self.healthy_Bps[f] - 1) > 1e-9}
+        return {
+            flow: rate
+            for flow, rate in rates.items()
+            if abs(rate / self.healthy_Bps[flow] - 1) > ROUNDING
+        }
 
     def _named_flows(self, fault: Fault) -> Iterator[Flow]:
         """Yield the flows slowed by a fault of no part: a release, a file system, the site."""

@@ -1,4 +1,4 @@
-"""What the services of a site say, kept beside its history while nothing is new.
+"""Verdicts on the services of a site, kept beside its history while nothing is new.
 
 A console hands all verdicts to Nagios every few minutes, and most of the day nothing has been
 measured in between.  They are judged again if the plan or a record is new, if what the notes rest
@@ -39,7 +39,7 @@ def kept_beside(history: Path) -> Path:
 
 @positional
 class _Row(NamedTuple):
-    """What a service shows, with open ages; a figure has the fields of :class:`Figure`."""
+    """Verdict as its service shows it, with open ages and the fields of each :class:`Figure`."""
 
     node: str
     layer: str

@@ -13,9 +13,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.judging import Judging
+from plumbline.judge.judging import Alarming
 from plumbline.judge.phrases import moment, several
-from plumbline.judge.weighing import Alarming
 from plumbline.locate.observation import Site as Measured
 from plumbline.locate.observe import observe
 from plumbline.locate.suspects import locate
@@ -290,12 +289,12 @@ class DailySuspects:
         verdicts = path_verdicts(self._site, suspects, [""] * len(suspects.located.sets), before)
         bearers = explained(self._site, suspects.located, before)
         paths, services = self._site.paths, self._site.services
-        scene = Scene(paths, services, day.alarms, bearers, day.now, _NOTIFIED_AFTER_S)
+        scene = Scene(paths, services, day.alarms, bearers, day.judging.now, _NOTIFIED_AFTER_S)
         settled, self._standing = settle(scene, verdicts, self._standing)
         return frozenset(name for name, verdict in settled.items() if verdict.state.alarm)
 
     def _located(self, day: Alarming) -> SiteLocated:
-        judging = dict.fromkeys(day.nodes, Judging(day.memory, day.weighing, day.now))
+        judging = dict.fromkeys(day.nodes, day.judging)
         observed = list(observe(Measured(day.nodes).measurables(), judging, day.weighing))
         located, shared = less_shared(
             locate(observed), tuple(shared_losses(day.nodes, day.weighing))

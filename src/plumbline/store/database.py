@@ -21,17 +21,7 @@ from array import array
 from contextlib import closing, contextmanager
 from pathlib import Path
 from stat import S_ISREG
-from typing import (
-    Any,
-    Callable,
-    Collection,
-    Iterable,
-    Iterator,
-    NamedTuple,
-    Optional,
-    Sequence,
-    TypeVar,
-)
+from typing import Any, Callable, Iterable, Iterator, NamedTuple, Optional, Sequence, TypeVar
 
 from plumbline.model.codec import compact, read
 from plumbline.model.errors import DocumentError, StoreError, reason_in
@@ -391,7 +381,7 @@ class Store:
         query = "SELECT ifnull(max(revision), 0) FROM revisions WHERE layer = ? AND component = ?"
         return {place: self.table(query, place)[0][0] for place in components}
 
-    def revision(self, layers: Collection[str]) -> int:
+    def revision(self, layers: Sequence[str]) -> int:
         """Return the number of changes of all records of some layers."""
         marks = ", ".join("?" * len(layers))
         query = f"SELECT ifnull(sum(revision), 0) FROM revisions WHERE layer IN ({marks})"

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from plumbline.judge.judging import Judging
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate import course
 from tests.package.cli.driver import Run, inventory
@@ -92,8 +93,8 @@ def test_the_detection_rate_without_a_fault_is_shown_too(
 ) -> None:
     """Alarms for all components every other day find any fault by chance."""
 
-    def alarming(nodes: Any, _memory: object, _weighing: object, now: float) -> Any:
-        state = State.WARNING if int(now // 86400) % 2 else State.OK
+    def alarming(nodes: Any, judging: Judging) -> Any:
+        state = State.WARNING if int(judging.now // 86400) % 2 else State.OK
         for measured in nodes.values():
             for entry in measured:
                 yield Verdict(entry.layer, entry.component, state, Reason.SLOW, "slow")

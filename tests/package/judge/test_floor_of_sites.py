@@ -8,7 +8,7 @@ from typing import Iterator, Mapping, Optional
 
 import pytest
 
-from plumbline.judge.judging import judge_day
+from plumbline.judge.judging import Judging, judge_day
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.verdict import Reason, State, Verdict
@@ -48,7 +48,8 @@ def nights(
         for _ in measuring.day(day, rates):
             pass
         memory = measuring.memory
-        yield [*judge_day(nodes, memory, weigh(nodes, memory), end_of(day))]
+        judging = Judging(memory, weigh(nodes, memory), end_of(day), evidence=False)
+        yield [*judge_day(nodes, judging)]
 
 
 @pytest.mark.slow

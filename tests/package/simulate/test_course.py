@@ -7,6 +7,7 @@ import pytest
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate.course import Scenario, Today, simulated_days
 from plumbline.simulate.fleet import BEFORE, NONE, YEAR, Fault
+from plumbline.simulate.memory import Memory
 from plumbline.simulate.weather import Capacity
 from tests.package.judgements import judge_service
 from tests.package.simulate.fleets import days, fleet
@@ -54,11 +55,13 @@ def test_a_shared_loss_is_an_alarm_of_the_group() -> None:
 
 def test_the_first_run_under_a_release_is_remembered() -> None:
     *_, today = days(fleet(), 8, Fault("release-2.4.0", 0.1, 3))
-    (write, *_) = today.memory.of("ost", "scratch-OST0")
-    assert today.memory.changed_at(write.latest) == write.samples[5].started_at
-    assert today.memory.copy().changed_at(write.latest) == write.samples[5].started_at
-    (device, *_) = today.memory.of("raw", "oss1-disk1")
-    assert today.memory.changed_at(device.latest) is None
+    memory = today.judging.memory
+    assert isinstance(memory, Memory)
+    (write, *_) = memory.of("ost", "scratch-OST0")
+    assert memory.changed_at(write.latest) == write.samples[5].started_at
+    assert memory.copy().changed_at(write.latest) == write.samples[5].started_at
+    (device, *_) = memory.of("raw", "oss1-disk1")
+    assert memory.changed_at(device.latest) is None
     assert not device.latest.versions
 
 
@@ -66,8 +69,8 @@ def test_a_site_that_was_always_slow_is_below_its_floor_without_baselines() -> N
     new_site = fleet()
     scenario = Scenario(6, NONE, (Fault("site", 0.75, 0),), "1", new=True)
     course = list(simulated_days(new_site, Capacity(new_site), scenario))
-    assert course[-1].memory.of("ost", "scratch-OST0")[0].samples[5:] != ()
-    assert course[-1].memory.of("ost", "scratch-OST0")[0].samples[6:] == ()
+    assert course[-1].judging.memory.of("ost", "scratch-OST0")[0].samples[5:] != ()
+    assert course[-1].judging.memory.of("ost", "scratch-OST0")[0].samples[6:] == ()
     below = [verdict for verdict in course[4].verdicts if verdict.reason is Reason.BELOW_FLOOR]
     assert {(alarm.layer, alarm.component) for alarm in below} >= {
         ("ost", "scratch"),
@@ -84,7 +87,7 @@ def rates(today: Today, component: str) -> dict[str, float]:
     for expectations in today.nodes.values():
         for entry in expectations:
             if (entry.layer, entry.component) == ("raw", component):
-                for series in today.memory.of(entry.layer, entry.component):
+                for series in today.judging.memory.of(entry.layer, entry.component):
                     latest = series.latest
                     baseline = entry.reference(latest.operation, latest.scenario).baseline
                     assert baseline
@@ -129,9 +132,9 @@ def test_the_verdicts_equal_those_of_the_judge() -> None:
     }
     for entries in today.nodes.values():
         for entry in entries:
-            series = today.memory.of(entry.layer, entry.component)
+            series = today.judging.memory.of(entry.layer, entry.component)
             evidence = today.weighing.evidence((entry.layer, entry.component, False))
-            alone = judge_service(entry, series, (), today.now, evidence)
+            alone = judge_service(entry, series, (), today.judging.now, evidence)
             simulated = verdicts[entry.layer, entry.component]
             assert simulated._replace(evidence=()) == alone._replace(evidence=())
 
@@ -160,7 +163,7 @@ def test_a_component_far_below_its_siblings_gets_no_baseline() -> None:
         if node.references["read/single"].baseline is None
     ]
     rates = {
-        node.component: today.memory.of("ost", node.component)[0].latest.rate
+        node.component: today.judging.memory.of("ost", node.component)[0].latest.rate
         for node in today.nodes["client1"]
     }
     assert without

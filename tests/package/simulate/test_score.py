@@ -6,7 +6,7 @@ from typing import Any, Optional
 
 import pytest
 
-from plumbline.judge.weighing import Alarming
+from plumbline.judge.judging import Alarming, Judging
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate.course import Today, weigh
 from plumbline.simulate.fleet import NONE, QUIET, YEAR, Fault
@@ -31,7 +31,9 @@ def verdict(component: str, state: State, **changes: Any) -> Verdict:
 def today(day: int, verdicts: list[Verdict], faults: tuple[Fault, ...]) -> Today:
     """Return a day with these verdicts and faults, without measurements."""
     nothing = Memory(())
-    return Today(day, 0.0, tuple(verdicts), faults, {}, nothing, weigh({}, nothing), 0, 0)
+    weighing = weigh({}, nothing)
+    judging = Judging(nothing, weighing, 0.0)
+    return Today(day, tuple(verdicts), faults, {}, judging, weighing, 0, 0)
 
 
 def scored(
