@@ -87,3 +87,35 @@ def test_a_role_with_services_reloads_systemd_before_it_restarts_them(role: Path
     calls = [task.get("ansible.builtin.systemd_service", {}) for task in document(handlers)]
     restarts = [call for call in calls if call.get("state") == "restarted"]
     assert [call["name"] for call in restarts if not call.get("daemon_reload")] == []
+
+
+VALUE = re.compile(r"\{\{ (\w+) \}\}")
+OF_USERS = ("agent_state", "console_state", "__metrics_state", "__console_metrics_state")
+"""Folders that belong to a user of a service."""
+
+
+def resolved(text: str) -> str:
+    """Return a path with the constants of the roles in it."""
+    constants = {
+        name: value
+        for path in tracked("roles/*/vars/main.yml")
+        for name, value in (document(path) or {}).items()
+        if isinstance(value, str) and name not in OF_USERS
+    }
+    while (replaced := VALUE.sub(lambda name: constants.get(name[1], name[0]), text)) != text:
+        text = replaced
+    return text
+
+
+def test_root_follows_no_link_in_a_folder_of_another_user() -> None:
+    inside = re.compile(rf"\{{\{{ ({'|'.join(OF_USERS)}) \}}\}}/")
+    paths = list[tuple[str, object]]()
+    for task in (task for path in tracked("roles/*/tasks/*.yml") for task in document(path) or ()):
+        options = task.get("ansible.builtin.file", {})
+        if options.get("state") in (None, "directory", "file", "touch") and options:
+            items = task["loop"] if options["path"] == "{{ item.path }}" else [options]
+            paths += [(resolved(item["path"]), item.get("follow")) for item in items]
+    followed = dict(path for path in paths if inside.match(path[0]))
+    assert len(followed) > 4
+    keys = {path for path in followed if "/.ssh/" in path}
+    assert {path for path, follow in followed.items() if follow is not False} == keys

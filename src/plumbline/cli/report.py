@@ -29,7 +29,7 @@ from plumbline.site.compare import Comparison, Period, Test
 from plumbline.site.prometheus import Prometheus
 from plumbline.site.report import find_suspects, look_back, probed, read_site
 from plumbline.store.plan import load_plan, without_collector
-from plumbline.store.replacing import begin, replacing
+from plumbline.store.replacing import replacing
 
 _INSTALL = "install it with: pip install 'plumbline[console]'"
 _MOST_LIBRARY = 32 << 20
@@ -208,8 +208,8 @@ def _write(directory: Path, files: Iterable[tuple[str, Iterable[str]]]) -> None:
             path.parent.mkdir(parents=True, exist_ok=True)
             # a name from a damaged document may have half a character
             with (
-                replacing(path) as new,
-                open(begin(new, 0o666), "w", encoding="utf-8", errors="replace") as file,
+                replacing(path, 0o666) as new,
+                open(new, "w", encoding="utf-8", errors="replace", closefd=False) as file,
             ):
                 file.writelines(text)
     except OSError as error:

@@ -66,10 +66,15 @@ def give(base: str, user: User) -> Iterator[str]:
 
 def _give(above: int, path: str, user: User) -> Iterator[str]:
     with suppress(FileNotFoundError):
-        foreign = _foreign(above, path, user)
-        if not foreign:
-            yield from _hand_over(above, path, user)
-            return
+        # opened once: where everybody may rename, the name may lead elsewhere a moment later
+        folder = os.open(OWN, _LOOK, dir_fd=above)
+        try:
+            foreign = _foreign(folder, path, user)
+            if not foreign:
+                yield from _hand_over(folder, path, user)
+                return
+        finally:
+            os.close(folder)
         aside = f"{OWN}-set-aside-{secrets.token_hex(4)}"
         os.rename(OWN, aside, src_dir_fd=above, dst_dir_fd=above)
         yield (
@@ -93,17 +98,17 @@ def _make(above: int, path: str, user: User) -> None:
         os.close(folder)
 
 
-def _foreign(above: int, path: str, user: User) -> str:
+def _foreign(own: int, path: str, user: User) -> str:
     """Return the reason why an existing folder is unusable, empty if it is usable.
 
     With root squash root cannot look inside; the folder's mode keeps all others out as well.
     """
-    result = os.stat(OWN, dir_fd=above, follow_symlinks=False)
+    result = os.fstat(own)
     if not (S_ISDIR(result.st_mode) and user.trusts(result)):
         return _ownership(path, result)
-    for below, folder, name in _walk(above):
+    for below, folder, name in _walk(own):
         result = os.stat(name, dir_fd=folder, follow_symlinks=False)
-        where = f"{os.path.dirname(path)}/{below}/{name}"
+        where = os.path.normpath(f"{path}/{below}/{name}")
         if not user.trusts(result):
             return _ownership(where, result)
         if result.st_uid != user.uid and not _is_probe_path(below, name, result):
@@ -114,20 +119,24 @@ def _foreign(above: int, path: str, user: User) -> str:
 def _is_probe_path(below: str, name: str, result: os.stat_result) -> bool:
     """Return True for a component's folder or a probe file in it."""
     if S_ISDIR(result.st_mode):
-        return below == OWN
-    return os.path.dirname(below) == OWN and name in (NAME, *TRIALS)
+        return below == "."
+    return os.path.dirname(below) == "." and name in (NAME, *TRIALS)
 
 
-def _hand_over(above: int, path: str, user: User) -> Iterator[str]:
+def _hand_over(own: int, path: str, user: User) -> Iterator[str]:
     """Give the user all files of root in the folder; yield a sentence if there were any."""
-    changed = _chown(above, OWN, user)
-    for _, folder, name in _walk(above):
-        changed += _chown(folder, name, user)
+    changed = _chown(own, user)
+    for _, folder, name in _walk(own):
+        descriptor = os.open(name, _LOOK, dir_fd=folder)
+        try:
+            changed += _chown(descriptor, user)
+        finally:
+            os.close(descriptor)
     if changed:
         yield f"{path}: {changed} of root's are given to {user.name}"
 
 
-def _walk(above: int) -> Iterator[tuple[str, int, str]]:
+def _walk(own: int) -> Iterator[tuple[str, int, str]]:
     """Yield path and descriptor of the folder, and name, of all entries below; follow no link.
 
     Raises:
@@ -138,21 +147,17 @@ def _walk(above: int) -> Iterator[tuple[str, int, str]]:
         raise error
 
     with suppress(PermissionError):
-        for below, folders, files, folder in os.fwalk(OWN, dir_fd=above, onerror=refuse):
+        for below, folders, files, folder in os.fwalk(".", dir_fd=own, onerror=refuse):
             for name in (*folders, *files):
                 yield below, folder, name
 
 
-def _chown(folder: int, name: str, user: User) -> int:
+def _chown(descriptor: int, user: User) -> int:
     """Give the user one folder or file of root; return 1 if its owner changed, else 0."""
-    descriptor = os.open(name, _LOOK, dir_fd=folder)
-    try:
-        result = os.fstat(descriptor)
-        if result.st_uid == user.uid or not user.trusts(result):
-            return 0
-        os.chown(f"/proc/self/fd/{descriptor}", user.uid, user.gid)
-    finally:
-        os.close(descriptor)
+    result = os.fstat(descriptor)
+    if result.st_uid == user.uid or not user.trusts(result):
+        return 0
+    os.chown(f"/proc/self/fd/{descriptor}", user.uid, user.gid)
     return 1
 
 

@@ -3,6 +3,9 @@
 One line goes through the pipe, ``PROCESS_FILE;FILE;1``: Nagios carries out the commands in the file
 and deletes it, which shows that it has accepted them.  Nothing here can hang: a pipe without a
 reader is refused, and every wait has a limit.
+
+The folder belongs to the user of Nagios, who can exchange everything in it at any moment.  Hence
+root writes and removes the file with that user's rights alone.
 """
 
 from __future__ import annotations
@@ -11,9 +14,10 @@ import errno
 import os
 import stat
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Callable, TypeVar
+from pwd import getpwuid
+from typing import Callable, Iterator, TypeVar
 
 from plumbline.model.errors import PlumblineError, StoreError, ToolError, UsageError
 from plumbline.store.replacing import replace
@@ -40,18 +44,56 @@ def hand_over(text: str, pipe: Path, spool: Path, wait_s: float) -> None:
         raise UsageError(f"--spool {str(spool)!r}: Nagios takes no such name; use another folder")
     descriptor = _open(pipe, wait_s)
     try:
-        file = write_batch(text, spool.absolute(), os.fstat(descriptor).st_uid)
-        try:
-            _send(descriptor, f"[{time.time():.0f}] PROCESS_FILE;{file};1\n", pipe, wait_s)
-            _await_deletion(file, pipe, wait_s)
-        finally:
-            file.unlink(missing_ok=True)
+        with _as_owner(os.fstat(descriptor)):
+            file = _write_batch(text, spool.absolute())
+            try:
+                _send(descriptor, f"[{time.time():.0f}] PROCESS_FILE;{file};1\n", pipe, wait_s)
+                _await_deletion(file, pipe, wait_s)
+            finally:
+                file.unlink(missing_ok=True)
     finally:
         os.close(descriptor)
 
 
-def write_batch(text: str, spool: Path, reader: int) -> Path:
-    """Write a batch into a folder and return its path; the user ``reader`` deletes it.
+@contextmanager
+def _as_owner(pipe: os.stat_result) -> Iterator[None]:
+    """Give root the rights of the pipe's owner, the user of Nagios, and no others."""
+    if os.geteuid() != 0:
+        yield
+        return
+    groups, group = os.getgroups(), os.getegid()
+    try:
+        _become(pipe)
+        yield
+    finally:
+        os.seteuid(0)
+        os.setegid(group)
+        os.setgroups(groups)
+
+
+def _become(pipe: os.stat_result) -> None:
+    try:
+        os.setgroups(_groups_of(pipe))
+        os.setegid(pipe.st_gid)
+        os.seteuid(pipe.st_uid)
+    except OSError as error:
+        raise StoreError(
+            f"root may not take the rights of user id {pipe.st_uid}, who owns the pipe: "
+            f"{error.strerror}; run as that user"
+        ) from error
+
+
+def _groups_of(pipe: os.stat_result) -> list[int]:
+    """Return the groups of the pipe's owner; only that of the pipe if the owner has no name."""
+    try:
+        owner = getpwuid(pipe.st_uid)
+    except KeyError:
+        return [pipe.st_gid]
+    return os.getgrouplist(owner.pw_name, owner.pw_gid)
+
+
+def _write_batch(text: str, spool: Path) -> Path:
+    """Write a batch into a folder and return its path.
 
     It appears under its name when complete.  Anybody may read it, like the pages of Nagios.
     """
@@ -59,13 +101,10 @@ def write_batch(text: str, spool: Path, reader: int) -> Path:
     path = spool / f"{_PREFIX}{os.getpid()}-{time.monotonic_ns()}"
     try:
         replace(path, text, mode=0o644)
-        if os.geteuid() == 0:
-            # in a sticky folder only its owner can delete it
-            os.chown(path, reader, -1)
     except OSError as error:
         raise StoreError(
             f"no batch can be written to {spool}: {error.strerror}; name with --spool a folder "
-            "that you may write and in which the user of Nagios may read and delete"
+            "in which you and the user of Nagios may write and delete"
         ) from error
     return path
 

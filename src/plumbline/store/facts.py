@@ -24,7 +24,7 @@ from plumbline.observe.symptom import TROUBLE, Report, SiteSymptoms, site_sympto
 from plumbline.store.collection import read_clocks
 from plumbline.store.database import Store
 from plumbline.store.files import READERS, load, load_document
-from plumbline.store.replacing import replace_own, writing
+from plumbline.store.replacing import make_folder, replace_own, writing
 
 SYMPTOMS_FILE = "symptoms.json"
 COLLECTED_SYMPTOMS = "symptoms"
@@ -218,7 +218,7 @@ def keep_collected(history: Path, node: str, raw: Any) -> None:
         # the copy is missing or damaged
         _set_aside(path)
     with suppress(OSError):
-        path.parent.mkdir(exist_ok=True)
+        make_folder(path.parent)
     save_ledger(path, ledger)
 
 
@@ -286,7 +286,7 @@ def save_suspicions(history: Path, by_node: Mapping[str, Sequence[Suspected]], n
     """
     folder = history.parent / FOLDER
     with writing(folder):
-        folder.mkdir(exist_ok=True)
+        make_folder(folder)
         for path in folder.glob("*.json"):
             if path.stem not in by_node:
                 path.unlink(missing_ok=True)

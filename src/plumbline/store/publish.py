@@ -247,7 +247,8 @@ def _enter(above: int, folder: Path) -> int:
         descriptor = os.open(folder.name, _FOLDER | os.O_NOFOLLOW, dir_fd=above)
     except NotADirectoryError:
         raise UnsafeError("it is not a folder, and plumbline follows no links: remove it") from None
-    if created:
+    # the owner of the folder above may have exchanged it for one with files of root
+    if created and not os.listdir(descriptor):
         os.fchmod(descriptor, _MODE)
         if os.geteuid() == 0:
             owner = os.fstat(above)

@@ -30,7 +30,7 @@ from plumbline.store.facts import (
     load_symptoms,
     save_symptoms,
 )
-from plumbline.store.replacing import begin, replace, replacing
+from plumbline.store.replacing import make_folder, replace, replacing
 from tests.package.observe.nodes import NOW, bill, condition, ledger
 
 # --- Replacing files as a whole, even by several processes at once.
@@ -88,28 +88,55 @@ def test_temporary_files_of_dead_processes_are_removed_and_of_living_ones_kept(
     for process in (dead.pid, os.getppid()):
         (tmp_path / f".a.json.{process}.new").touch()
     (tmp_path / ".b.json.1.new").touch()
-    with replacing(tmp_path / "a.json") as new:
-        new.touch()
+    with replacing(tmp_path / "a.json"):
+        pass
     names = {file.name for file in tmp_path.iterdir()}
     assert names == {"a.json", f".a.json.{os.getppid()}.new", ".b.json.1.new"}
 
 
-def test_a_foreign_link_in_place_of_the_new_file_is_not_written_to(
-    tmp_path: Path,
-) -> None:
-    precious = tmp_path / "precious"
+def test_what_is_put_in_place_of_the_new_file_is_not_written_to(tmp_path: Path) -> None:
+    precious, path = tmp_path / "precious", tmp_path / "page.html"
     precious.write_text("of root")
-    with replacing(tmp_path / "page.html") as new:
-        new.symlink_to(precious)
-        with pytest.raises(FileExistsError):
-            begin(new, 0o640)
-        new.unlink()
-        os.link(precious, new)
-        with pytest.raises(FileExistsError):
-            begin(new, 0o640)
-        new.unlink()
-        os.close(begin(new, 0o640))
-    assert precious.read_text() == "of root"
+    for put in (os.symlink, os.link):
+        with replacing(path) as descriptor:
+            (new,) = tmp_path.glob(".page.html.*")
+            new.unlink()
+            put(precious, new)
+            os.write(descriptor, b"page")
+        assert (os.stat(precious).st_ino, precious.read_text()) == (path.stat().st_ino, "of root")
+        path.unlink()
+
+
+needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+
+
+@needs_root
+def test_the_new_file_of_root_has_its_owner_before_its_name(tmp_path: Path) -> None:
+    os.chown(tmp_path, 65534, 65534)
+    with replacing(tmp_path / "page.html") as descriptor:
+        assert os.fstat(descriptor).st_uid == 65534
+        assert not (tmp_path / "page.html").exists()
+    assert (tmp_path / "page.html").stat().st_gid == 65534
+
+
+@needs_root
+def test_root_writes_no_file_into_a_folder_behind_a_link_of_another_user(tmp_path: Path) -> None:
+    elsewhere, link = tmp_path / "elsewhere", tmp_path / "conditions"
+    elsewhere.mkdir()
+    link.symlink_to(elsewhere)
+    replace(link / "oss1.json", "of root's own link")
+    os.chown(link, 65534, 65534, follow_symlinks=False)
+    with pytest.raises(NotADirectoryError):
+        replace(link / "oss2.json", "text")
+    assert [file.name for file in elsewhere.iterdir()] == ["oss1.json"]
+
+
+@needs_root
+def test_a_folder_that_root_makes_belongs_to_the_owner_of_the_one_above(tmp_path: Path) -> None:
+    os.chown(tmp_path, 65534, 65534)
+    for _ in range(2):
+        make_folder(tmp_path / "conditions")
+        assert (tmp_path / "conditions").stat().st_uid == 65534
 
 
 def test_an_existing_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
@@ -120,7 +147,7 @@ def test_an_existing_link_is_replaced_and_not_followed(tmp_path: Path) -> None:
     assert (precious.read_text(), path.read_text()) == ("of root", "page")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@needs_root
 @pytest.mark.parametrize("kind", ["link", "hard link"])
 def test_root_does_not_give_away_a_foreign_file_in_place_of_its_own(
     tmp_path: Path, kind: str
