@@ -209,36 +209,52 @@ class Locks:
                 os.close(descriptor)
                 raise self._unusable(error) from error
             if same_file(descriptor, path):
-                self._refuse_foreign(descriptor)
                 return descriptor
             # the holder has just removed it: lock the new file instead
             os.close(descriptor)
 
-    def _refuse_foreign(self, descriptor: int) -> None:
-        """Close the file and raise StoreError if it may be another user's."""
-        result = os.fstat(descriptor)
-        if not S_ISREG(result.st_mode) or result.st_nlink > 1:
+    def _open(self, path: Path) -> int:
+        """Open a lock file, or create it for the owner of the directory.
+
+        Raises:
+            StoreError: it cannot be opened, or may be another user's; it is unchanged.
+        """
+        try:
+            descriptor = self._open_file(path)
+        except OSError as error:
+            raise self._unusable(error) from error
+        try:
+            self._keep_owner(descriptor)
+        except OSError as error:
             os.close(descriptor)
+            raise self._unusable(error) from error
+        except StoreError:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def _open_file(self, path: Path) -> int:
+        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        try:
+            return os.open(path, flags, 0o640)
+        except FileNotFoundError:
+            # another run has just ended and removed the directory
+            self._make()
+            return os.open(path, flags, 0o640)
+
+    def _keep_owner(self, descriptor: int) -> None:
+        """Give a lock that root has made to the owner of the directory; refuse foreign files."""
+        result = os.fstat(descriptor)
+        # a lock that was just removed has no name
+        if not S_ISREG(result.st_mode) or result.st_nlink > 1:
             raise StoreError(
                 f"a lock in {self.directory} is no plain file with one name, which plumbline alone "
                 "makes: see who made it, and remove it"
             )
-
-    def _open(self, path: Path) -> int:
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        try:
-            try:
-                descriptor = os.open(path, flags, 0o640)
-            except FileNotFoundError:
-                # another run has just ended and removed the directory
-                self._make()
-                descriptor = os.open(path, flags, 0o640)
-            if os.geteuid() == 0:
-                owner = self.directory.stat()
-                os.fchown(descriptor, owner.st_uid, owner.st_gid)
-        except OSError as error:
-            raise self._unusable(error) from error
-        return descriptor
+        # root has just made an empty one; one with content was given away before it was signed
+        if os.geteuid() == 0 and result.st_size == 0:
+            owner = self.directory.stat()
+            os.fchown(descriptor, owner.st_uid, owner.st_gid)
 
     def _take_from_orphans(self, path: Path, component: str) -> int:
         """Kill the tools of a dead run and take its lock; raise if the holder is alive."""

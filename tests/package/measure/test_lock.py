@@ -366,3 +366,25 @@ def test_a_lock_file_with_a_hard_link_is_not_written_to(locks: Locks) -> None:
     with pytest.raises(StoreError, match="no plain file with one name"), locks.hold("ost", "OST0"):
         pass
     assert precious.read_text() == "of root"
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.parametrize("content", ["of root", ""])
+def test_a_hard_link_in_place_of_a_lock_gives_no_file_of_root_away(
+    locks: Locks, content: str
+) -> None:
+    precious = locks.directory.parent / "precious"
+    precious.write_text(content)
+    os.chown(locks.directory, 65534, 65534)
+    os.link(precious, locks.directory / "ost-OST0.lock")
+    with pytest.raises(StoreError, match="no plain file with one name"), locks.hold("ost", "OST0"):
+        pass
+    assert precious.stat().st_uid == 0
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+def test_a_lock_of_root_belongs_to_the_owner_of_the_directory(locks: Locks) -> None:
+    os.chown(locks.directory, 65534, 65534)
+    with locks.hold("ost", "OST0"):
+        (file,) = locks.directory.iterdir()
+        assert file.stat().st_uid == 65534
