@@ -19,9 +19,8 @@ from typing import Any, NoReturn, Optional, Sequence
 from plumbline import __version__
 from plumbline.cli.arguments import Verb, declare
 from plumbline.cli.machines import MACHINES
-from plumbline.cli.output import remark
+from plumbline.cli.output import note, remark
 from plumbline.cli.people import PEOPLE
-from plumbline.model.command import printable
 from plumbline.model.errors import (
     INTERRUPTED,
     PlumblineError,
@@ -169,8 +168,9 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
         code: int = arguments.run(arguments)
         sys.stdout.flush()
     except PlumblineError as error:
-        # the message may quote text of another author
-        remark("\n".join(map(printable, str(error).split("\n"))))
+        first, *rest = str(error).split("\n")
+        remark(first)
+        note(*rest)
         return error.exit_code
     except ImportError as error:
         remark(_library_trouble(error, verb))
@@ -182,7 +182,7 @@ def main(argv: Optional[Sequence[str]] = None) -> int:
     except OSError as error:
         if error.filename is not None:
             remark(
-                f"{printable(str(error.filename))}: {reason_in(error)}; give this user access to "
+                f"{error.filename}: {reason_in(error)}; give this user access to "
                 "it, or name another path"
             )
             return StoreError.exit_code

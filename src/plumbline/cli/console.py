@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 from typing import Iterator, Mapping, Optional, Sequence
 
-from plumbline.cli.output import print_json, remark, show
+from plumbline.cli.output import note, print_json, remark, show
 from plumbline.doors.batch import Batch, batch
 from plumbline.doors.table import render
 from plumbline.judge.phrases import several
@@ -49,7 +49,7 @@ def collect(arguments: argparse.Namespace) -> int:
         results.append(result)
         if not arguments.quiet:
             text = "; ".join([f"{result.node} {result.new} new", *_remarks(result)])
-            print(f"{len(results)} of {len(nodes)}: {text}", file=sys.stderr, flush=True)
+            note(f"{len(results)} of {len(nodes)}: {text}")
     results.sort(key=lambda result: nodes.index(result.node))
     coverage = cover(history, plan.nodes, time.time())
     thinned = tidy(history, time.time(), time.monotonic)
@@ -136,7 +136,7 @@ def _located_lines(
     for ambiguity_set, text in zip(located.sets, sentences(plan, suspects)):
         yield text
         if verbose:
-            yield f"\n{render(HEADERS, list(rows(located, ambiguity_set)))}\n"
+            yield from ("", render(HEADERS, list(rows(located, ambiguity_set))), "")
     yield from (loss.sentence for loss in suspects.shared)
     missed, silent = suspects.missed(), left_out(suspects.symptoms)
     yield from (*missed, *remarks(located, plan.parts), *silent, *jobs)

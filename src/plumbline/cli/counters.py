@@ -13,7 +13,7 @@ from typing import Callable, Iterable, Iterator, Optional, Sequence
 from uuid import uuid4
 
 from plumbline.cli.options import until_signalled
-from plumbline.cli.output import print_json, remark
+from plumbline.cli.output import print_json, remark, say
 from plumbline.doors.prometheus import Family, exposition
 from plumbline.doors.table import render
 from plumbline.measure import sample as sampling
@@ -114,9 +114,9 @@ def _show(rates: Sequence[Rates]) -> None:
         )
         for target in rates[:most]
     ]
-    print("\x1b[H\x1b[J" if terminal else "", end="")
-    print(render(headers, rows) if rows else "Lustre counts nothing on this host")
-    print(f"{len(rates) - most} more\n" if rates[most:] else "", flush=True)
+    sys.stdout.write("\x1b[H\x1b[J" if terminal else "")
+    say(render(headers, rows) if rows else "Lustre counts nothing on this host")
+    say(*([f"{len(rates) - most} more"] if rates[most:] else []), "")
 
 
 def _or_dash(value: Optional[float], form: Callable[[float], str]) -> str:
@@ -251,5 +251,5 @@ class _SampleOutput:
         ]
         if rows:
             headers = ("component", "operation", "counted by", "rate", "highest second")
-            print(render(headers, rows))
-        print(f"{self._seconds} s watched; {len(rows)} of {len(self._counters)} counters moved")
+            say(render(headers, rows))
+        say(f"{self._seconds} s watched; {len(rows)} of {len(self._counters)} counters moved")

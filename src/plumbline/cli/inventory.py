@@ -7,7 +7,7 @@ import json
 from itertools import chain
 from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
-from plumbline.cli.output import print_json
+from plumbline.cli.output import print_json, say
 from plumbline.doors.ceilings import share_notes, tables
 from plumbline.doors.icinga import icinga_objects
 from plumbline.doors.monitored import monitored, read_options
@@ -45,8 +45,10 @@ def ceiling(arguments: argparse.Namespace) -> int:
         documents = (json.dumps(line.to_json(), allow_nan=False) for line in lines)
         print("[" + ",\n ".join(documents) + "]")
         return 0
-    texts = [render(table.headers, table.rows) for table in tables(topology, lines)]
-    print("\n\n".join(texts) or f"nothing is measured in layer {layer}")
+    for number, table in enumerate(tables(topology, lines)):
+        say(*[""] * bool(number), render(table.headers, table.rows))
+    if not lines:
+        say(f"nothing is measured in layer {layer}")
     return 0
 
 
@@ -67,7 +69,7 @@ def plan(arguments: argparse.Namespace) -> int:
         document, indent = (plan.node(arguments.node), 1) if arguments.node else (plan, None)
         print_json(document, indent)
     else:
-        print("\n".join(_plan_lines(plan, arguments.node)))
+        say(*_plan_lines(plan, arguments.node))
     return 0
 
 

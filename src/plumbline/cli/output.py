@@ -1,4 +1,9 @@
-"""Output of verbs: a document for programs or text for people, and remarks on standard error."""
+"""Output of verbs: a document for programs or text for people, and remarks on standard error.
+
+Sentences quote nodes, tools and users, who could move the cursor, forge lines or turn the direction
+of writing.  All text for people passes through :func:`say`, :func:`note` or :func:`remark`, which
+replace such characters.  In JSON they are escaped.
+"""
 
 from __future__ import annotations
 
@@ -7,7 +12,9 @@ import json
 import sys
 from typing import Iterable, Optional
 
+from plumbline.doors.table import ScreenText
 from plumbline.model.codec import write
+from plumbline.model.command import printable
 
 
 def show(
@@ -20,8 +27,7 @@ def show(
     if arguments.json:
         print_json(document, indent)
     else:
-        for line in lines:
-            print(line)
+        say(*lines)
 
 
 def print_json(document: object, indent: Optional[int] = None) -> None:
@@ -29,7 +35,23 @@ def print_json(document: object, indent: Optional[int] = None) -> None:
     print(json.dumps(write(document), indent=indent, allow_nan=False), flush=True)
 
 
+def say(*lines: str) -> None:
+    """Print lines on standard output; only a :class:`ScreenText` may have line breaks."""
+    for line in lines:
+        print(_safe(line))
+    sys.stdout.flush()
+
+
+def note(*lines: str) -> None:
+    """Print lines on standard error, at once."""
+    for line in lines:
+        print(_safe(line), file=sys.stderr, flush=True)
+
+
 def remark(*sentences: str) -> None:
     """Print sentences on standard error, separate from the output."""
-    for sentence in sentences:
-        print(f"plumbline: {sentence}", file=sys.stderr, flush=True)
+    note(*(f"plumbline: {sentence}" for sentence in sentences))
+
+
+def _safe(line: str) -> str:
+    return line if isinstance(line, ScreenText) else printable(line)

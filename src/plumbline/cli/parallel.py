@@ -444,7 +444,7 @@ def _tables(
         if name in judged:
             records = tuple(record for record in measured.records if record.component in names)
             result = measured._replace(records=records, verdicts=(*verdicts, judged[name]))
-            yield table(result, name)
+            yield from table(result, name)
 
 
 def probe_fs(arguments: argparse.Namespace) -> int:

@@ -18,7 +18,7 @@ from plumbline.cli.options import (
     refuse_elsewhere,
     spelled,
 )
-from plumbline.cli.output import remark, show
+from plumbline.cli.output import remark, say, show
 from plumbline.cli.progress import end, print_commands, progress, show_result, verdict_table
 from plumbline.doors.ranks import comparison
 from plumbline.doors.table import render
@@ -127,7 +127,7 @@ def _pairs(entries: Sequence[Expectation], number: Optional[int]) -> list[Unit]:
     for entry in entries:
         slot = slot_of(entry, time.time(), number)
         if slot.turn is None or slot.idle(entry.component):
-            print(slot.idle(entry.component))
+            say(slot.idle(entry.component))
         else:
             units.append(PairUnit(entry, slot.turn.partner))
     return units
@@ -146,7 +146,7 @@ def _compare(arguments: argparse.Namespace) -> int:
     locate(entries[0].spec.tool)
     caveat = runs.caveat(directories, size, runs.memory_bytes(), size)
     if caveat and not arguments.json:
-        print(caveat, flush=True)
+        say(caveat)
     locks, steps = runs.own_locks(directories), partial(progress, arguments.quiet)
     result = runs.measure_once(expectations, units, locks, steps)
     return show_result(arguments, result, comparison)
@@ -221,24 +221,24 @@ def _confirm(expectations: Expectations, arguments: argparse.Namespace) -> int:
     """Confirm the due targets, print the verdicts, and return the worst state."""
     path = Path(arguments.state) / DATABASE
     if not path.exists():
-        print(f"{_NOTHING}: history {path}: nothing was measured here yet")
+        say(f"{_NOTHING}: history {path}: nothing was measured here yet")
         return 0
     with History(path) as history:
         if arguments.dry_run:
-            print(_queue(runs.confirmation(expectations, arguments.layer, history, time.time())))
+            say(*_queue(runs.confirmation(expectations, arguments.layer, history, time.time())))
             return 0
         if busy := runs.busy_components(history):
-            print(f"another run measures {several(busy)}; the next moment of the timer confirms")
+            say(f"another run measures {several(busy)}; the next moment of the timer confirms")
             return 0
         options = parallel.run_options(arguments, keep_files=True)
         return _print_confirmed(runs.confirm(expectations, arguments.layer, history, options))
 
 
-def _queue(moment: runs.Confirmation) -> str:
+def _queue(moment: runs.Confirmation) -> list[str]:
     """Return the queue as text: each suspicious target, the reason, and the next step."""
     troubles = [moment.trouble] if moment.trouble else []
     if not moment.queue:
-        return "\n".join([*troubles, _NOTHING])
+        return [*troubles, _NOTHING]
     controls = {
         target.component: several([expectation.component for expectation in turn.controls])
         or "nobody"
@@ -247,7 +247,7 @@ def _queue(moment: runs.Confirmation) -> str:
     }
     lines = [_line(place, controls) for place in moment.queue]
     allowed = format_bytes(round(max(0.0, moment.left_bytes)))
-    return "\n".join([*troubles, *lines, f"{allowed} can be moved now"])
+    return [*troubles, *lines, f"{allowed} can be moved now"]
 
 
 def _line(queued: QueuePlace, controls: Mapping[str, str]) -> str:
@@ -266,8 +266,8 @@ def _line(queued: QueuePlace, controls: Mapping[str, str]) -> str:
 def _print_confirmed(results: Sequence[runs.Result]) -> int:
     verdicts = [verdict for result in results for verdict in result.verdicts]
     if not results:
-        print(_NOTHING)
+        say(_NOTHING)
         return 0
-    print(verdict_table(*results))
+    say(*verdict_table(*results))
     codes = [end(result) for result in results if result.busy or result.interrupted]
     return codes[0] if codes else int(worst(verdict.state for verdict in verdicts))

@@ -7,11 +7,12 @@ import shlex
 import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Callable, Iterator, Sequence
+from typing import Callable, Iterable, Iterator, Sequence
 
-from plumbline.cli.output import remark, show
+from plumbline.cli.output import note, remark, say, show
 from plumbline.doors.table import render
 from plumbline.measure.unit_context import Step, Unit
+from plumbline.model.command import printable
 from plumbline.model.errors import INTERRUPTED
 from plumbline.model.record import Outcome, Record, step_name
 from plumbline.model.verdict import worst
@@ -42,7 +43,7 @@ def describe(record: Record) -> str:
 
 def _line(step: Step) -> None:
     if step.record is not None:
-        print(describe(step.record), file=sys.stderr, flush=True)
+        note(describe(step.record))
 
 
 @contextmanager
@@ -60,9 +61,12 @@ def _bar() -> Iterator[Callable[[Step], None]]:
         task = bar.add_task("begin", total=None)
 
         def update(step: Step) -> None:
-            bar.update(task, description=step.title, completed=step.done, total=step.total)
+            bar.update(
+                task, description=printable(step.title), completed=step.done, total=step.total
+            )
             if step.record is not None:
-                bar.console.print(describe(step.record), markup=False, highlight=False)
+                line = printable(describe(step.record))
+                bar.console.print(line, markup=False, highlight=False)
 
         yield update
 
@@ -87,20 +91,20 @@ def print_commands(units: Sequence[Unit]) -> int:
     """Print the commands of the tools, quoted for a shell; return 0."""
     for unit in units:
         for argv in unit.commands():
-            print(" ".join(word if word == "<>" else shlex.quote(word) for word in argv))
+            say(" ".join(word if word == "<>" else shlex.quote(word) for word in argv))
     return 0
 
 
-def verdict_table(*results: Result) -> str:
-    """Return the verdicts of runs as a table."""
+def verdict_table(*results: Result) -> list[str]:
+    """Return the verdicts of runs as one table."""
     verdicts = (verdict for result in results for verdict in result.verdicts)
     rows = [(verdict.state.name, verdict.sentence) for verdict in verdicts]
-    return render(("state", "verdict"), rows)
+    return [render(("state", "verdict"), rows)]
 
 
 def show_result(
-    arguments: argparse.Namespace, result: Result, text: Callable[[Result], str]
+    arguments: argparse.Namespace, result: Result, lines: Callable[[Result], Iterable[str]]
 ) -> int:
-    """Print records and verdicts as JSON or as ``text``; return the exit code."""
-    show(arguments, result, [text(result)])
+    """Print records and verdicts as JSON or as ``lines``; return the exit code."""
+    show(arguments, result, lines(result))
     return end(result)

@@ -11,7 +11,7 @@ from math import isnan
 from pathlib import Path
 
 from plumbline.cli.options import parse_date
-from plumbline.cli.output import print_json, remark, show
+from plumbline.cli.output import print_json, remark, say, show
 from plumbline.doors.table import render
 from plumbline.judge.phrases import date_of
 from plumbline.measure.targets.whereabouts import whereabouts
@@ -69,7 +69,7 @@ def history(arguments: argparse.Namespace) -> int:
                     "name or the options: plumbline history shows all records"
                 )
             headers = ("started", "layer", "component", "operation", "with", "rate", "coverage")
-            print(render((*headers, "outcome"), rows))
+            say(render((*headers, "outcome"), rows))
     return 0
 
 

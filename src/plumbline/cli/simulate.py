@@ -59,7 +59,7 @@ def simulate(arguments: argparse.Namespace) -> int:
     }
     header = (fleet.site, len(fleet.members), arguments.noise, arguments.seed, setting.budget)
     texts = tables(Setup(*header, tuple(fleet.longest()), arguments.healthy), outcome)
-    show(arguments, to_json(outcome, settings), ["\n\n".join(texts)], indent=1)
+    show(arguments, to_json(outcome, settings), texts, indent=1)
     return 0
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import argparse
 import os
-import sys
 from math import prod
 from pathlib import Path
 from typing import Any, Callable, Iterator, Optional, Sequence
 
 from plumbline.cli import parallel
 from plumbline.cli.options import refuse_both, spelled
-from plumbline.cli.output import remark, show
+from plumbline.cli.output import note, remark, show
 from plumbline.cli.progress import progress
 from plumbline.doors.table import render
 from plumbline.measure.unit_context import Step
@@ -346,7 +345,7 @@ class _SweepProgress:
         self._begun += 1
         self._title = f"point {self._begun} of {self._total}: {axes.words(point)}"
         if not self._quiet:
-            print(self._title, file=sys.stderr, flush=True)
+            note(self._title)
 
     def __call__(self, step: Step) -> None:
         """Show a step of the point."""

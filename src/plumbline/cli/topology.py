@@ -10,7 +10,7 @@ from collections import Counter
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Collection, Sequence
 
-from plumbline.cli.output import show
+from plumbline.cli.output import say, show
 from plumbline.doors.table import render
 from plumbline.measure.targets.whereabouts import compare
 from plumbline.model.errors import ToolError, UsageError
@@ -75,7 +75,7 @@ def _live(nodes: Sequence[Expectations]) -> int:
         differ = differ or bool(differences)
         same = f"the OSTs of {mount} are those that {node.node} measures, and retired ones"
         for sentence in differences or [same]:
-            print(f"live: {sentence}")
+            say(f"live: {sentence}")
     return int(differ)
 
 

@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Iterator, Mapping, Optional, Sequence
 
 from plumbline.cli.options import asks_for_site
-from plumbline.cli.output import print_json, remark
+from plumbline.cli.output import print_json, remark, say
 from plumbline.doors.checkmk import local_checks
 from plumbline.doors.prometheus import exposition, families
 from plumbline.doors.status import DIGITS, Screen
 from plumbline.doors.status import status as screen
-from plumbline.doors.table import render
+from plumbline.doors.table import ScreenText, render
 from plumbline.judge.judging import Basis
 from plumbline.judge.replay import DayVerdict
 from plumbline.model.errors import DocumentError, UsageError
@@ -105,7 +105,7 @@ def _publish(arguments: argparse.Namespace, *, site: bool) -> int:
             "alone"
         )
     changed = publish(arguments.expectations, Path(arguments.snapshot).absolute().parent)
-    print(f"{changed} verdicts have changed")
+    say(f"{changed} verdicts have changed")
     return 0
 
 
@@ -134,20 +134,19 @@ def _print_replayed(judged: Sequence[DayVerdict], unit: str) -> None:
         (sample.day, sample.host, sample.verdict.state.name, sample.sentence(unit))
         for sample in bad
     ]
-    print(render(("day", "host", "state", "verdict"), rows))
+    say(render(("day", "host", "state", "verdict"), rows))
     counts = Counter(sample.verdict.state for sample in judged)
     summary = ", ".join(f"{counts[state]} {state.name}" for state in State if counts[state])
     components = len({(sample.host, sample.component) for sample in judged})
-    print(f"{components} components, {len(judged)} days of components: {summary}")
+    say(f"{components} components, {len(judged)} days of components: {summary}")
 
 
 def _explain(judgement: Judgement, choice: Choice) -> int:
     """Print the derivation of the verdicts on a component; return the worst state."""
     states = []
     for verdict, lines in judgement.explained(choice):
-        print(f"{verdict.state.name} {verdict.layer} {verdict.sentence}")
-        for line in lines:
-            print(f"  {line}")
+        say(f"{verdict.state.name} {verdict.layer} {verdict.sentence}")
+        say(*(f"  {line}" for line in lines))
         states.append(verdict.state)
     if not states:
         raise judgement.nothing_of(choice)
@@ -156,10 +155,10 @@ def _explain(judgement: Judgement, choice: Choice) -> int:
 
 def _print(verdicts: Sequence[Verdict], verbose: bool) -> None:
     rows = [(verdict.state.name, verdict.layer, verdict.sentence) for verdict in verdicts]
-    print(render(("state", "layer", "verdict"), rows))
+    say(render(("state", "layer", "verdict"), rows))
     for verdict in verdicts if verbose else ():
-        print(f"\n{verdict.state.name} {verdict.layer} {verdict.component}")
-        print("\n".join(f"  {line}" for line in verdict.evidence))
+        say("", f"{verdict.state.name} {verdict.layer} {verdict.component}")
+        say(*(f"  {line}" for line in verdict.evidence))
 
 
 _OTHER_LINES = 4
@@ -189,7 +188,7 @@ def status(arguments: argparse.Namespace) -> int:
     else:
         rows = len(lines) + len(unanswered_here) if arguments.all else None
         text = screen(judgement.name, lines, _screen(rows), unanswered_here)
-        print(_encodable(text, sys.stdout.encoding))
+        say(ScreenText(_encodable(text, sys.stdout.encoding)))
     return worst(line.verdict.state for line in lines)
 
 

@@ -61,7 +61,7 @@ _OPERATIONS = (Operation.WRITE, Operation.READ, Operation.REREAD)
 _HEADERS = ("target", "write", "of others", "read", "of others", "reread", "of others", "state")
 
 
-def table(result: Result, whole: str) -> str:
+def table(result: Result, whole: str) -> list[str]:
     """Return a table of rates and their ratio to the other targets, with verdicts below.
 
     If there is a verdict on the whole, it is the only one shown.
@@ -72,19 +72,19 @@ def table(result: Result, whole: str) -> str:
         (name, *_rates(result, name, _OPERATIONS, whole), states.get(name, "")) for name in names
     ]
     judged = [verdict for verdict in result.verdicts if verdict.group] or result.verdicts
-    return "\n".join([render(_HEADERS, rows), *_sentences(judged), *course_lines(result.records)])
+    return [render(_HEADERS, rows), *_sentences(judged), *course_lines(result.records)]
 
 
 _DIRECTORY_HEADERS = ("directory", "write", "of peers", "read", "of peers", "state")
 
 
-def comparison(result: Result) -> str:
+def comparison(result: Result) -> list[str]:
     """Return a table of rates of directories and their ratio to the others, with verdicts below."""
     rows = [
         (verdict.component, *_rates(result, verdict.component, _OPERATIONS[:2]), verdict.state.name)
         for verdict in result.verdicts
     ]
-    return "\n".join([render(_DIRECTORY_HEADERS, rows), *_sentences(result.verdicts)])
+    return [render(_DIRECTORY_HEADERS, rows), *_sentences(result.verdicts)]
 
 
 def _sentences(verdicts: Iterable[Verdict]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Iterator, NamedTuple, Optional
+from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.doors.table import render
 from plumbline.judge.phrases import number
@@ -43,16 +43,24 @@ class Setup(NamedTuple):
 
 
 def tables(setup: Setup, outcome: Outcome) -> Iterator[str]:
-    """Yield the paragraphs of the answer, false alarms first."""
-    yield "\n".join(_summary(setup, outcome))
+    """Yield the lines of the answer, false alarms first; an empty line divides paragraphs."""
+    first, *rest = _paragraphs(setup, outcome)
+    yield from first
+    for paragraph in rest:
+        yield from ("", *paragraph)
+
+
+def _paragraphs(setup: Setup, outcome: Outcome) -> Iterator[Sequence[str]]:
+    yield list(_summary(setup, outcome))
     alarms = false_alarms(outcome)
     if any(alarm.number or alarm.standing for alarm in alarms):
-        yield _false_alarms(alarms)
-    yield f"Not judged (UNKNOWN): {_percent(unknown_share(outcome))} of all healthy days."
+        yield [_false_alarms(alarms)]
+    yield [f"Not judged (UNKNOWN): {_percent(unknown_share(outcome))} of all healthy days."]
     if outcome.trials:
-        yield _detection(outcome)
+        yield [_detection(outcome)]
+        yield from _notifications(outcome)
         if len(outcome.trials) <= _MOST_FAULTS:
-            yield _faults(outcome.trials)
+            yield [_faults(outcome.trials)]
         yield from _hidden(outcome.trials)
 
 
@@ -114,13 +122,16 @@ def _detection(outcome: Outcome) -> str:
     rows = []
     for size, chance in zip(sizes(outcome.trials), sizes(outcome.chance)):
         rows += [_size(size), ("by chance", "", "", *_size(chance)[3:])]
-    text = render(headers, rows)
+    return render(headers, rows)
+
+
+def _notifications(outcome: Outcome) -> Iterator[Sequence[str]]:
     number = alarms_a_fault(outcome)
     if number is None:
-        return text
+        return
     silenced = silent_faults(outcome)
     suffix = f"; {silenced} of them silent behind the alarm of another fault" if silenced else ""
-    return f"{text}\n\nAlarms a fault: {number:.1f} notifications on average{suffix}."
+    yield [f"Alarms a fault: {number:.1f} notifications on average{suffix}."]
 
 
 def _size(size: Size) -> tuple[str, ...]:
@@ -164,14 +175,15 @@ def _fault(trial: Trial) -> tuple[str, ...]:
     )
 
 
-def _hidden(trials: tuple[Trial, ...]) -> Iterator[str]:
+def _hidden(trials: tuple[Trial, ...]) -> Iterator[Sequence[str]]:
     hidden = sum(not trial.identifiable for trial in trials)
     if hidden:
-        yield (
-            f"{hidden} of {len(trials)} faults slow no measurement: what is left of these parts is "
-            "enough for all that the probes ask of them,\nor an earlier fault takes more. No "
-            "policy finds them; a probe that runs more of what a part carries together would."
-        )
+        faults = f"{hidden} of {len(trials)} faults slow no measurement"
+        remedy = "a probe that runs more of what a part carries together would"
+        yield [
+            f"{faults}: what is left of these parts is enough for all that the probes ask of them,",
+            f"or an earlier fault takes more. No policy finds them; {remedy}.",
+        ]
 
 
 def _percent(share: float) -> str:

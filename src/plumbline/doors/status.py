@@ -9,6 +9,7 @@ from math import isnan
 from typing import NamedTuple, Sequence
 
 from plumbline.judge.phrases import moment, number
+from plumbline.model.command import printable
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.site.verdicts import Line
 from plumbline.store.collection import Unanswered
@@ -68,7 +69,7 @@ def status(
     counts = ", ".join(f"{states.count(state)} {state.name}" for state in _RANK)
     unreachable = _unreachable_lines(unanswered, screen.columns)
     visible = ordered[: max(1, screen.rows - len(unreachable))]
-    text = [f"{_plain(site)}: {counts}", *unreachable]
+    text = [f"{printable(site)}: {counts}", *unreachable]
     if not lines:
         return "\n".join([*text, "nothing is expected to be measured here"])
     text += _table(visible, screen)
@@ -78,7 +79,7 @@ def status(
 
 def _unreachable_lines(unanswered: Sequence[Unanswered], columns: int) -> list[str]:
     """Return lines on the first unreachable nodes, and the number of the rest."""
-    text = [_cut(_plain(_unreachable(node)), columns) for node in unanswered[:_MOST_NAMED]]
+    text = [_cut(printable(_unreachable(node)), columns) for node in unanswered[:_MOST_NAMED]]
     hidden = len(unanswered) - len(text)
     return text + [f"and {number(hidden, 'more node')} did not answer"] * (hidden > 0)
 
@@ -133,14 +134,9 @@ def _sentence(verdict: Verdict) -> str:
     """Return the sentence without the name, which has its own column."""
     sentence, name = verdict.sentence, f"{verdict.component} "
     named = (f"{noun}{name}" for noun in ("", *_GROUPS))
-    return _plain(
+    return printable(
         next((sentence[len(prefix) :] for prefix in named if sentence.startswith(prefix)), sentence)
     )
-
-
-def _plain(text: str) -> str:
-    """Return text without control characters, which could move the cursor."""
-    return "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in text)
 
 
 def _cut(text: str, width: int) -> str:
@@ -149,7 +145,7 @@ def _cut(text: str, width: int) -> str:
 
 def _short(name: str, width: int) -> str:
     """Return a name shortened in the middle, because its ends distinguish peers."""
-    plain = _plain(name)
+    plain = printable(name)
     if len(plain) <= width:
         return plain
     half = (width - 3) // 2

@@ -10,12 +10,19 @@ from typing import Optional, Sequence
 
 from plumbline.model.command import printable
 
+
+class ScreenText(str):
+    """Text for a terminal whose line breaks and colours are plumbline's own, all else printable."""
+
+    __slots__ = ()
+
+
 _STYLES = {"OK": "green", "WARNING": "yellow", "CRITICAL": "bold red", "UNKNOWN": "magenta"}
 
 
 def render(
     headers: Sequence[str], rows: Sequence[Sequence[str]], terminal: Optional[bool] = None
-) -> str:
+) -> ScreenText:
     """Return a table without a final newline; every row is as long as ``headers``.
 
     If ``terminal`` is None, standard output decides.
@@ -24,11 +31,11 @@ def render(
     rows = [[printable(cell) for cell in row] for row in rows]
     if sys.stdout.isatty() if terminal is None else terminal:
         try:
-            return _rich(headers, rows)
+            return ScreenText(_rich(headers, rows))
         except ImportError:
             # a node does not have rich
-            return _plain(headers, rows)
-    return _plain(headers, rows)
+            return ScreenText(_plain(headers, rows))
+    return ScreenText(_plain(headers, rows))
 
 
 def _plain(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

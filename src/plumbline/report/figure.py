@@ -11,6 +11,7 @@ from datetime import date, datetime, timezone
 from html import escape
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence, Union
 
+from plumbline.model.command import printable
 from plumbline.model.quantity import BYTES_PER_S, Quantity
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
@@ -201,7 +202,7 @@ def vertical_line(at: float, colour: str) -> dict[str, Any]:
 
 def shown(name: str) -> str:
     """Return a name for Plotly: shortened, and without characters that Plotly interprets."""
-    plain = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in name)
+    plain = printable(name)
     if len(plain) > _SHOWN:
         half = _SHOWN // 2
         plain = f"{plain[: half - 1]}\N{HORIZONTAL ELLIPSIS}{plain[-half:]}"

@@ -6,12 +6,15 @@ it is never executed.
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timezone
 from typing import Any, NamedTuple, Optional, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
 
 from plumbline.judge.phrases import number
+from plumbline.model.command import printable
 from plumbline.model.layers import LAYERS
 from plumbline.model.verdict import State
 from plumbline.parallel.profile import Profile
@@ -77,6 +80,7 @@ def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) 
         loader=PackageLoader("plumbline.report"),
         autoescape=True,
         undefined=StrictUndefined,
+        finalize=_printable,
         trim_blocks=True,
         lstrip_blocks=True,
     )
@@ -98,6 +102,16 @@ def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) 
         assert environment.loader
         files[name] = environment.loader.get_source(environment, name)[0]
     return files
+
+
+def _printable(value: object) -> object:
+    """Return a value of the template without characters that hide or turn other text.
+
+    Texts of figures have line breaks, and spaces that keep a number and its unit together.
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return re.sub(r"[^\n\N{NO-BREAK SPACE}]+", lambda text: printable(text[0]), value)
 
 
 def _plots(figures: Sequence[Figure]) -> dict[str, dict[str, Any]]:

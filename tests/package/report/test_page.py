@@ -76,7 +76,7 @@ def test_hostile_names_add_no_tags_and_end_no_script(tmp_path: Path) -> None:
     site = read(*hostile(tmp_path))
     site = site._replace(name=HOSTILE[0])
     bad = {
-        place: verdict._replace(state=State.CRITICAL, sentence=HOSTILE[1])
+        place: verdict._replace(state=State.CRITICAL, sentence=f"{HOSTILE[1]} \x1b[2J \u202e")
         for place, verdict in site.verdicts.items()
     }
     entries = overview(site._replace(verdicts=bad), find_metrics(site), None)
@@ -87,5 +87,6 @@ def test_hostile_names_add_no_tags_and_end_no_script(tmp_path: Path) -> None:
     assert "img" not in tags.tags
     assert "b" not in tags.tags
     assert "{{ 7 * 7 }}" in text
+    assert "".join(re.split(r"[\n\N{NO-BREAK SPACE}]", text)).isprintable()
     (embedded,) = re.findall(r'<script type="application/json" id="plots">(.*?)</script>', text)
     assert "path-0" in json.loads(embedded)
