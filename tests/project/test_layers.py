@@ -16,8 +16,8 @@ from tests.project.repository import ROOT
 WORLDLY = {
     *("measure", "parallel", "store", "site", "doors", "cli"),
     *("observe.command", "observe.counting", "observe.darshan_logs"),
-    *("observe.folders", "observe.gather", "observe.job_stats", "observe.pydarshan"),
-    "observe.rows",
+    *("observe.folders", "observe.gather", "observe.given", "observe.job_stats"),
+    *("observe.pydarshan", "observe.rows"),
 }
 # Rooms and modules of the console only; all others run on a node's bare Python.
 CONSOLE = {

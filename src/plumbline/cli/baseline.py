@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import getpass
+import os
 import time
 from datetime import datetime, timezone
 from typing import Iterator, Mapping
@@ -126,7 +127,7 @@ def age(arguments: argparse.Namespace) -> int:
 
 def _candidates(inventory: Inventory, arguments: argparse.Namespace) -> Mapping[Key, Candidate]:
     path = arguments.candidates or inventory.candidates_file
-    if not path.exists():
+    if not os.path.lexists(path):
         raise DocumentError(f"there are no candidates {path}; run `plumbline baseline capture`")
     return baselines.read_candidates(read_document(path, baselines.CANDIDATES))
 

@@ -19,6 +19,7 @@ from plumbline.model.units import format_bytes, format_rate
 from plumbline.observe.command import SystemRunner
 from plumbline.observe.darshan import Log
 from plumbline.observe.darshan_logs import MOST_BYTES, find_logs, read_job_times, read_logs
+from plumbline.observe.given import read_given
 from plumbline.observe.jobs import Job, JobIo, JobRequests, Window, parse_slurm, shown
 from plumbline.site.jobs import JobUsage, Names, Traffic, job_usage
 from plumbline.store.files import HISTORY, PLAN
@@ -102,8 +103,7 @@ def _text(name: str) -> str:
     try:
         if name == "-":
             return sys.stdin.buffer.read(_MOST_BYTES).decode("utf-8", "replace")
-        with open(name, "rb") as file:
-            return file.read(_MOST_BYTES).decode("utf-8", "replace")
+        return read_given(name, _MOST_BYTES).decode("utf-8", "replace")
     except OSError as error:
         raise DocumentError(
             f"{name} cannot be read: {error.strerror}; name a file, or -"

@@ -30,6 +30,7 @@ from plumbline.model.limits import Limits
 from plumbline.model.units import format_bytes
 from plumbline.model.verdict import Verdict
 from plumbline.observe.command import SystemClock, SystemRunner
+from plumbline.observe.given import read_given
 from plumbline.parallel.job import Fixed
 from plumbline.parallel.launch import Client, Launch, by_slurm, find_launcher, parse_clients
 from plumbline.parallel.run import Course, Files, FsUnit
@@ -46,6 +47,8 @@ from plumbline.site.verdicts import published_by
 from plumbline.store.files import DATABASE, EXPECTATIONS, SNAPSHOT_FILE
 from plumbline.store.history import History
 from plumbline.store.snapshot import load_snapshot
+
+_MOST_HOSTFILE = 16 << 20
 
 _DEFAULTS = {
     "test": "ost",
@@ -239,7 +242,8 @@ def _clients(arguments: argparse.Namespace) -> tuple[Client, ...]:
         raise UsageError("--clients and --hostfile say the same; give one of them")
     if arguments.hostfile:
         try:
-            return parse_clients(Path(arguments.hostfile).read_text(encoding="utf-8"), "\n")
+            text = read_given(arguments.hostfile, _MOST_HOSTFILE).decode("utf-8", "replace")
+            return parse_clients(text, "\n")
         except OSError as error:
             raise UsageError(
                 f"--hostfile {arguments.hostfile}: {error.strerror}; name a file of hosts"

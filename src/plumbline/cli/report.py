@@ -17,6 +17,7 @@ from plumbline.judge.phrases import moment, several
 from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError, StoreError, ToolError, UsageError, reason_in
 from plumbline.model.units import DAY_S
+from plumbline.observe.given import read_given
 from plumbline.parallel.profile import Profile, unpack
 from plumbline.report.change import signed
 from plumbline.report.figure import numbers
@@ -34,6 +35,7 @@ from plumbline.store.replacing import replacing
 _INSTALL = "install it with: pip install 'plumbline[console]'"
 _MOST_LIBRARY = 32 << 20
 """Six times the size of version 6."""
+_MOST_PROFILE = 1 << 30
 
 
 def report(arguments: argparse.Namespace) -> int:
@@ -157,12 +159,7 @@ def _library(file: Optional[str]) -> str:
             f"{_INSTALL}"
         )
     try:
-        with path.open("rb") as opened:
-            # a device or pipe may have no end
-            text = opened.read(_MOST_LIBRARY + 1)
-        if len(text) > _MOST_LIBRARY:
-            raise ToolError(f"{path} is longer than Plotly's library ever was; name plotly.min.js")
-        return text.decode("utf-8")
+        return read_given(path, _MOST_LIBRARY).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ToolError(
             f"Plotly's library {path} cannot be read: {reason_in(error)}; name plotly.min.js "
@@ -193,7 +190,7 @@ def _profile(file: Optional[str]) -> Optional[Profile]:
     if file is None:
         return None
     try:
-        return unpack(Path(file).read_bytes())
+        return unpack(read_given(file, _MOST_PROFILE))
     except OSError as error:
         raise DocumentError(
             f"call profile {file} cannot be read: {error.strerror}; name the file of --profile"

@@ -12,6 +12,7 @@ from __future__ import annotations
 import csv
 import os
 import stat
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Iterator, Mapping, Sequence, Union
 
@@ -20,6 +21,7 @@ from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.validation import read_json
 from plumbline.observe import pydarshan
 from plumbline.observe.darshan import Log
+from plumbline.observe.given import open_given
 from plumbline.observe.jobs import Job, checked_job, parse_entries, parse_moment
 from plumbline.observe.rows import Rows, unreadable
 
@@ -158,7 +160,8 @@ def read_job_times(path: Path) -> tuple[list[Job], list[str]]:
         DocumentError: it cannot be read, lacks a column, or a row has the wrong length.
     """
     try:
-        with path.open(encoding="utf-8-sig", errors="replace", newline="") as file:
+        given = open_given(path)
+        with TextIOWrapper(given, encoding="utf-8-sig", errors="replace", newline="") as file:
             rows = Rows(path, file)
             missing = [column for column in _NEEDED if column not in rows.columns]
             if missing:

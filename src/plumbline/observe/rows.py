@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Iterator, Mapping, Sequence, TextIO
 
 from plumbline.model.errors import DocumentError, reason_in
+from plumbline.observe.given import given_lines
 
 _TRAILING = (
     "every row ends with an empty cell for which the header has no name; remove the cell, or name "
@@ -29,7 +30,7 @@ class Rows:
     def __init__(self, path: Path, file: TextIO) -> None:
         """Read the header; raise DocumentError if two columns have the same name."""
         self._path = path
-        self._reader = csv.reader(file)
+        self._reader = csv.reader(given_lines(file))
         self.columns: Sequence[str] = next(self._reader, [])
         named = [name for name in self.columns if name]
         for name in dict.fromkeys(named):

@@ -5,16 +5,20 @@ from __future__ import annotations
 import json
 import sys
 import time
-from pathlib import Path
-from typing import Annotated, Any, Iterable, Iterator, NamedTuple, Optional, Sequence
+from io import TextIOWrapper
+from typing import Annotated, Any, Iterator, NamedTuple, Optional, Sequence, TextIO
 
 from plumbline.model.codec import form, lenient, read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Record
 from plumbline.model.validation import read_json, refuse_constant, times
 from plumbline.model.verdict import Judged, Verdict
+from plumbline.observe.given import given_lines, open_given, read_given
 
 STANDARD_INPUT = "-"
+
+_MOST_BYTES = 512 << 20
+"""Above the verdicts and the plan of the largest site."""
 
 _SHOWN_EVERY = 10_000
 _WRITE_RECORDS = "write the file with `plumbline history --json`"
@@ -42,7 +46,7 @@ def _all(files: Sequence[str]) -> Iterator[Record]:
             yield from _parse_lines("standard input", sys.stdin)
             continue
         try:
-            with open(name, encoding="utf-8") as stream:
+            with TextIOWrapper(open_given(name), encoding="utf-8") as stream:
                 yield from _parse_lines(name, stream)
         except OSError as error:
             raise DocumentError(
@@ -52,8 +56,8 @@ def _all(files: Sequence[str]) -> Iterator[Record]:
             raise DocumentError(f"records {name} are no UTF-8 text; {_WRITE_RECORDS}") from error
 
 
-def _parse_lines(name: str, lines: Iterable[str]) -> Iterator[Record]:
-    for number, line in enumerate(lines, 1):
+def _parse_lines(name: str, stream: TextIO) -> Iterator[Record]:
+    for number, line in enumerate(given_lines(stream), 1):
         if not line.strip():
             continue
         try:
@@ -110,7 +114,9 @@ def _documents(name: str) -> Iterator[Any]:
 def read_text(name: str, remedy: str) -> str:
     """Return the text of a file, or of standard input for ``-``; raise DocumentError."""
     try:
-        return sys.stdin.read() if name == "-" else Path(name).read_text(encoding="utf-8")
+        if name == STANDARD_INPUT:
+            return sys.stdin.read()
+        return read_given(name, _MOST_BYTES).decode("utf-8")
     except OSError as error:
         raise DocumentError(f"{name} cannot be read: {error.strerror}; {remedy}") from error
     except UnicodeDecodeError as error:

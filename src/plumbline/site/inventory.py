@@ -6,6 +6,7 @@ like a date or number but is none, are errors with their line.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any, Iterator, Mapping, NamedTuple, Optional
@@ -14,7 +15,7 @@ import yaml
 
 from plumbline.model.errors import DocumentError, StoreError, reason_in
 from plumbline.model.expectation import Expectation
-from plumbline.model.units import format_size
+from plumbline.observe.given import read_given
 from plumbline.plan.assignments import assignments
 from plumbline.plan.baseline import read_baselines
 from plumbline.plan.expectations import Plan, compile_plan
@@ -78,7 +79,7 @@ def read_inventory(path: str) -> Inventory:
     """
     folder = _folder(Path(path))
     topology = folder / FOLDER / "topology.yml"
-    if not topology.exists():
+    if not os.path.lexists(topology):
         raise DocumentError(
             f"inventory {path} has no {FOLDER / 'topology.yml'}; "
             "describe the site's parts there as in docs/topology.md"
@@ -135,7 +136,7 @@ def deployed_hosts(inventory: Inventory) -> frozenset[str]:
         DocumentError: the file is damaged.
     """
     path = inventory.folder / "hosts.yml"
-    groups = [_parse(path)] if path.exists() else []
+    groups = [_parse(path)] if os.path.lexists(path) else []
     names: set[str] = set()
     while groups:
         group = groups.pop()
@@ -175,7 +176,8 @@ def _folder(path: Path) -> Path:
 
 
 def _optional(path: Path, key: str) -> Any:
-    return read_document(path, key) if path.exists() else {}
+    # a link that leads nowhere is no file that does not exist, but one that somebody misses
+    return read_document(path, key) if os.path.lexists(path) else {}
 
 
 def _parse(path: Path) -> Any:
@@ -194,11 +196,7 @@ def _parse(path: Path) -> Any:
 
 
 def _text(path: Path) -> str:
-    with path.open("rb") as file:
-        data = file.read(MOST_BYTES + 1)
-    if len(data) > MOST_BYTES:
-        raise DocumentError(f"{path} has more than {format_size(MOST_BYTES)}; look what wrote it")
-    return data.decode("utf-8")
+    return read_given(path, MOST_BYTES).decode("utf-8")
 
 
 def read_yaml(text: str) -> Any:
@@ -335,7 +333,7 @@ def write_document(path: Path, document: Mapping[str, Any], comment: str) -> boo
 
 def _read(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8") if path.is_file() else ""
+        return _text(path) if os.path.lexists(path) else ""
     except (OSError, UnicodeDecodeError) as error:
         raise StoreError(
             f"{path} cannot be read: {reason_in(error)}; nothing changed; {_READABLE}"

@@ -16,6 +16,7 @@ from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError, ToolError, UsageError, reason_in
 from plumbline.model.units import LARGEST
 from plumbline.model.validation import read_json
+from plumbline.observe.given import read_given
 
 _TIMEOUT_S = 30.0
 _MOST_BYTES = 1 << 28
@@ -24,6 +25,8 @@ _LONGEST_COMPLAINT = 200
 _MOST_WARNINGS = 20
 _CHUNK = 1 << 20
 _MOST_TOKEN = 1 << 16
+_MOST_AUTHORITY = 8 << 20
+"""Twenty times the authorities of a distribution."""
 _FORBIDDEN = set(" ?#")
 """Characters not allowed in the address, because the path of a query is appended."""
 
@@ -156,7 +159,8 @@ class _NoErrorProcessor(HTTPErrorProcessor):
 
 def _opener(authority: Optional[Path]) -> OpenerDirector:
     try:
-        context = ssl.create_default_context(cafile=authority)
+        data = read_given(authority, _MOST_AUTHORITY) if authority else None
+        context = ssl.create_default_context(cadata=data and data.decode("ascii", "ignore"))
     except OSError as error:
         raise DocumentError(
             f"{authority} is no certificate of an authority ({reason_in(error)}); name a PEM file"
@@ -166,9 +170,7 @@ def _opener(authority: Optional[Path]) -> OpenerDirector:
 
 def _token(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            # a device or pipe may have no end
-            token = file.read(_MOST_TOKEN).decode("ascii").strip()
+        token = read_given(path, _MOST_TOKEN).decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise DocumentError(
             f"the token in {path} cannot be read ({reason_in(error)}); name a file of your own"

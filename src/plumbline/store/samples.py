@@ -11,6 +11,7 @@ import gzip
 import zlib
 from contextlib import contextmanager
 from datetime import date, datetime, timezone
+from io import TextIOWrapper
 from math import log2
 from pathlib import Path
 from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence, TextIO
@@ -18,6 +19,7 @@ from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence, 
 from plumbline.model.errors import DocumentError
 from plumbline.model.series import Sampled
 from plumbline.model.validation import LEAST_RATE, real
+from plumbline.observe.given import open_given
 from plumbline.observe.rows import Rows, unreadable
 
 _COMPONENT = ("component", "disk")
@@ -83,10 +85,11 @@ def read_samples(path: Path) -> Read:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[TextIO]:
-    opener: Callable[..., TextIO] = gzip.open if path.suffix == ".gz" else open
     try:
-        with opener(path, "rt", encoding="utf-8-sig", newline="") as file:
-            yield file
+        with open_given(path) as given:
+            unpacked = gzip.GzipFile(fileobj=given) if path.suffix == ".gz" else given
+            with TextIOWrapper(unpacked, encoding="utf-8-sig", newline="") as file:
+                yield file
     except (OSError, EOFError, zlib.error, UnicodeDecodeError, csv.Error) as error:
         raise unreadable(path, error) from error
 

@@ -139,7 +139,7 @@ def test_verdicts_of_a_comparison_are_printed_below_its_table() -> None:
     verdict = Verdict("ost", "a", State.CRITICAL, Reason.BELOW_LEVEL, text)
     rates = {"a": 80e6, "b": 200e6, "c": 210e6}
     records = tuple(record(component=name, rate=rate) for name, rate in rates.items())
-    _, row, sentence = comparison(Result("run-1", records, (verdict,), ()))
+    _, row, sentence = "\n".join(comparison(Result("run-1", records, (verdict,), ()))).splitlines()
     assert row.split() == ["a", "none", "80.0", "MB/s", "39%", "CRITICAL"]
     assert sentence == "CRITICAL a read 80.0 MB/s, 40 % of its peers"
 
