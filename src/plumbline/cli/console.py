@@ -28,6 +28,7 @@ from plumbline.site.kept import Answers, answers
 from plumbline.site.latency import SiteLatencies, latencies, site_loads
 from plumbline.site.locate import SiteLocated, left_out, locate_site, sentences
 from plumbline.site.prometheus import Prometheus, Span
+from plumbline.site.scope import Scopes
 from plumbline.store.facts import save_suspicions
 from plumbline.store.history import Thinned
 from plumbline.store.plan import SitePlan, load_plan, without_collector
@@ -37,7 +38,7 @@ _CLOCK_OFF_S = 60.0
 
 
 def collect(arguments: argparse.Namespace) -> int:
-    """Collect; return 0, 69 if a node did not answer, 65 if records were damaged."""
+    """Collect; return 0, 69 if a node did not answer, 65 if something was left out."""
     plan, history = load_plan(arguments.plan), Path(arguments.history)
     if unknown := [name for name in arguments.node if name not in plan.nodes]:
         raise UsageError(
@@ -45,7 +46,7 @@ def collect(arguments: argparse.Namespace) -> int:
         )
     nodes = [name for name in plan.nodes if not arguments.node or name in arguments.node]
     results = []
-    for result in gather(nodes, _options(arguments, history)):
+    for result in gather(nodes, Scopes(plan.nodes), _options(arguments, history)):
         results.append(result)
         if not arguments.quiet:
             text = "; ".join([f"{result.node} {result.new} new", *_remarks(result)])
@@ -64,7 +65,8 @@ def collect(arguments: argparse.Namespace) -> int:
     show(arguments, document, _collected_lines(results, coverage, thinned))
     if any(result.trouble for result in results):
         return ToolError.exit_code
-    return DocumentError.exit_code if any(result.damaged for result in results) else 0
+    left_out = any(result.damaged or result.left_out for result in results)
+    return DocumentError.exit_code if left_out else 0
 
 
 def _options(arguments: argparse.Namespace, history: Path) -> GatherOptions:
@@ -108,6 +110,7 @@ def _remarks(result: NodeResult) -> list[str]:
         remarks.append(f"its clock is {format_duration(abs(result.clock_s))} {way}")
     if result.damaged:
         remarks.append(f"{len(result.damaged)} records left out, first: {result.damaged[0]}")
+    remarks += result.left_out
     for consequence, reason in (
         ("without its symptoms", result.unsaid),
         ("without its changes", result.conditions),

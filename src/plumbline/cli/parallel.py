@@ -13,7 +13,7 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from socket import gethostname
-from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, ContextManager, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.cli.options import deployed, named_directories, own_expectations, spelled
 from plumbline.cli.output import remark, show
@@ -78,6 +78,15 @@ def run_options(arguments: argparse.Namespace, *, keep_files: bool = False) -> r
         keep_files,
         verdicts=published_by(arguments.expectations or EXPECTATIONS, state) if own else None,
     )
+
+
+def history_of_run(arguments: argparse.Namespace) -> ContextManager[History]:
+    """Return the history for a run, which leaves a note for check_node if it is not recorded."""
+    state = Path(arguments.state)
+    if arguments.another_client:
+        # check_node looks after the runs of this node
+        return History(state / DATABASE)
+    return runs.recording(arguments.layer, state, Path(arguments.locks))
 
 
 def refuse_parallel(arguments: argparse.Namespace) -> None:
@@ -379,7 +388,7 @@ def probe_planned(plan: PlannedRuns, arguments: argparse.Namespace) -> int:
     if arguments.dry_run:
         return print_commands(units)
     options, entries = run_options(arguments), plan.document.find(FS.name)
-    with History(Path(arguments.state) / DATABASE) as history:
+    with history_of_run(arguments) as history:
         measured = runs.measure(plan.document, units, history, options)
         memory = load_snapshot(str(options.snapshot))
         recorded = {record.component for record in measured.records}
@@ -509,7 +518,7 @@ def _measured(
     locks = locks_of(arguments, members)
     if arguments.directory:
         return runs.measure_once(expectations, [unit], locks, partial(progress, arguments.quiet))
-    with History(Path(arguments.state) / DATABASE) as history:
+    with history_of_run(arguments) as history:
         options = run_options(arguments)._replace(locks=locks)
         return runs.measure(_with_rest(arguments, expectations), [unit], history, options)
 

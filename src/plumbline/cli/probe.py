@@ -103,7 +103,7 @@ def _measure(expectations: Expectations, arguments: argparse.Namespace) -> int:
         return print_commands(units)
     if not units:
         return 0
-    with History(Path(arguments.state) / DATABASE) as history:
+    with parallel.history_of_run(arguments) as history:
         options = parallel.run_options(arguments, keep_files=True)
         result = runs.measure(expectations, units, history, options)
     return show_result(arguments, result, verdict_table)
@@ -223,10 +223,11 @@ def _confirm(expectations: Expectations, arguments: argparse.Namespace) -> int:
     if not path.exists():
         say(f"{_NOTHING}: history {path}: nothing was measured here yet")
         return 0
-    with History(path) as history:
-        if arguments.dry_run:
+    if arguments.dry_run:
+        with History(path) as history:
             say(*_queue(runs.confirmation(expectations, arguments.layer, history, time.time())))
-            return 0
+        return 0
+    with parallel.history_of_run(arguments) as history:
         if busy := runs.busy_components(history):
             say(f"another run measures {several(busy)}; the next moment of the timer confirms")
             return 0

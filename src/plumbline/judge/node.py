@@ -18,10 +18,11 @@ from plumbline.model.service import NODE
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 
 if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
+    from typing import Iterator, Mapping, Optional, Sequence
 
     from plumbline.judge.memory import Memory
     from plumbline.model.expectation import Expectation, Expectations
+    from plumbline.model.published import Unrecorded
     from plumbline.model.series import Series
 
 _ALARM_OF_ITS_OWN = frozenset({Reason.HUNG, Reason.BROKEN})
@@ -31,13 +32,15 @@ _ALARM_OF_THE_GROUP = frozenset({Reason.UNREACHABLE, Reason.NO_MOUNT})
 class JudgedNode(NamedTuple):
     """Components that a node measures, since when, and the time of judging, in epoch seconds.
 
-    ``expected`` are all of its expectations, if they were built before.
+    ``expected`` are all of its expectations, if they were built before; ``unrecorded`` has the
+    notes of runs that could not be recorded, by layer.
     """
 
     expectations: Expectations
     since: float
     now: float
     expected: Optional[Sequence[Expectation]] = None
+    unrecorded: Mapping[str, Unrecorded] = {}
 
 
 class _Operation(NamedTuple):
@@ -127,6 +130,8 @@ def _layer(name: str, members: Sequence[Expectation], node: JudgedNode, memory: 
         finding = _some_silent(
             text, [operation for operation in silent if _lasts(operation, node, members)]
         )
+    if name in node.unrecorded:
+        finding = _unrecorded(finding, node.unrecorded[name], node.now)
     evidence = tuple(f"  {operation.text}" for operation in silent)
     return _Layer(name, finding, measured, len(members), ended_at, evidence)
 
@@ -205,6 +210,14 @@ def _some_silent(text: str, late: Sequence[_Operation]) -> Finding:
     names = several(tuple(dict.fromkeys(operation.component for operation in late)))
     text += f"; without a rate for too long: {names}, first {late[0].text}"
     return Finding(State.WARNING, late[0].finding.reason, text)
+
+
+def _unrecorded(finding: Finding, note: Unrecorded, now: float) -> Finding:
+    """Return the finding on a layer whose last run could not be recorded: at least WARNING."""
+    text = f"{finding.text}; the run {age(note.at, now)} could not be recorded: {note.trouble}"
+    state = worst((State.WARNING, finding.state))
+    reason = finding.reason if state is finding.state else Reason.UNRECORDED
+    return Finding(state, reason, text)
 
 
 def _lasts(operation: _Operation, node: JudgedNode, members: Sequence[Expectation]) -> bool:

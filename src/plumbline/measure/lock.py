@@ -137,9 +137,12 @@ class StuckError(BusyError):
 
 
 class Locks:
-    """Locks in one directory, which only the user of the probes can write."""
+    """Locks in one directory, which only the user of the probes can write.
 
-    _MODE = 0o750
+    Checks may enter it, for the notes of runs, but not list it.
+    """
+
+    _MODE = 0o751
 
     def __init__(
         self, directory: Path, clock: Clock, places: Optional[Mapping[str, str]] = None

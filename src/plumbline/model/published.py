@@ -1,4 +1,4 @@
-"""Verdicts that a node publishes for its services; a check reads and prints them.
+"""Verdicts and notes that a node publishes for its services; a check reads and prints them.
 
 A published verdict changes with time only because results become stale.  These moments are known in
 advance, so the document has a stage for each, and its texts leave ages open.
@@ -7,14 +7,14 @@ advance, so the document has a stage for each, and its texts leave ages open.
 from __future__ import annotations
 
 from plumbline.model.ages import filled
-from plumbline.model.codec import read
+from plumbline.model.codec import form, lenient, read
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.validation import counts, numbers, same_schema, texts, times
+from plumbline.model.validation import counts, numbers, same_schema, texts, times, unicode_text
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 
 if TYPE_CHECKING:
-    from typing import Any, Mapping, Optional, Sequence
+    from typing import Annotated, Any, Mapping, Optional, Sequence
 
     from plumbline.model.ages import Parts
 
@@ -118,3 +118,18 @@ class Published(NamedTuple):
             return cls(**values)
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             raise DocumentError(f"verdict {file} is damaged ({error!r}); {_REMEDY}") from error
+
+
+@lenient
+@form(1, "note of a run", "the next run writes it again")
+class Unrecorded(NamedTuple):
+    """Note of the last run of a layer, which could not be recorded.
+
+    ``at`` is in seconds since the epoch; ``state`` the folder whose history could not be written;
+    ``trouble`` the reason, with a remedy.
+    """
+
+    layer: Annotated[str, unicode_text]
+    at: Annotated[float, times]
+    state: Annotated[str, unicode_text]
+    trouble: Annotated[str, unicode_text]

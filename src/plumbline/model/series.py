@@ -105,6 +105,8 @@ class Snapshot(NamedTuple):
     """Evidence from the last runs of each group, keyed ``layer/group``."""
     series: Mapping[str, Mapping[str, Any]]
     """``operations`` and ``evidence`` of each component, keyed ``layer/component``."""
+    locks: str = ""
+    """Folder of the locks of the runs, which also keep notes there; empty for the usual one."""
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
         """Return all series of a component; raise DocumentError if one is damaged."""

@@ -73,6 +73,8 @@ class Reason(str, Enum):
     WATCHED = "watched"
 
     DAMAGED = "damaged"
+    UNRECORDED = "unrecorded"
+    """The last run could not be recorded, so that everything known is from before."""
     NO_PARTNER = "no_partner"
     RETRANSMITS = "retransmits"
     TOO_FEW_MEMBERS = "too_few_members"
@@ -151,6 +153,7 @@ _UNMEASURED = frozenset(
         Reason.SKIPPED,
         Reason.INVALID,
         Reason.DAMAGED,
+        Reason.UNRECORDED,
         Reason.NO_PARTNER,
         Reason.TOO_FEW_MEMBERS,
         Reason.OTHER_TERMS,

@@ -155,7 +155,8 @@ def _target_text(entry: Mapping[str, Any], key: str) -> str:
     return text
 
 
-def _components(expectations: Expectations) -> Iterator[str]:
+def components_of(expectations: Expectations) -> Iterator[str]:
+    """Yield the components known to a node: itself, its parts, and those on its paths."""
     yield from (expectations.node, *expectations.served)
     yield from (part.name for part in expectations.neighbours)
     for entry in expectations.entries:
@@ -175,8 +176,7 @@ class Parts:
             for entry in expectations.entries
             if LAYERS[entry["layer"]].on_devices
         }
-        self.known = frozenset(_components(expectations))
-        """All components known to the node: itself, its parts, and those on its paths."""
+        self.known = frozenset(components_of(expectations))
         self._components: dict[str, str] = {}
         self._owners: dict[str, set[str]] = {}
         for component, block in self.disks.items():

@@ -243,18 +243,20 @@ def site_symptoms(documents: Mapping[str, Any], now: Mapping[str, float]) -> Sit
 
 def _node_symptoms(node: str, document: Any, now: Optional[float]) -> SiteSymptoms:
     try:
-        return SiteSymptoms(_current(document, now))
+        return SiteSymptoms(_current(node, document, now))
     except DocumentError as error:
         return SiteSymptoms(left_out=(f"{node} ({error})",))
 
 
-def _current(document: Any, now: Optional[float]) -> tuple[Symptom, ...]:
+def _current(node: str, document: Any, now: Optional[float]) -> tuple[Symptom, ...]:
     """Return the symptoms of a report; raise DocumentError with the reason if it is not usable."""
     if now is None:
         raise DocumentError("it is no node of the plan")
     if isinstance(document, dict) and TROUBLE in document:
         raise DocumentError(storable(f"{document[TROUBLE]!s:.300}"))
     report = read_document(Report, document)
+    if report.node != node:
+        raise DocumentError(f"they are those of {storable(report.node):.60}")
     age_s = now - report.looked_at
     if age_s > VALID_S:
         raise DocumentError(f"its last look is {format_duration(age_s)} old")

@@ -2,8 +2,8 @@
 
 A thread for each node waits for any command that connects to ``plumbline export`` there; only one
 thread writes to the history at a time.  A node is asked for more after its last answer is kept, so
-memory has one answer per node.  Nodes are not trusted: lines, answers and time are limited, and
-each record is checked.
+memory has one answer per node.  Nodes are not trusted: lines, answers and time are limited, each
+record is checked, and a node reports only what the plan lets it (:mod:`plumbline.site.scope`).
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.codec import read_document, write
 from plumbline.model.errors import DocumentError, PlumblineError, StoreError, ToolError
@@ -28,6 +28,7 @@ from plumbline.model.trend import NodeClock
 from plumbline.model.units import DAY_S, LARGEST
 from plumbline.model.validation import read_json, storable
 from plumbline.observe.symptom import TROUBLE
+from plumbline.site.scope import RECORDS, LeftOut, Scope, Scopes
 from plumbline.store import facts
 from plumbline.store.collection import ConsoleHistory
 from plumbline.store.history import KEEP_DAYS, Thinned
@@ -228,8 +229,9 @@ class NodeResult(NamedTuple):
     """Result of one node; ``trouble`` is empty if it answered to the end.
 
     ``clock_s`` is the lead of its clock in seconds; ``damaged`` has the records left out, with
-    reasons.  ``unsaid``, ``conditions`` and ``untaken`` are the reasons why its symptoms did not
-    arrive, its ledger was not kept, and it did not get its suspicions.
+    reasons; ``left_out`` has a sentence on each kind of what it may not report.  ``unsaid``,
+    ``conditions`` and ``untaken`` are the reasons why its symptoms did not arrive, its ledger was
+    not kept, and it did not get its suspicions.
     """
 
     node: str
@@ -238,6 +240,7 @@ class NodeResult(NamedTuple):
     again: bool = False
     clock_s: float = 0.0
     damaged: tuple[str, ...] = ()
+    left_out: tuple[str, ...] = ()
     trouble: str = ""
     unsaid: str = ""
     conditions: str = ""
@@ -248,14 +251,14 @@ class NodeResult(NamedTuple):
         return {**self._asdict(), "cursor": self.cursor._asdict()}
 
 
-def gather(nodes: Sequence[str], options: GatherOptions) -> Iterator[NodeResult]:
+def gather(nodes: Sequence[str], scopes: Scopes, options: GatherOptions) -> Iterator[NodeResult]:
     """Yield the result of each node as it finishes.
 
     Raises:
         StoreError: the history cannot be written; records of earlier nodes are kept.
         ToolError: no thread can be started for a node.
     """
-    work = _Collection(options)
+    work = _Collection(scopes, options)
     with ConsoleHistory(options.history), ThreadPoolExecutor(options.at_once) as pool:
         try:
             for answer in as_completed([pool.submit(work.node, node) for node in nodes]):
@@ -272,7 +275,8 @@ def gather(nodes: Sequence[str], options: GatherOptions) -> Iterator[NodeResult]
 class _Collection:
     """Requests to nodes, each in its own thread, until stopped."""
 
-    def __init__(self, options: GatherOptions) -> None:
+    def __init__(self, scopes: Scopes, options: GatherOptions) -> None:
+        self._scopes = scopes
         self._options = options
         self._keeping = threading.Lock()
         self._stopped = False
@@ -287,7 +291,8 @@ class _Collection:
     def node(self, node: str) -> NodeResult:
         """Collect from one node; raise StoreError if the history cannot be written."""
         with ConsoleHistory(self._options.history) as console_history:
-            state = _Progress(node, self._options.history, console_history)
+            scope = self._scopes.of(node)
+            state = _Progress(scope, self._options.history, console_history)
             try:
                 argv = [word.replace("{node}", node) for word in self._options.remote]
                 with Conversation(argv, self._options.limit_s) as conversation:
@@ -326,8 +331,10 @@ class _Collection:
 class _Progress:
     """Progress of reading a node."""
 
-    def __init__(self, node: str, history: Path, kept: ConsoleHistory) -> None:
-        self.result = NodeResult(node, cursor=kept.cursor(node))
+    def __init__(self, scope: Scope, history: Path, kept: ConsoleHistory) -> None:
+        self.result = NodeResult(scope.node, cursor=kept.cursor(scope.node))
+        self._scope = scope
+        self._left_out = LeftOut()
         self._history = history
         self._kept = kept
         self._clock: Optional[NodeClock] = None
@@ -378,7 +385,7 @@ class _Progress:
         # records dropped here for their age must not come back
         records = [
             record
-            for record in answer.records
+            for record in self._own(answer.records)
             if not again or (record.started_at >= oldest and not self._kept.is_thinned(record))
         ]
         self.note(
@@ -386,6 +393,7 @@ class _Progress:
             cursor=cursor,
             again=again,
             damaged=before.damaged + answer.damaged,
+            left_out=self._left_out.sentences(),
             untaken=_short(head.untaken) or before.untaken,
         )
         # a damaged ledger does not replace the earlier copy
@@ -397,13 +405,26 @@ class _Progress:
         except DocumentError as error:
             self.note(conditions=storable(str(error)))
 
+    def _own(self, records: Iterable[Record]) -> Iterator[Record]:
+        """Yield the records that the node may send; count the others."""
+        for record in records:
+            whose = self._scope.foreign(record)
+            if not whose:
+                yield record
+            # a clone, and a node that was renamed, send again what the console has already
+            elif not self._kept.has(record.id):
+                self._left_out.add(RECORDS, record.layer, record.component, whose)
+
     def keep_last(self, head: Head) -> None:
         """Keep the current state of a node: its clock, its runs, its symptoms."""
         if self._clock:
             self._kept.clock(self._clock)
-        self._kept.replace_running(self.result.node, [Running(*begun) for begun in head.running])
-        _keep_symptoms(self._history, self.result.node, head.symptoms)
-        self.note(unsaid=_short((head.symptoms or {}).get(TROUBLE, "")))
+        running = self._scope.running(head.running, self._left_out)
+        self._kept.replace_running(self.result.node, [Running(*begun) for begun in running])
+        symptoms = self._scope.symptoms(head.symptoms, self._left_out)
+        _keep_symptoms(self._history, self.result.node, symptoms)
+        unsaid = _short((symptoms or {}).get(TROUBLE, ""))
+        self.note(unsaid=unsaid, left_out=self._left_out.sentences())
 
 
 def _short(trouble: object) -> str:

@@ -31,10 +31,12 @@ from plumbline.measure.session import Session, SessionContext, units_of
 from plumbline.measure.temporary import temporary_folder
 from plumbline.measure.trial import Recorder
 from plumbline.measure.unit_context import Step, Unit
-from plumbline.model.errors import DocumentError, PlumblineError
+from plumbline.model.codec import compact
+from plumbline.model.errors import DocumentError, PlumblineError, StoreError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers.ost import OST
 from plumbline.model.limits import Limits, Reference
+from plumbline.model.published import Unrecorded
 from plumbline.model.record import Operation, Record
 from plumbline.model.series import Snapshot
 from plumbline.model.spec import ProbeSpec
@@ -45,10 +47,12 @@ from plumbline.site.nodes import SiteJudgement, plan_of_node
 from plumbline.site.verdicts import Verdicts
 from plumbline.store.database import Selection
 from plumbline.store.facts import node_suspicions
-from plumbline.store.files import DATABASE, SNAPSHOT_FILE
+from plumbline.store.files import DATABASE, READERS, SNAPSHOT_FILE
 from plumbline.store.history import KEEP_DAYS, History
 from plumbline.store.publish import Publisher
 from plumbline.store.recent import groups_of
+from plumbline.store.replacing import replace_own
+from plumbline.store.verdicts import note_file
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
@@ -98,6 +102,38 @@ class Result(NamedTuple):
         }
 
 
+@contextmanager
+def recording(layer: str, state: Path, locks: Path) -> Iterator[History]:
+    """Yield the history of this node for a planned run of a layer.
+
+    If the run cannot be recorded, the next check_node tells it by a note: the verdicts do not show
+    it, since they are from before.  The note is removed by a run that is recorded.
+
+    Raises:
+        StoreError: the history cannot be opened or written.
+        DocumentError: what it holds is damaged.
+    """
+    try:
+        with History(state / DATABASE) as history:
+            yield history
+    except (StoreError, DocumentError) as error:
+        _leave_note(Unrecorded(layer, time.time(), os.path.realpath(state), str(error)), locks)
+        raise
+    for folder in (state, locks):
+        with suppress(OSError):
+            os.unlink(note_file(str(folder), layer))
+
+
+def _leave_note(note: Unrecorded, locks: Path) -> None:
+    """Write a note beside the history, or with the locks, which lie in memory on most systems."""
+    for folder in (note.state, locks):
+        # of a run by hand, by who may write in neither, nobody needs a note
+        with suppress(StoreError):
+            path = Path(note_file(str(folder), note.layer))
+            replace_own(path, compact(note), mode=0o640, group=READERS)
+            return
+
+
 def measure(
     expectations: Expectations, units: Sequence[Unit], history: History, options: RunOptions
 ) -> Result:
@@ -112,6 +148,7 @@ def measure(
     groups = groups_of(expected)
     run_id = options.run_id or run_id_at(clock.wall())
     publisher = Publisher(history, options.snapshot, node, groups, options.write_verdicts)
+    publisher.locks = str(options.locks.directory.absolute())
     with options.progress() as show, interruptible():
         session = Session(
             SessionContext(

@@ -97,6 +97,10 @@ class ConsoleHistory(History):
             self.change(_KEEP, (node, *cursor, now, now))
         return new
 
+    def has(self, record_id: str) -> bool:
+        """Return whether there is a record of this id."""
+        return bool(self.table("SELECT 1 FROM records WHERE id = ?", (record_id,)))
+
     def replace_running(self, node: str, running: Sequence[Running]) -> None:
         """Replace the running measurements of a node."""
         with self.transaction():

@@ -47,6 +47,9 @@ class Publisher:
     ``then`` is called with each written snapshot, before another process can write the next one.
     """
 
+    locks = ""
+    """Folder of the locks of this run, for the snapshot; empty for the usual one."""
+
     def __init__(
         self,
         history: History,
@@ -99,7 +102,7 @@ class Publisher:
                     "evidence": evidence and evidence._asdict(),
                     "operations": operations,
                 }
-        return Snapshot(self._host, now, recent.running, groups, series)
+        return Snapshot(self._host, now, recent.running, groups, series, self.locks)
 
 
 def operation_entry(series: Series) -> dict[str, Any]:

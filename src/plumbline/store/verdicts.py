@@ -1,4 +1,4 @@
-"""Read published verdicts, path verdicts and the last look at symptoms, for checks.
+"""Read published verdicts, notes of runs, path verdicts and the last look at symptoms, for checks.
 
 Each service has its own file, so that a check reads a few kilobytes on a node of any size.
 """
@@ -10,7 +10,7 @@ import os
 from plumbline.model.codec import form, lenient, read, write, write_fields
 from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.published import Published
+from plumbline.model.published import Published, Unrecorded
 from plumbline.model.service import NO_ALARMS, ActiveAlarms
 from plumbline.model.validation import times
 from plumbline.model.verdict import Figure, Reason, State, Verdict
@@ -18,7 +18,7 @@ from plumbline.observe.symptom import Report
 from plumbline.store.files import load, load_document, refuse
 
 if TYPE_CHECKING:
-    from typing import Annotated, Any, Mapping
+    from typing import Annotated, Any, Iterable, Mapping
 
     from plumbline.model.evidence import Subject
 
@@ -89,6 +89,37 @@ def load_published(folder: str, subject: Subject, expectations: str) -> Publishe
             f"verdict {file} was judged by other expectations than {expectations}; {VERDICT_REMEDY}"
         )
     return published
+
+
+_MOST_NOTE_BYTES = 1 << 16
+
+
+def note_file(folder: str, layer: str) -> str:
+    """Return the file with the note of a layer in a folder."""
+    return f"{folder}/unrecorded-{layer}.json"
+
+
+def unrecorded(layers: Iterable[str], state: str, locks: str) -> dict[str, Unrecorded]:
+    """Return the notes of runs that could not be recorded in the folder ``state``, by layer.
+
+    A run that can write nothing there leaves its note with its locks.
+
+    Raises:
+        DocumentError: a note is damaged, or another user's.
+    """
+    notes: dict[str, Unrecorded] = {}
+    for layer in layers:
+        for folder in (state, locks):
+            try:
+                note = load_document(Unrecorded, note_file(folder, layer), _MOST_NOTE_BYTES)
+            except DocumentError as error:
+                if not isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
+                    raise
+                continue
+            # several histories may share a folder of locks
+            if note.state == os.path.realpath(state):
+                notes[layer] = max(note, notes.get(layer, note), key=lambda note: note.at)
+    return notes
 
 
 SYMPTOMS = "/var/lib/plumbline/symptoms.json"

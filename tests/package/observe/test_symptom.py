@@ -29,9 +29,11 @@ NOW = 1_795_140_780.0
 RUNNING = Symptom("md", "disk1", "recovery", State.WARNING, Direction.LOWERS, "recovery runs")
 
 
-def report(looked_at: float = NOW, sentence: str = RUNNING.sentence) -> dict[str, Any]:
+def report(
+    looked_at: float = NOW, sentence: str = RUNNING.sentence, node: str = "oss1"
+) -> dict[str, Any]:
     running = RUNNING._replace(sentence=sentence)
-    document: dict[str, Any] = write(Report("oss1", looked_at, (Look("md", 1, (running,)),)))
+    document: dict[str, Any] = write(Report(node, looked_at, (Look("md", 1, (running,)),)))
     return document
 
 
@@ -48,6 +50,7 @@ def test_a_symptom_seen_within_the_hour_is_valid(looked_at: float) -> None:
         ({"trouble": "too many \ud800"}, "oss1 (too many ?)"),
         ({"trouble": None}, "oss1 (None)"),
         ({**report(), "schema": 2}, "oss1 (the report of symptoms has schema 2"),
+        (report(node="oss3"), "oss1 (they are those of oss3)"),
         ({"schema": 1}, "oss1 (the report of symptoms is damaged"),
         ({**report(), "looks": [{}]}, "oss1 (the report of symptoms is damaged"),
         (report(sentence="\ud800"), "oss1 (the report of symptoms is damaged"),
@@ -56,7 +59,7 @@ def test_a_symptom_seen_within_the_hour_is_valid(looked_at: float) -> None:
     ],
 )
 def test_an_outdated_symptom_is_left_out_and_the_others_stay(raw: Any, reason: str) -> None:
-    result = site_symptoms({"oss1": raw, "oss2": report()}, {"oss1": NOW, "oss2": NOW})
+    result = site_symptoms({"oss1": raw, "oss2": report(node="oss2")}, {"oss1": NOW, "oss2": NOW})
     assert result.symptoms == (RUNNING,)
     (left_out,) = result.left_out
     assert left_out.startswith(reason)

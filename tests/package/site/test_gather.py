@@ -30,11 +30,13 @@ from plumbline.model.record import Record
 from plumbline.model.series import Running
 from plumbline.observe.changes import Ledger
 from plumbline.site.gather import GatherOptions, _Collection, gather
+from plumbline.site.scope import Scopes
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.collection import read_clocks
 from plumbline.store.database import Selection, Store
 from plumbline.store.facts import collected_ledgers, keep_conditions
 from plumbline.store.history import History
+from plumbline.store.plan import load_plan
 from plumbline.store.trends import Pictures
 from tests.package.observe.nodes import bill, condition
 from tests.package.records import record, save
@@ -433,12 +435,13 @@ def test_without_threads_fewer_nodes_at_once_are_suggested(
     monkeypatch.setattr(threading.Thread, "start", no_thread)
     options = GatherOptions(site.history, site.remote, 30.0, 2)
     with pytest.raises(ToolError, match="can't start new thread; ask fewer at once"):
-        list(gather(NODES, options))
+        list(gather(NODES, Scopes(load_plan(str(site.plan)).nodes), options))
 
 
 def test_a_stopped_collection_waits_for_no_node(site: Site) -> None:
     site.measure("client1")
-    work = _Collection(GatherOptions(site.history, site.remote, 30.0, 1))
+    scopes = Scopes(load_plan(str(site.plan)).nodes)
+    work = _Collection(scopes, GatherOptions(site.history, site.remote, 30.0, 1))
     work.stop()
     assert work.node("client1").trouble == ""
     assert site.record_ids() == []
@@ -500,7 +503,7 @@ def test_a_history_that_cannot_be_written_ends_the_collection(site: Site) -> Non
     site.measure("client1", 3)
     options = GatherOptions(site.folder / "nowhere" / "x.sqlite", site.remote, 30.0, 2)
     with pytest.raises(StoreError, match="cannot be opened"):
-        list(gather(NODES, options))
+        list(gather(NODES, Scopes(load_plan(str(site.plan)).nodes), options))
 
 
 @pytest.mark.slow
