@@ -9,6 +9,12 @@ from typing import Iterable, Optional
 
 from plumbline.model.codec import write
 
+CONSOLE_INSTALL = "in a clone of plumbline, pip install '.[console]'"
+"""How to install the libraries of the console.
+
+No name for PyPI: what is called plumbline there is another project.
+"""
+
 
 def show(
     arguments: argparse.Namespace,
