@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from importlib.metadata import version
+from pathlib import Path
 
 from plumbline import __version__
-from tests.project.repository import ROOT, document
+from tests.project.repository import ROOT, document, tracked
 
 
 def test_the_package_has_the_version_of_the_collection() -> None:
@@ -14,7 +15,20 @@ def test_the_package_has_the_version_of_the_collection() -> None:
 
 
 def test_the_build_reads_the_version_of_the_collection() -> None:
-    assert version("plumbline") == __version__, "run `make venv`: the version has changed"
+    assert version("hpcops-plumbline") == __version__, "run `make venv`: the version has changed"
+
+
+def test_no_text_has_pip_install_the_other_project_called_plumbline() -> None:
+    named = re.compile(r"pip3? install\b[^`\n]*?[ '\"]plumbline\b(?!/)")
+    places = [
+        f"{path.relative_to(ROOT)}: {line}"
+        for path in tracked("*.py", "*.md", "*.yml", "*.j2", "*.toml", "Makefile", ".ci/*")
+        if path != Path(__file__)
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if named.search(line)
+    ]
+    assert places == []
+    assert named.search("run pip install 'plumbline[console]'")
 
 
 def test_galaxy_accepts_the_version() -> None:

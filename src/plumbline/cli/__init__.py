@@ -19,7 +19,7 @@ from typing import Any, NoReturn, Optional, Sequence
 from plumbline import __version__
 from plumbline.cli.arguments import Verb, declare
 from plumbline.cli.machines import MACHINES
-from plumbline.cli.output import note, remark
+from plumbline.cli.output import CONSOLE_INSTALL, note, remark
 from plumbline.cli.people import PEOPLE
 from plumbline.model.errors import (
     INTERRUPTED,
@@ -209,7 +209,7 @@ def _library_trouble(error: ImportError, verb: str) -> str:
         return f"{library} is {state} on this host; plumbline {verb} needs it: python3-numpy"
     return (
         f"{library} is {state} on this host; plumbline {verb} needs the libraries of the console: "
-        "pip install 'plumbline[console]'"
+        f"{CONSOLE_INSTALL}"
     )
 
 

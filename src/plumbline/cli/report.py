@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Iterable, Iterator, Optional
 
 from plumbline.cli.options import parse_date, parse_moment
-from plumbline.cli.output import remark, show
+from plumbline.cli.output import CONSOLE_INSTALL, remark, show
 from plumbline.doors.table import render
 from plumbline.judge.phrases import moment, several
 from plumbline.model.command import lines
@@ -32,7 +32,6 @@ from plumbline.site.report import find_suspects, look_back, probed, read_site
 from plumbline.store.plan import load_plan, without_collector
 from plumbline.store.replacing import replacing
 
-_INSTALL = "install it with: pip install 'plumbline[console]'"
 _MOST_LIBRARY = 32 << 20
 """Six times the size of version 6."""
 _MOST_PROFILE = 1 << 30
@@ -156,14 +155,14 @@ def _library(file: Optional[str]) -> str:
     else:
         raise ToolError(
             f"plumbline report needs Plotly's library; name plotly.min.js with --library, or "
-            f"{_INSTALL}"
+            f"install it: {CONSOLE_INSTALL}"
         )
     try:
         return read_given(path, _MOST_LIBRARY).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ToolError(
             f"Plotly's library {path} cannot be read: {reason_in(error)}; name plotly.min.js "
-            f"with --library, or {_INSTALL}"
+            f"with --library, or install it: {CONSOLE_INSTALL}"
         ) from error
 
 
