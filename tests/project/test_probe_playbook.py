@@ -60,6 +60,19 @@ def test_a_wrong_call_measures_nothing(
     assert site.units() == []
 
 
+def test_a_limit_without_a_node_that_measures_is_refused(site: FakeSite, tmp_path: Path) -> None:
+    (tmp_path / "inventory/monitoring.yml").write_text("monitoring: {hosts: {mon1: }}\n")
+    refusal = "No node that measures is within the limit; the plan has oss1, oss2, oss3, client1."
+    for playbook, variables in (
+        ("probe", {"layer": "ost", "nagios": "false"}),
+        ("baseline", {"layer": "ost", "reason": "first", "nagios": "false"}),
+    ):
+        run = site.play(playbook, variables, "--limit", "mon1")
+        assert run.code == 2, run.output
+        run.shows(refusal)
+    assert site.units() == []
+
+
 def plan_slots(folder: Path, count: int) -> None:
     path = folder / "plan.json"
     document = json.loads(path.read_text(encoding="utf-8"))

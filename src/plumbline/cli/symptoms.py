@@ -53,7 +53,12 @@ def symptoms(arguments: argparse.Namespace) -> int:
         look_now = Ledger(expectations.node, now, now, notes, conditions=conditions)
         if trouble := facts.keep_conditions(path.parent, look_now):
             remark(trouble)
-    return int(any(symptom.direction is Direction.RAISES for symptom in report.symptoms))
+    return int(
+        any(
+            symptom.direction is Direction.RAISES and symptom.severity.alarm
+            for symptom in report.symptoms
+        )
+    )
 
 
 def _site_collectors(path: str) -> dict[str, SiteCollector]:

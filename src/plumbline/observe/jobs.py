@@ -40,6 +40,7 @@ DARSHAN = "Darshan"
 """Sources of job traffic."""
 
 _LONGEST = 255
+_MOST_ERRORS = 3
 _SHOWN = 40
 
 
@@ -240,7 +241,9 @@ def parse_slurm(text: str, name: str) -> tuple[list[Job], list[str]]:
         DocumentError: the text is no such list.
     """
     if text.lstrip().startswith("{"):
-        return parse_entries(_objects(text, name), _job, name)
+        entries, errors = _objects(text, name)
+        jobs, left_out = parse_entries(entries, _job, name)
+        return jobs, [*errors, *left_out]
     header, _, body = text.partition("\n")
     columns = header.strip("\r").split("|")
     if not {"Start", "End"} <= set(columns) or not set(_ID).intersection(columns):
@@ -273,17 +276,39 @@ def _job_or_error(parse: ParseEntry, entry: Any) -> Any:
         return error
 
 
-def _objects(text: str, name: str) -> Sequence[Any]:
-    """Return the jobs of a JSON document."""
+def _objects(text: str, name: str) -> tuple[Sequence[Any], list[str]]:
+    """Return the jobs of a JSON document, and a sentence if Slurm could not list all of them.
+
+    Raises:
+        DocumentError: there is no list of jobs, or an error in place of jobs.
+    """
     try:
-        entries = read_json(text)["jobs"]
+        document = read_json(text)
+        entries = document["jobs"]
     except (ValueError, KeyError, TypeError) as error:
         raise DocumentError(
             f"{name} is no list of Slurm's jobs ({error}); ask for {_ASK}"
         ) from error
     if not isinstance(entries, list):
         raise DocumentError(f"{name} has no list of jobs; ask for {_ASK}")
-    return entries
+    words = _error_words(document.get("errors"))
+    if words and not entries:
+        raise DocumentError(f"{name} has no job, and an error of Slurm: {words}; ask again later")
+    missing = f"{name}: other jobs may be missing, since Slurm reports an error: {words}"
+    return entries, [missing] if words else []
+
+
+def _error_words(errors: Any) -> str:
+    """Return the errors of a document of Slurm as a phrase, empty without any."""
+    entries = errors if isinstance(errors, list) else [errors] if errors else []
+    words = (
+        entry.get("description") or entry.get("error") or entry.get("error_number")
+        if isinstance(entry, dict)
+        else entry
+        for entry in entries
+    )
+    phrases = [" ".join(lines(f"{word!s:.{_LONGEST}}")) for word in words]
+    return "; ".join(dict.fromkeys(phrases[:_MOST_ERRORS]))
 
 
 def _job(entry: Mapping[str, Any]) -> Optional[Job]:

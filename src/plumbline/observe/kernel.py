@@ -107,7 +107,7 @@ def faults(
     log = _log(messages)
     routine = {*_probing(log), *_refused(log), *_hot_plugged(log), *_manual(log)}
     routine |= {*_foreign(log, is_removable), *_unsupported(log), *_links(log)}
-    routine |= {*_targets(log), *_deactivated(log)}
+    routine |= {*_targets(log), *_deactivated(log), *_results(log), *_waits(log)}
     routine |= set(_losses(log, routine, connected))
     for number, entry in enumerate(log):
         if entry.fault and entry.line not in routine:
@@ -164,6 +164,35 @@ def _probing(log: _Log) -> Iterator[int]:
             probed.add(name)
         else:
             probed.discard(entry.subject("disk_attached", group="address"))
+
+
+_POWER_ON = "Power-on or device reset"
+"""What a disk itself reports after a reset."""
+
+
+def _results(log: _Log) -> Iterator[int]:
+    """Yield the results of aborts and resets whose start is in the log: each counts once."""
+    begun: set[tuple[str, str]] = set()
+    for entry in log:
+        if name := entry.subject("reset_begun"):
+            begun.add((name, entry.subject("reset_begun", group="step")))
+        elif name := entry.subject("reset_ended"):
+            step = entry.subject("reset_ended", group="step")
+            if (name, step) in begun:
+                begun.remove((name, step))
+                yield entry.line
+                if step.endswith(" reset") and step != _POWER_ON:
+                    begun.add((name, _POWER_ON))
+
+
+def _waits(log: _Log) -> Iterator[int]:
+    """Yield the waits for NFS servers that answered later."""
+    waits: dict[str, list[int]] = {}
+    for entry in log:
+        if name := entry.subject("nfs_timeout"):
+            waits.setdefault(name, []).append(entry.line)
+        else:
+            yield from waits.pop(entry.subject("nfs_served"), ())
 
 
 def _refused(log: _Log) -> Iterator[int]:

@@ -36,6 +36,7 @@ _MGC = r"(?P<name>MGC[A-Za-z0-9_.:@-]+)"
 _INTERFACE = r"(?P<name>[A-Za-z][A-Za-z0-9_.-]*)"
 # the last or the second last word before the colon: "ens1f0 NIC:"
 _LINK = rf"(?:.*? )??{_INTERFACE}(?: \w+)?: (?:NIC )?[Ll]ink (?:is )?"
+_SERVER = r"(?P<name>[^\s,]+)"
 _FS = r"(?:LDISKFS|EXT[234])-fs"
 _LNET = r"LNet(?:Error)?: .*?"
 _FUSION = r"(?P<name>mpt[23]sas(?:_cm)?\d+|mpi3mr\d+): "
@@ -342,6 +343,9 @@ connection_lost | warning | node | lost connections to the MGS by <name>
     Lustre(?:Error)?: (?:\S+: )?{_MGC}: Connection to MGS \(at \S+\) was lost
 evicted | warning | target | evictions of this client by <name>
     .*?This client was evicted by {_TARGET};
+# --- other file systems
+nfs_timeout | warning | node | requests that the NFS server <name> does not answer
+    (?:nfs|lockd): server {_SERVER} not responding, (?:still trying|timed out)
 # --- threads and locks of servers
 slow_thread | warning | node | slow or hung service threads
     .*?[Ss]ervice thread pid (?P<pid>\d+) was inactive for [\d.]+ ?s
@@ -466,6 +470,14 @@ nvme_attached
 nvme_detached
     {_NVME}(?:controller is down|Removing after probe failure|
         Disabling device after reset failure)
+# the result of an abort or reset that another line has announced
+reset_begun
+    {_SCSI}(?:\[\w+\] )?[Aa]ttempting (?P<step>task abort|(?:device|target) reset)\b
+    {_FUSION}attempting (?P<step>host reset)
+reset_ended
+    {_SCSI}(?:\[\w+\] )?(?P<step>task abort|(?:device|target) reset):[ ]
+    {_SCSI}(?:\[\w+\] )?(?P<step>Power-on or device reset) occurred
+    {_FUSION}(?P<step>host reset):[ ]
 command_failed
     {_DISK}.*(?:FAILED Result|Sense Key :)
 # a path of an array that is not the active one (94h/01h is the same of RDAC), and a disk that is
@@ -519,6 +531,8 @@ connection_restored
     Lustre: (?P<device>{_MGC}): Connection restored to\b
 deactivated
     Lustre: setting import {_TARGET}_UUID INACTIVE by administrator req
+nfs_served
+    (?:nfs|lockd): server {_SERVER} OK\b
 thread_completed
     .*?[Ss]ervice thread pid (?P<pid>\d+) completed after [\d.]+
 # libcfs leaves out repeats of one line of its source, and counts them with the next one

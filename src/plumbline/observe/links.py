@@ -58,6 +58,7 @@ class Kind(NamedTuple):
         port = f"{self.name} {{port}}"
         table = f"""
             down | warning | {port} is down
+            no_speed | warning | {port} is up, but its speed cannot be read
             slow_link | warning | {port} runs at {{speed:g}} {self.unit}, after {{best:g}} \
                 {self.unit} before
         """
@@ -88,7 +89,8 @@ class Kind(NamedTuple):
         speed = self._speed(node, folder)
         best = node.counters.highest(f"{self.name}/{port}/speed", speed)
         if not speed and (best or self._is_linked(node, folder)):
-            yield port_rules["down"].symptom(component, port=port)
+            kind = "no_speed" if self._is_up(node, folder) else "down"
+            yield port_rules[kind].symptom(component, port=port)
         elif speed < best:
             yield port_rules["slow_link"].symptom(component, port=port, speed=speed, best=best)
         elif speed and (kind := self._reduced(node, folder)):
@@ -104,9 +106,13 @@ class Kind(NamedTuple):
 
     def _speed(self, node: Node, folder: str) -> float:
         """Return the speed in the unit of its file, 0 for a port that is not up."""
-        if self.state and self.up not in node.system.read(f"{folder}/{self.state}"):
+        if self.state and not self._is_up(node, folder):
             return 0.0
         return _figure(node, f"{folder}/{self.speed}", self.unit) or 0.0
+
+    def _is_up(self, node: Node, folder: str) -> bool:
+        """Return whether a port says that it is up; kinds without a state do not."""
+        return bool(self.state) and self.up in node.system.read(f"{folder}/{self.state}")
 
     def _is_linked(self, node: Node, folder: str) -> bool:
         """Return whether a port that is not up has a link: a network without a manager."""

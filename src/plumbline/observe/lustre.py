@@ -107,8 +107,12 @@ def _import_symptoms(target: str, link: Import) -> Iterator[Symptom]:
 
 
 def _unanswered(target: str, kind: str, growths: Sequence[Growth]) -> Symptom:
-    """Return the symptom of unanswered attempts or requests, over all imports of a target."""
-    amount = sum(growth.amount for growth in growths)
+    """Return the symptom of unanswered attempts or requests, over all imports of a target.
+
+    Each import tries to connect by itself, for the same outage; requests are different ones.
+    """
+    amounts = [growth.amount for growth in growths]
+    amount = max(amounts) if kind == "reconnects" else sum(amounts)
     since = min(growth.since for growth in growths)
     plural = "" if amount == 1 else "s"
     return RULES[kind].symptom(target, since, number=amount, s=plural, target=target)

@@ -103,7 +103,18 @@ _GROWING = rules(
 )
 """Counters whose growth is a symptom."""
 
-RULES = {**_STATES, **_PRESENT, **_GROWING}
+_COUNTED = rules(
+    NAME,
+    """
+    grown_defects | ok | {disk} has {number} {kind}, which may be years old
+    uncorrected_read, uncorrected_write, uncorrected_verify | ok | {disk} has {number} {kind} \
+        errors, which may be years old
+    """,
+)
+"""Counters of SAS disks that are worth a note unless 0; only their growth is a fault."""
+
+RULES = {**_STATES, **_PRESENT, **{f"{kind} noted": rule for kind, rule in _COUNTED.items()}}
+RULES.update(_GROWING)
 
 
 def look(node: Node) -> Look:
@@ -173,6 +184,8 @@ def _disk_symptoms(node: Node, disk: str, report: Mapping[str, Any]) -> Iterator
         grown = node.counters.growth(f"{NAME}/{disk}/{kind}", counters[kind])
         if grown:
             yield _GROWING[kind].symptom(component, grown.since, disk=disk, number=grown.amount)
+        elif kind in _COUNTED and counters[kind]:
+            yield _COUNTED[kind].symptom(component, disk=disk, number=counters[kind])
 
 
 def _states(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:

@@ -36,10 +36,10 @@ _ERRORS = ("read", "write", "checksum")
 RULES = rules(
     NAME,
     """
-    pool degraded | warning | pool {pool} is {state}
-    pool rebuilt | warning lowers | pool {pool} is {state}
-    pool failed | critical | pool {pool} is {state}
-    data_errors | warning | pool {pool} has {number} data errors
+    pool degraded | warning | pool {pool} is {state}{offline}
+    pool rebuilt | warning lowers | pool {pool} is {state}{offline}
+    pool failed | critical | pool {pool} is {state}{offline}
+    data_errors | warning | pool {pool} has {number} data error{s}
     device | critical | {block} is {state} in pool {pool}{details}
     spare | warning | spare {block} of pool {pool} is {state}{details}
     read_errors, write_errors, checksum_errors | warning | {number:.0f} {kind} of {block} in pool \
@@ -98,11 +98,15 @@ def _pool_symptoms(node: Node, text: str) -> Iterator[Symptom]:
     if state in _BAD:
         degraded = "rebuilt" if "resilver" in works else "degraded"
         rule = RULES[degraded if state == "DEGRADED" else "failed"]
-        yield rule.symptom(component, pool=pool, state=state)
+        # taken offline by hand, so no fault of the disk
+        off = ", ".join(block for block, device in devices if device.state == "OFFLINE")
+        offline = f", {off} was taken offline" if off else ""
+        yield rule.symptom(component, pool=pool, state=state, offline=offline)
     data_errors = _DATA_ERRORS.search(text)
     if data_errors:
         number = data_errors[1] or data_errors[2].lower()
-        yield RULES["data_errors"].symptom(component, pool=pool, number=number)
+        plural = "" if number == "1" else "s"
+        yield RULES["data_errors"].symptom(component, pool=pool, number=number, s=plural)
     for block, device in devices:
         yield from _device_symptoms(node, pool, block, device)
     for work, work_text in works.items():

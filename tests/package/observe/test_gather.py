@@ -63,7 +63,7 @@ def test_a_target_unmounted_on_purpose_is_absent_and_not_a_suspect(tmp_path: Pat
 def test_a_target_lost_without_an_unmount_is_a_suspect(tmp_path: Path) -> None:
     assert symptoms(tmp_path, ["EXT4-fs (sda1): mounted filesystem"], imports()) == [
         ("raises", "lustre-OST0003 is DISCONN"),
-        ("raises", "228 attempts to connect to lustre-OST0003 without an answer"),
+        ("raises", "114 attempts to connect to lustre-OST0003 without an answer"),
     ]
 
 

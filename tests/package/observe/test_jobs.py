@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -109,6 +110,28 @@ def test_dates_of_sacct_are_local_time() -> None:
 def test_other_output_is_refused_with_the_right_command(text: str) -> None:
     with pytest.raises(DocumentError, match="sacct --allusers --json"):
         parse_slurm(text, "f")
+
+
+@pytest.mark.parametrize(
+    ("errors", "words"),
+    [
+        (
+            [{"description": "Unable to contact slurm controller", "error_number": 1800}],
+            "Unable to contact slurm controller",
+        ),
+        (
+            [{"error": "Failed to open slurmdbd\nagain"}, "x", {"error_number": 7}],
+            "Failed to open slurmdbd again; x; 7",
+        ),
+        ("cut off", "cut off"),
+    ],
+)
+def test_errors_in_place_of_jobs_are_refused_with_the_words_of_slurm(
+    errors: object, words: str
+) -> None:
+    with pytest.raises(DocumentError, match=f"f has no job, and an error of Slurm: {words}; ask"):
+        parse_slurm(json.dumps({"jobs": [], "errors": errors}), "f")
+    assert parse_slurm(json.dumps({"jobs": [], "errors": []}), "f") == ([], [])
 
 
 # --- A file of job times replaces a scheduler

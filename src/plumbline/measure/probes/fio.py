@@ -6,6 +6,7 @@ one would lie on another target.
 
 from __future__ import annotations
 
+import errno
 import json
 import re
 from typing import Any, Mapping, NamedTuple, NoReturn, Optional
@@ -17,8 +18,12 @@ from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.layers.ost import OST
 from plumbline.model.record import Flag, Latency, Measurement, Operation
 from plumbline.model.spec import ProbeSpec
+from plumbline.model.validation import whole
 
 _START = re.compile(r"^\{", re.MULTILINE)
+_VERSION = re.compile(r"fio-(\d+)\.")
+_OLDEST_VERSION = 3
+"""Older versions give ``io_bytes`` in KiB."""
 
 
 class Ambiguous(NamedTuple):
@@ -29,10 +34,11 @@ class Ambiguous(NamedTuple):
 
 
 class Report(NamedTuple):
-    """One JSON document of fio: its only job, and the error of that job."""
+    """One JSON document of fio: its only job, the error of that job, and the version of fio."""
 
     error: int
     job: Mapping[str, Any]
+    version: str = ""
 
     def direction(self, name: str) -> Mapping[str, Any]:
         """Return the section ``read`` or ``write``; raise ToolError if it is missing."""
@@ -68,13 +74,15 @@ def read_report(text: str) -> tuple[list[Report], tuple[str, ...]]:
 
 
 def _report(document: object) -> Report:
-    jobs = document.get("jobs") if isinstance(document, dict) else None
+    if not isinstance(document, dict):
+        raise ToolError("fio's report is no JSON object; its version may be too new")
+    jobs = document.get("jobs")
     if not isinstance(jobs, list) or len(jobs) != 1 or not isinstance(jobs[0], dict):
         raise ToolError("fio's report is not that of one job; its version may be too new")
     error = jobs[0].get("error")
     if not isinstance(error, int):
         raise ToolError(f"fio's report gives {error!r} as the error of its job; run fio by hand")
-    return Report(error, jobs[0])
+    return Report(error, jobs[0], str(document.get("fio version", "")))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -166,13 +174,15 @@ def parse(job: Job, completed: Completed) -> Measurement:
     output = "\n".join((*messages, *completed.stderr.splitlines()))
     number = reports[-1].error if reports else 0
     if not completed.ok:
-        raise answer.storage_failure(output, str(answer.failure(completed, "fio", output)), number)
+        message = str(answer.failure(completed, "fio", output))
+        raise answer.storage_failure(output, message + _remedy(job, output, number), number)
     if not reports:
         raise answer.not_understood("fio", "report", output or completed.stdout)
     last = reports[-1]
     if last.error:
         message = f"fio ended with error {last.error}: {answer.quoted(output) or 'see errno(3)'}"
-        raise answer.storage_failure(output, message, number)
+        raise answer.storage_failure(output, message + _remedy(job, output, number), number)
+    _refuse_old(last)
     direction = "write" if job.operation is Operation.WRITE else "read"
     moved, seconds = _moved(last, direction)
     if moved == 0:
@@ -191,6 +201,26 @@ def parse(job: Job, completed: Completed) -> Measurement:
         profile=_profile(reports, direction),
         latency=_latency(last.direction(direction)),
         flags=(Flag.SHORT,) if short else (),
+    )
+
+
+def _refuse_old(report: Report) -> None:
+    version = _VERSION.match(report.version)
+    if version and whole(version[1], "the version of fio") < _OLDEST_VERSION:
+        raise ToolError(
+            f"{report.version:.40} counts in KiB, which this probe does not read; "
+            f"install fio {_OLDEST_VERSION}.0 or newer"
+        )
+
+
+def _remedy(job: Job, output: str, number: int) -> str:
+    """Return the remedy if the file system refuses O_DIRECT (open(2)), else empty."""
+    refused = number == errno.EINVAL or "Invalid argument" in output or "support direct=" in output
+    if not job.spec.direct or not refused:
+        return ""
+    return (
+        f"; this file system may not take direct I/O of {job.spec.transfer_bytes} bytes: set "
+        "direct: false in the policy, which then measures the page cache too"
     )
 
 

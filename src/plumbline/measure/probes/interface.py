@@ -10,7 +10,7 @@ from plumbline.model.errors import DocumentError, NoSpaceError, StorageError, To
 from plumbline.model.layers.layer import Layer
 from plumbline.model.record import Measurement, Operation
 from plumbline.model.spec import ProbeSpec
-from plumbline.model.units import LARGEST
+from plumbline.model.units import LARGEST, format_bytes
 from plumbline.model.validation import real
 from plumbline.observe.query import breaks, lacks_space
 
@@ -119,6 +119,19 @@ def not_understood(tool: str, what: str, text: str) -> ToolError:
     """Return the error for truncated output, or output of an unknown version."""
     start = text.strip()[:80]
     return ToolError(f"{tool} printed no {what} that is understood, but {start!r}; run it by hand")
+
+
+def nothing_arrived(
+    job: Job, tool: str, seconds: float, retransmits: Optional[int], sent: float = 0.0
+) -> ToolError:
+    """Return the error for a stream of which no byte arrived; ``sent`` in bytes, 0 if unknown."""
+    way = "from" if job.operation is Operation.RECEIVE else "at"
+    bytes_sent = f" of {format_bytes(sent)} sent" if sent else ""
+    counted = "" if retransmits is None else f", {retransmits} retransmits"
+    return ToolError(
+        f"{tool}: nothing{bytes_sent} arrived {way} {job.subject} in {seconds:.0f} s{counted}; "
+        "look at the links and switches between the two hosts"
+    )
 
 
 def number(tool: str, what: str, value: object) -> float:

@@ -59,25 +59,48 @@ def parse(job: Job, completed: Completed) -> Measurement:
     document = _document(completed)
     if "error" in document:
         message = f"{document['error']!s:.300}"
-        raise ToolError(f"iperf3 to {job.subject}: {message}; is its server running?")
+        raise ToolError(f"iperf3 to {job.subject}: {message}{_remedy(message)}")
     answer.refuse_failed(completed, f"iperf3 to {job.subject}")
     received = _part(document, "end", "sum_received")
-    count = _part(document, "end", "sum_sent").get("retransmits")
+    sent = _part(document, "end", "sum_sent")
+    count = sent.get("retransmits")
+    retransmits = None if count is None else int(answer.number("iperf3", "retransmits", count))
     moved = int(answer.number("iperf3", "bytes", received.get("bytes")))
     seconds = answer.number("iperf3", "seconds", received.get("seconds"))
+    if not moved and seconds:
+        sent_bytes = answer.number("iperf3", "bytes", sent.get("bytes"))
+        raise answer.nothing_arrived(job, "iperf3", seconds, retransmits, sent_bytes)
     return Measurement(
         bytes=moved,
         seconds=seconds,
         rate=moved / seconds if seconds else float("nan"),
         profile=_profile(document),
-        retransmits=None if count is None else int(answer.number("iperf3", "retransmits", count)),
+        retransmits=retransmits,
     )
+
+
+_REMEDIES = (
+    ("unable to connect", "; is its server running?"),
+    (
+        "server is busy",
+        "; another test runs there, or a dead client holds it: wait, or restart its server",
+    ),
+    ("client has terminated", "; this client was ended, measure again"),
+    ("server has terminated", "; its server was ended, measure again"),
+)
+"""Remedies by a part of iperf3's message."""
+
+
+def _remedy(message: str) -> str:
+    return next((remedy for words, remedy in _REMEDIES if words in message), "")
 
 
 def _document(completed: Completed) -> Mapping[str, Any]:
     text = completed.stdout
+    # warnings may stand before and after the document
+    start, end = max(0, text.find("{")), text.rfind("}") + 1
     try:
-        document: Optional[object] = read_json(text[max(0, text.find("{")) :])
+        document: Optional[object] = read_json(text[start : end or None])
     except ValueError as error:
         if not completed.ok:
             raise answer.failure(completed, "iperf3") from error

@@ -62,11 +62,14 @@ def parse(job: Job, completed: Completed) -> Measurement:
     rate = answer.number("netperf", "THROUGHPUT", values.get("THROUGHPUT")) * unit
     seconds = answer.number("netperf", "ELAPSED_TIME", values.get("ELAPSED_TIME"))
     sender = "LOCAL" if job.operation is Operation.SEND else "REMOTE"
+    retransmits = _retransmits(values.get(f"{sender}_TRANSPORT_RETRANS"))
+    if not rate and seconds:
+        raise answer.nothing_arrived(job, "netperf", seconds, retransmits)
     return Measurement(
         bytes=round(rate * seconds),
         seconds=seconds,
         rate=rate,
-        retransmits=_retransmits(values.get(f"{sender}_TRANSPORT_RETRANS")),
+        retransmits=retransmits,
     )
 
 

@@ -21,11 +21,15 @@ LAYERS = (RAW,)
 VERSION_COMMAND = ("sgp_dd", "--version")
 
 # sg3-utils 1.46: "time to transfer data was 1.0 secs, 2.0 MB/sec"
-# and 1.48: "time to copy data: 1.0 secs at 2.0 MB/sec"
+# and 1.48: "time to copy data: 1.0 secs at 2.0 MB/sec", below 1 MB/s "at 837.6 kB/sec";
+# the rate is missing if nothing was copied, and has a delta after a report on the way
 _TIME = re.compile(
-    r"^time to (?:transfer|copy) data[^\d\n]* (\d+\.\d+) secs[^\d\n]* \d+\.\d+ MB/sec$", re.M
+    r"^time to (?:transfer|copy) data(?: was|:) (\d+\.\d+) secs"
+    r"(?:,? (?:at )?\d+\.\d+ [a-zA-Z]?B/sec(?: \(delta [^\n]*\))?)?$",
+    re.M,
 )
 _RECORDS = re.compile(r"^(\d+)\+(\d+) records (in|out)$", re.M)
+_REMAINING = re.compile(r"^ *remaining block count=(\d+)$", re.M)
 _TROUBLE = re.compile(r"^.*(?:error|residual|remaining block|unable|could not).*$", re.M | re.I)
 _INTERRUPTED = re.compile(r"^sgp_dd: interrupted by SIGINT$|^Interrupted by signal SIGINT", re.M)
 _EXIT_OF_TIMEOUT = 124
@@ -94,8 +98,12 @@ def parse(job: Job, completed: Completed) -> Measurement:
     time = _TIME.search(text)
     if not time:
         raise answer.not_understood("sgp_dd", "time", text)
-    blocks = _blocks(job, text, interrupted)
     seconds = answer.number("sgp_dd", "time", time[1])
+    blocks = _blocks(job, text, interrupted)
+    if not blocks:
+        raise ToolError(
+            f"sgp_dd read nothing from {job.subject} in {seconds:.0f} s; the device may hang"
+        )
     moved = blocks * _BLOCK_BYTES
     return Measurement(
         bytes=moved,
@@ -111,7 +119,10 @@ def _count(job: Job) -> int:
 
 
 def _blocks(job: Job, text: str, interrupted: bool) -> int:
-    """Return the number of blocks copied; raise ToolError unless all counts agree."""
+    """Return the number of blocks copied; raise ToolError unless all counts agree.
+
+    From sg3-utils 1.49 on nothing that goes to /dev/null counts as written: "0+0 records out".
+    """
     records = {
         way: (whole(full, f"sgp_dd: records {way}"), whole(part, f"sgp_dd: records {way}"))
         for full, part, way in _RECORDS.findall(text)
@@ -119,11 +130,14 @@ def _blocks(job: Job, text: str, interrupted: bool) -> int:
     if set(records) != {"in", "out"}:
         raise answer.not_understood("sgp_dd", "records in and out", text)
     expected = _count(job)
-    copied = records["out"][0]
-    complete = copied == records["in"][0] == expected and records["in"][1] == records["out"][1] == 0
-    if not complete and not (interrupted and 0 < copied <= expected):
+    remaining = _REMAINING.search(text)
+    copied = expected - (whole(remaining[1], "sgp_dd: remaining blocks") if remaining else 0)
+    counted = records["out"] in ((0, 0), (copied, 0))
+    complete = records["in"] == (expected, 0) and copied == expected
+    if not (counted and (complete or (interrupted and 0 <= copied <= records["in"][0]))):
+        written = f" and {records['out'][0]} out" if records["out"][0] else ""
         raise ToolError(
-            f"sgp_dd on {job.subject} copied {records['in'][0]} blocks in and {copied} out "
+            f"sgp_dd on {job.subject} copied {records['in'][0]} blocks in{written} "
             f"instead of {expected}; the device may be smaller than that"
         )
     return copied

@@ -111,18 +111,23 @@ def refusal(output: str, ost: str) -> str:
     return ""
 
 
+_LONGEST_TRIAL_S = 1800.0
+"""Longest time from the start of a trial to its failure; a later time is that of another clock."""
+
+
 def eviction(states: str, ost: str, since: float) -> str:
     """Return a sentence if a server has evicted this client since ``since``, else empty.
 
     ``states`` is the output of ``lctl get_param osc.OST-osc-*.state``; its times are whole seconds
-    since the epoch, by this client's clock.
+    since the epoch, by this client's clock, which may have gone back meanwhile.
     """
     is_osc = False
     for line in states.splitlines():
         if line.startswith("osc."):
             is_osc = _CLIENT_DEVICE.match(line) is not None
         entry = _ENTRY.search(line)
-        if is_osc and entry and whole(entry[1], "the time of a state", ToolError) >= floor(since):
+        at = whole(entry[1], "the time of a state", ToolError) if is_osc and entry else None
+        if at is not None and floor(since) <= at <= since + _LONGEST_TRIAL_S:
             return (
                 f"the server of {ost} evicted this client during the run; look at the kernel logs "
                 "of both and at the network between them, then measure again"
