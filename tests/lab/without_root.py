@@ -19,7 +19,7 @@ from tests.characterization.door import Node, bring
 from tests.characterization.histories import END_S, baselines, nodes_of
 from tests.characterization.product import COMMAND, ROOT, Answer
 from tests.characterization.scenes import SCENES
-from tests.lab.demo import say
+from tests.lab.screen import say
 from tests.project.repository import tracked
 
 FOLDER = ROOT / ".cache" / "demo"
