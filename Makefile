@@ -20,7 +20,7 @@ FILES  := git ls-files --cached --others --exclude-standard
 CHECKS := $(wildcard checks/check_*)
 
 .DEFAULT_GOAL := help
-.PHONY: help venv collection programs check format test demo demo-down bench mutate clean constraints root \
+.PHONY: help venv collection programs demo-programs check format test demo demo-down bench mutate clean constraints root \
 	ruff mypy layers vermin yamllint ansible-lint shellcheck pytest pytest-quick \
 	debian13 ordinary-user sanity units integration lab lab-debian12 test-el test-vm
 
@@ -45,8 +45,8 @@ test: venv programs  ## everything: check, Debian 13's Python, Ansible's sanity 
 	   echo 'plumbline: left out: $(filter-out --%,$(ROOT_STEPS))' && .ci/steps $(STEPS); \
 	 fi
 
-demo: venv  ## start the lab, break it, show the alarm in Nagios, keep the lab; without root: probes, a recorded and a simulated site
-	@if .ci/root; then $(VENV)/bin/python -m tests.lab.demo; \
+demo: demo-programs venv  ## start the lab, break it, show the alarm in Nagios, keep the lab; without root: probes, a recorded and a simulated site
+	@if .ci/root 2>/dev/null; then $(VENV)/bin/python -m tests.lab.demo; \
 	 else $(VENV)/bin/python -m tests.lab.without_root; fi
 
 demo-down: root venv  ## remove every trace of the demo (root)
@@ -94,6 +94,10 @@ $(VENV_OK): pyproject.toml requirements/constraints.txt .ci/venv
 # Real daemons, browsers and tools that the tests use.
 programs:
 	@.ci/prerequisites requirements/tests.txt
+
+# Said before the tools are installed. A user without these programs sees the scenes that need none; the lab brings its own.
+demo-programs:
+	@.ci/root || .ci/prerequisites requirements/debian.txt requirements/demo.txt || .ci/prerequisites requirements/debian.txt 2>/dev/null
 
 # What the collection depends on, as galaxy.yml says.
 $(CRYPTO): requirements/constraints.txt .ci/crypto | $(VENV_OK)

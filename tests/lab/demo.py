@@ -6,22 +6,38 @@ The lab stays up and broken for a look around; ``make demo-down`` removes it.
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
-from typing import Mapping, NamedTuple
+from itertools import cycle, islice
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 from urllib.parse import urljoin
 
-from tests.lab.lab import Console, Lab, LabError, Service
+from tests.lab.lab import ROOT, Console, Lab, LabError, Service
+from tests.lab.screen import Screen, say
 
-# Layers that show the faults, and what raises an alarm.
-LAYERS = {
-    "ost": "one slow run is watched, several are an alarm",
-    "net": "a test with each partner is a run, so one measurement may be an alarm",
+LOG = ROOT / ".cache" / "demo.log"
+STEPS = {
+    "raw": "the servers read their disks",
+    "net": "the hosts test the network in pairs",
+    "ost": "client1 writes and reads each target",
+    "fs": "client1 and oss1 drive all targets at once",
 }
-BASELINE_RUNS = "2"
-MOST_RUNS = 4
+ROUNDS = (("raw", "net", "raw"), ("ost", "ost"))
+"""Layers in the order of their runs.
+
+Raw reads tell a disk from the target on it, and a server from its link; two of them are an alarm.
+Nagios waits for a minute before it notifies, while the targets show what follows.
+"""
+
+MOST_ROUNDS = 4
 # nagios_notification_delay_min of the lab, and some seconds
 NOTIFIED_S = 65.0
+SUSPECTS = (
+    "cd / && runuser -u plumbline-console --"
+    " plumbline locate --plan /etc/plumbline-console/plan.json"
+    " --history /var/lib/plumbline-console/history.sqlite --json; test $? -le 3"
+)
 
 PROBLEMS = "cgi-bin/status.cgi?host=all&servicestatustypes=28"
 """Page of Nagios with the services in WARNING, UNKNOWN or CRITICAL."""
@@ -34,114 +50,151 @@ NEXT = """\
 
 
 class Fault(NamedTuple):
-    """A fault and the service that must show it."""
+    """A fault, the component that it breaks, and the service that must show it."""
 
     story: str
     breakage: Mapping[str, str]
+    component: str
     service: str
-
-
-class Detection(NamedTuple):
-    """A service that showed a fault, some seconds after its beginning."""
-
-    service: Service
-    seconds: float
 
 
 FAULTS = (
     Fault(
         "one disk slows down to 20 MB/s",
         {"disk": "oss2-disk1", "rate": "20MB/s"},
-        "OST scratch-OST0002 write read",
+        "oss2-disk1",
+        "RAW oss2-disk1 read",
     ),
     Fault(
         "one link slows down to 200 Mbit/s",
         {"link": "oss3", "rate": "200Mbit"},
+        "oss3-nic",
         "NET oss3 send receive",
     ),
 )
 
 
-def say(text: str) -> None:
-    """Print a heading with the elapsed time."""
-    minutes, seconds = divmod(int(time.monotonic() - START), 60)
-    print(f"\n\033[1m[{minutes:2d}:{seconds:02d}] {text}\033[0m", flush=True)
+class Suspect(NamedTuple):
+    """Components that explain slow measurements equally well, and what follows from them."""
+
+    names: tuple[str, ...]
+    kinds: tuple[str, ...]
+    follows: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """The suspect by kind and name, such as ``disk oss2-disk1``."""
+        return " or ".join(map(" ".join, zip(self.kinds, self.names)))
 
 
-def show(services: Mapping[tuple[str, str], Service]) -> None:
-    """Print the bad and the watched services of Nagios, and the number of good ones."""
-    for (host, name), service in sorted(services.items()):
-        if service.state != "OK" or "watching" in service.output:
-            print(f"  {service.state:<9}{host}: {name}\n           {service.output}")
-    fine = sum(service.state == "OK" for service in services.values())
-    print(f"  Nagios: {fine} of {len(services)} services OK", flush=True)
+def suspects(found: Mapping[str, Any]) -> list[Suspect]:
+    """Return the sets of suspects in the answer of ``plumbline locate --json``."""
+    return [
+        Suspect(
+            tuple(part["component"] for part in group["suspects"]),
+            tuple(part["kind"] for part in group["suspects"]),
+            tuple(dict.fromkeys(f"{slow['layer']} {slow['component']}" for slow in group["slow"])),
+        )
+        for group in found["sets"]
+    ]
 
 
 def main() -> None:
     """Run the whole demonstration on the real Nagios."""
     argparse.ArgumentParser(description=__doc__).parse_args()
-    lab = Lab("inventories/lab", 8477)
-    say("The lab comes up: one monitoring host, three storage servers, one client")
-    lab.playbook("lab_up")
-    lab.playbook("lab_break", {"heal": "all"})
-    say("plumbline is deployed by its own roles")
-    lab.playbook("site")
-    say("Baselines are captured from repeated runs")
-    lab.playbook("baseline", {"runs": BASELINE_RUNS, "reason": "demonstration"})
-    console = Console(lab)
-    show(console.page_services())
-    say(f"Now {' and '.join(fault.story for fault in FAULTS)}")
-    began = time.time()
-    detections = broken(lab, console)
-    say("Nagios notifies of a problem that has lasted a minute")
-    lab.on_host("mon1", "systemctl start plumbline-report")
-    time.sleep(NOTIFIED_S)
-    console.check_now()
-    show(console.page_services())
+    screen = Screen(LOG)
+    print(f"What Ansible does is in {LOG.relative_to(ROOT)}.")
+    lab = Lab("inventories/lab", 8477, show=screen.keep)
+    with screen.stage("The lab comes up: one monitoring host, three storage servers, one client"):
+        lab.playbook("lab_up")
+        lab.break_now(heal="all")
+    with screen.stage("plumbline is deployed by its own roles"):
+        lab.playbook("site")
+    with screen.stage("Everything is measured, and becomes the baseline"):
+        measure(lab, screen, STEPS)
+        lab.playbook("baseline", {"runs": "0", "reason": "demonstration"})
+        console = Console(lab)
+        print(f"  {counted(console.page_services())}")
+    start = time.time()
+    with screen.stage(f"Now {' and '.join(fault.story for fault in FAULTS)}"):
+        for fault in FAULTS:
+            lab.break_now(**fault.breakage)
+        seconds = detected(lab, console, screen)
+    with screen.stage("The report is drawn, and Nagios notifies of a problem that lasts a minute"):
+        lab.on_host("mon1", "systemctl start plumbline-report")
+        notified(console, screen, start)
+        found = suspects(json.loads(lab.on_host("mon1", SUSPECTS)))
     say("Done: the lab stays up, and broken")
-    table(detections)
-    notified = dict(console.notifications(began))
-    print(f"\n  Nagios has notified of {', '.join(sorted(notified)) or 'nothing yet'}.")
-    print("  An alarm that follows from another one is shown, and notifies nobody.")
+    print("\n".join(table(found, console.page_services(), seconds)))
+    names = dict(console.notifications(start))
+    print(f"\n  Nagios has notified of {', '.join(sorted(names)) or 'nothing yet'}.")
     problems = urljoin(lab.page, PROBLEMS)
-    print(f"\n  Nagios: {problems}   user {console.user}   password {console.password}")
+    print(f"  Nagios: {problems}   user {console.user}   password {console.password}")
     print(f"  Report: {urljoin(lab.page, '/plumbline/index.html')}\n\n{NEXT}")
 
 
-def broken(lab: Lab, console: Console) -> dict[str, Detection]:
-    """Apply all faults at once; measure until Nagios shows them, in a few runs at most."""
-    for fault in FAULTS:
-        lab.break_now(**fault.breakage)
-    began = time.monotonic()
-    detections: dict[str, Detection] = {}
-    for layer, alarm in tuple(LAYERS.items()) * MOST_RUNS:
-        say(f"The layer {layer} is measured, in about a minute: {alarm}")
-        services = lab.measure_again(console, layer)
-        seconds = time.monotonic() - began
+def counted(services: Mapping[tuple[str, str], Service]) -> str:
+    """Return how many services Nagios shows in which state."""
+    states = [service.state for service in services.values()]
+    watched = sum("watching" in service.output for service in services.values())
+    words = [f"{states.count(state)} {state}" for state in dict.fromkeys(sorted(states))]
+    return f"Nagios: {', '.join(words)}" + (f"; {watched} watched" if watched else "")
+
+
+def measure(lab: Lab, screen: Screen, layers: Iterable[str]) -> None:
+    """Measure layers one after another."""
+    for layer in layers:
+        screen.step(STEPS[layer])
+        lab.measure_only(layer)
+
+
+def detected(lab: Lab, console: Console, screen: Screen) -> dict[str, float]:
+    """Measure in rounds until Nagios shows all faults; return the seconds to each alarm."""
+    start = time.monotonic()
+    seconds: dict[str, float] = {}
+    for number, layers in enumerate(islice(cycle(ROUNDS), MOST_ROUNDS), 1):
+        measure(lab, screen, layers)
+        screen.step("Nagios checks all services")
+        services = console.check_now()
         for fault in FAULTS:
-            service = services[fault.service]
-            if service.state in ("WARNING", "CRITICAL"):
-                detections.setdefault(fault.service, Detection(service, seconds))
-        show(console.page_services())
-        if len(detections) == len(FAULTS):
+            if services[fault.service].state in ("WARNING", "CRITICAL"):
+                seconds.setdefault(fault.service, time.monotonic() - start)
+        runs = " ".join(layers)
+        print(f"  {runs} measured: {counted(console.page_services())}", flush=True)
+        if len(seconds) == len(FAULTS) and number >= len(ROUNDS):
             break
-    return detections
+    return seconds
 
 
-def table(detections: Mapping[str, Detection]) -> None:
-    """Print each fault, the service that showed it, and the time to detection."""
+def notified(console: Console, screen: Screen, start: float) -> None:
+    """Wait until Nagios has notified of every alarm that it notifies of, as its delay allows."""
+    screen.step("Nagios waits for a minute")
+    limit = time.monotonic() + NOTIFIED_S
+    while time.monotonic() < limit and len(console.notifications(start)) < len(FAULTS):
+        time.sleep(5)
+        console.check_now()
+
+
+def table(
+    found: Sequence[Suspect],
+    services: Mapping[tuple[str, str], Service],
+    seconds: Mapping[str, float],
+) -> Iterator[str]:
+    """Yield for each fault what is named, by which services, and what follows from it."""
+    states = {name: service.state for (_, name), service in services.items()}
     for fault in FAULTS:
-        print(f"  {fault.story}")
-        if fault.service in detections:
-            service, seconds = detections[fault.service]
-            print(
-                f"    {fault.service}: {service.state} after {seconds:.0f} s\n    {service.output}"
-            )
-        else:
-            print(f"    not named in {MOST_RUNS} runs; a busy machine hides it: measure again")
+        yield f"  {fault.story}"
+        named = [suspect for suspect in found if fault.component in suspect.names]
+        if fault.service not in seconds or not named:
+            yield "    not found; a busy machine hides it: measure again"
+        for suspect in named:
+            shown = [f"PATH {suspect.words}", fault.service]
+            by = ", ".join(f"{name} ({states[name]})" for name in shown if name in states)
+            yield f"    named    {suspect.words}, after {seconds.get(fault.service, 0):.0f} s"
+            yield f"    shown by {by}"
+            yield f"    follows  {', '.join(suspect.follows)}"
 
 
-START = time.monotonic()
 if __name__ == "__main__":
     try:
         main()

@@ -20,8 +20,9 @@ import pytest
 
 from plumbline.model.limits import Limits
 from plumbline.parallel.profile import distance
-from tests.lab.conftest import brought_up, with_baselines, without_a_firm_baseline
+from tests.lab.conftest import brought_up, changes, with_baselines, without_a_firm_baseline
 from tests.lab.lab import Console, Lab, Service, control, not_ok
+from tests.lab.test_debian12 import TRACES
 from tests.package.report.browser import Browser
 from tests.package.report.test_browser import PLOTS
 
@@ -52,7 +53,7 @@ def console(lab: Lab) -> Console:
 
 def break_only(lab: Lab, breakage: dict[str, str]) -> None:
     lab.break_now(heal="all")
-    lab.playbook("lab_break", breakage)
+    lab.break_now(**breakage)
 
 
 def slow_disk(lab: Lab, rate: str) -> None:
@@ -74,6 +75,10 @@ def investigate(lab: Lab, folder: Path) -> list[list[list[str]]]:
     return sorted(
         suspects["alternatives"] for suspects in json.loads(result.read_text())["slow"]["sets"]
     )
+
+
+def test_a_second_deployment_changes_nothing(lab: Lab) -> None:
+    assert changes(lab.recap("site")) == {}
 
 
 def test_service_links_work_before_the_first_measurement(lab: Lab) -> None:
@@ -192,6 +197,7 @@ def test_a_slow_disk_and_a_bad_cable_are_named_and_nothing_else(
     lab: Lab, console: Console, tmp_path: Path
 ) -> None:
     break_only(lab, {"cable": "oss1"})
+    # as an administrator does
     lab.playbook("lab_break", {"disk": "oss2-disk1", "rate": "40MB/s"})
     assert investigate(lab, tmp_path) == [[["oss1-nic"]], [["oss2-disk1"]]]
     before = of_the_disk(console.services())
@@ -262,7 +268,7 @@ def test_a_failing_disk_is_broken_rather_than_slow_and_quotes_the_tool(
         lab.playbook("probe", {"layer": "raw", "target": "oss2-disk1", "fail": "false"})
         service = console.services()["RAW oss2-disk1 read"]
     finally:
-        lab.playbook("lab_break", {"heal": "all"})
+        lab.break_now(heal="all")
     assert service.state == "CRITICAL", service.output
     assert "it is broken" in service.output
     assert "sgp_dd" in service.output
@@ -440,3 +446,11 @@ def test_every_verdict_shows_its_evidence(lab: Lab, console: Console) -> None:
     verdicts = judged["verdicts"]
     assert verdicts
     assert [verdict for verdict in verdicts if not verdict["evidence"]] == []
+
+
+def test_removal_leaves_nothing_and_nagios_keeps_running(lab: Lab) -> None:
+    hosts = ("mon1", "oss1", "oss2", "oss3", "client1")
+    assert "/usr/lib/plumbline" in lab.on_host("oss1", TRACES)
+    lab.playbook("remove")
+    assert {host: lab.on_host(host, TRACES) for host in hosts} == dict.fromkeys(hosts, "")
+    assert lab.on_host("mon1", "systemctl is-active nagios4") == "active"

@@ -13,12 +13,13 @@ import sys
 import time
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Optional
 
 from tests.characterization.door import Node, bring
 from tests.characterization.histories import END_S, baselines, nodes_of
 from tests.characterization.product import COMMAND, ROOT, Answer
 from tests.characterization.scenes import SCENES
-from tests.lab.demo import say
+from tests.lab.screen import say
 from tests.project.repository import tracked
 
 FOLDER = ROOT / ".cache" / "demo"
@@ -26,20 +27,29 @@ RECORDED = "example-faults"
 """The scene whose twelve recorded nights are moved to the last twelve."""
 SIMULATED = ("--days", "21", "--fault", "oss02-lun1=60%@3", "--fault", "work-OST0007=30%@4")
 
+WORST_STATE = 3
+"""Greatest exit code that is a state of Nagios; a greater one is a failure of the command."""
+
 NEXT = """\
-  Next: docs/guide.md describes a site of your own. With root, `make demo` builds
-  a storage cluster in containers, breaks a disk and a link, and shows what Nagios reports."""
+  Next: docs/guide.md describes a site of your own. Root of a machine or virtual machine gets
+  more of `make demo`: a storage cluster in containers, with a broken disk and link in Nagios."""
 
 
 def show(*words: str, limit: int = 40) -> None:
-    """Print a command as typed and the first lines of its output."""
+    """Print a command as typed and the first lines of its output; exit if it fails."""
     print(f"  $ plumbline {shlex.join(words)}", flush=True)
+    number = 0
     with subprocess.Popen([COMMAND, *words], stdout=subprocess.PIPE, text=True) as process:
-        for number, line in enumerate(process.stdout or ()):
-            if number < limit:
+        for number, line in enumerate(process.stdout or (), 1):
+            if number <= limit:
                 print(f"  {line}", end="", flush=True)
-    if number >= limit:
-        print(f"  ... and {number + 1 - limit} lines more")
+    if number > limit:
+        print(f"  ... and {number - limit} lines more")
+    if process.returncode > WORST_STATE:
+        sys.exit(
+            f"plumbline: `plumbline {words[0]}` ended with {process.returncode}; "
+            "the demonstration ends here"
+        )
 
 
 def quietly(*words: str, at: float = 0.0) -> Answer:
@@ -54,14 +64,7 @@ def main() -> None:
     """Show each part of plumbline, on this machine and on two example sites."""
     argparse.ArgumentParser(description=__doc__).parse_args()
     say("Four directories of this machine are compared, by the probe that nodes run each night")
-    with TemporaryDirectory(prefix="plumbline-demo-") as folder:
-        places = [f"{name}={folder}/{name}" for name in "abcd"]
-        for place in places:
-            Path(place.partition("=")[2]).mkdir()
-        show(
-            *("probe", "ost", "--quiet", "--bytes", "64MiB"),
-            *(word for place in places for word in ("--directory", place)),
-        )
+    directories(shutil.which("fio"))
     say("A site with 24 servers, recorded for twelve nights: what is slow, and where is the cause?")
     source = recorded()
     show("status", *source, limit=9)
@@ -72,6 +75,21 @@ def main() -> None:
     show("simulate", "-i", str(FOLDER / "inventory"), *SIMULATED)
     say("Done")
     print(f"  Report: file://{FOLDER}/report/index.html\n{NEXT}")
+
+
+def directories(fio: Optional[str]) -> None:
+    """Probe four new directories, and remove them; say what is missing without the program fio."""
+    if fio is None:
+        print("  Left out: fio is not installed; `apt-get install fio` as root adds this scene.")
+        return
+    with TemporaryDirectory(prefix="plumbline-demo-") as folder:
+        places = [f"{name}={folder}/{name}" for name in "abcd"]
+        for place in places:
+            Path(place.partition("=")[2]).mkdir()
+        show(
+            *("probe", "ost", "--quiet", "--bytes", "64MiB"),
+            *(word for place in places for word in ("--directory", place)),
+        )
 
 
 def recorded() -> tuple[str, ...]:

@@ -1,25 +1,98 @@
-"""The demonstration shows all that its page of Nagios shows."""
+"""The demonstration fits on a screen, names what is broken, and says what is missing."""
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
-from tests.lab.demo import show
+from tests.lab import without_root
+from tests.lab.demo import counted, suspects, table
 from tests.lab.lab import Service
+from tests.lab.screen import Screen
+from tests.processes import run_to_end
+from tests.project.repository import ROOT
 
 SERVICES = {
-    ("oss3", "PATH server oss3"): Service("CRITICAL", "PATH CRITICAL - Suspect: server oss3", 1.0),
-    ("oss2", "OST b"): Service("OK", "OST OK - b: watching: read 20.1 MB/s", 1.0),
+    ("oss3", "PATH nic oss3-nic"): Service("CRITICAL", "PATH CRITICAL - Suspect: nic ...", 1.0),
+    ("oss3", "NET oss3 send receive"): Service("CRITICAL", "NET CRITICAL - oss3 ...", 1.0),
+    ("oss3", "OST b"): Service("OK", "OST OK - b watching: read 20.1 MB/s", 1.0),
     ("oss1", "OST a"): Service("OK", "OST OK - a", 1.0),
+}
+FOUND = {
+    "sets": [
+        {
+            "suspects": [{"component": "oss3-nic", "kind": "nic"}],
+            "slow": [
+                {"layer": "net", "component": "oss3"},
+                {"layer": "ost", "component": "scratch-OST0004"},
+                {"layer": "net", "component": "oss3"},
+            ],
+        }
+    ]
 }
 
 
-def test_bad_and_watched_services_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    show(SERVICES)
-    assert capsys.readouterr().out.splitlines() == [
-        "  OK       oss2: OST b",
-        "           OST OK - b: watching: read 20.1 MB/s",
-        "  CRITICAL oss3: PATH server oss3",
-        "           PATH CRITICAL - Suspect: server oss3",
-        "  Nagios: 2 of 3 services OK",
+def test_states_are_counted_and_watched_services_too() -> None:
+    assert counted(SERVICES) == "Nagios: 2 CRITICAL, 2 OK; 1 watched"
+
+
+def test_the_table_names_suspect_services_and_what_follows() -> None:
+    lines = list(table(suspects(FOUND), SERVICES, {"NET oss3 send receive": 61.4}))
+    assert lines == [
+        "  one disk slows down to 20 MB/s",
+        "    not found; a busy machine hides it: measure again",
+        "  one link slows down to 200 Mbit/s",
+        "    named    nic oss3-nic, after 61 s",
+        "    shown by PATH nic oss3-nic (CRITICAL), NET oss3 send receive (CRITICAL)",
+        "    follows  net oss3, ost scratch-OST0004",
     ]
+
+
+def test_ansible_goes_to_a_file_and_a_long_task_gives_a_sign_of_life(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    screen = Screen(tmp_path / "log", quiet_s=0.02)
+    shown = ""
+    with screen.stage("A stage"):
+        screen.keep("TASK [lab : Start the hosts] ******\n")
+        screen.keep("ok: [oss1]\n")
+        while "Start the hosts" not in shown:
+            shown += capsys.readouterr().out
+    shown += capsys.readouterr().out
+    assert "A stage" in shown
+    assert "ok: [oss1]" not in shown
+    assert shown.endswith("took 0 s\n")
+    assert "ok: [oss1]\n" in screen.log.read_text(encoding="utf-8")
+
+
+def test_a_quiet_stage_ends_without_a_sign_of_life(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with Screen(tmp_path / "log", quiet_s=600).stage("A stage"):
+        pass
+    assert capsys.readouterr().out.count("\n") == 3
+
+
+def test_a_command_that_fails_ends_the_demonstration(capsys: pytest.CaptureFixture[str]) -> None:
+    """The command prints nothing to its output, and its exit code is no state of Nagios."""
+    with pytest.raises(SystemExit, match="`plumbline status` ended with 64"):
+        without_root.show("status", "--nonsense")
+    assert capsys.readouterr().out == "  $ plumbline status --nonsense\n"
+
+
+def test_long_output_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    without_root.show("--help", limit=2)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == 4
+    assert lines[-1].endswith(" lines more")
+
+
+def test_without_fio_its_scene_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    without_root.directories(None)
+    assert "fio is not installed" in capsys.readouterr().out
+
+
+def test_missing_programs_are_named_before_the_tools_are_installed() -> None:
+    plan = run_to_end("make", "--dry-run", "--always-make", "demo", cwd=ROOT, check=True).stdout
+    assert 0 < plan.index("requirements/demo.txt") < plan.index(".ci/venv")
