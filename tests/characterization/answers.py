@@ -7,7 +7,7 @@ from typing import Any, Callable
 from tests.characterization.console import Consoles
 from tests.characterization.formats import icinga, nagios
 from tests.characterization.node_questions import questions_of_nodes
-from tests.characterization.product import DATA, inventories, run
+from tests.characterization.product import DATA, Answer, inventories, run
 from tests.characterization.question import Question, json_answer
 from tests.characterization.scene_questions import questions_of_scenes
 
@@ -23,28 +23,32 @@ def questions_of_inventories() -> list[Question]:
     """Return questions that need only an inventory."""
     questions = []
     for site in SITES:
-        options, slow = ("-i", str(inventories() / site)), site == "bgl"
-        plan = ("plan", *options, "--json")
+        slow = site == "bgl"
+        planned = _few_partners(site) if slow else _document("plan", site)
         questions += [
-            Question(f"{site}-plan", _few_partners(*plan) if slow else _document(*plan), slow),
-            Question(f"{site}-ceiling", _document("ceiling", *options, "--json"), slow),
+            Question(f"{site}-plan", planned, slow),
+            Question(f"{site}-ceiling", _document("ceiling", site), slow),
         ]
         # those of a thousand hosts take half a minute and show no other kind of object
         if not slow:
             questions += [
-                Question(f"{site}-nagios", _objects("nagios", nagios, *options)),
-                Question(f"{site}-icinga", _objects("icinga2", icinga, *options)),
+                Question(f"{site}-nagios", _objects("nagios", nagios, site)),
+                Question(f"{site}-icinga", _objects("icinga2", icinga, site)),
             ]
     return questions
 
 
-def _document(*argv: str) -> Callable[[Consoles], Any]:
-    return lambda _: json_answer(run(*argv, at=MOMENT))
+def _ask(verb: str, site: str, *options: str) -> Answer:
+    return run(verb, "-i", str(inventories() / site), *options, "--json", at=MOMENT)
 
 
-def _few_partners(*argv: str) -> Callable[[Consoles], Any]:
+def _document(verb: str, site: str) -> Callable[[Consoles], Any]:
+    return lambda _: json_answer(_ask(verb, site))
+
+
+def _few_partners(site: str) -> Callable[[Consoles], Any]:
     def tree(consoles: Consoles) -> Any:
-        planned = _document(*argv)(consoles)
+        planned = _document("plan", site)(consoles)
         for node in planned["answer"]["nodes"].values():
             for entry in node["entries"]:
                 entry["partners"] = entry["partners"][:PARTNERS]
@@ -53,9 +57,9 @@ def _few_partners(*argv: str) -> Callable[[Consoles], Any]:
     return tree
 
 
-def _objects(name: str, read: Callable[[str], Any], *options: str) -> Callable[[Consoles], Any]:
+def _objects(name: str, read: Callable[[str], Any], site: str) -> Callable[[Consoles], Any]:
     def tree(_: Consoles) -> Any:
-        answer = run("plan", *options, "--format", name, "--json", at=MOMENT)
+        answer = _ask("plan", site, "--format", name)
         files = {file: read(text) for file, text in answer.document().items()}
         return {"code": answer.code, "answer": files}
 

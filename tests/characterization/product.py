@@ -6,16 +6,14 @@ replaced.
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
-import shutil
 import subprocess
 import sys
 from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import NamedTemporaryFile
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from tests.project.repository import tracked
@@ -28,13 +26,21 @@ COMMAND = str(Path(sys.executable).with_name("plumbline"))
 
 @cache
 def inventories() -> Path:
-    """Return a copy of the committed inventories; a running lab changes its own."""
-    folder = Path(mkdtemp(prefix="plumbline-inventories-"))
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    for path in tracked("inventories"):
-        copy = folder / path.relative_to(ROOT / "inventories")
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(path, copy)
+    """Return a copy of the committed inventories in .cache; a running lab changes its own."""
+    folder = ROOT / ".cache" / "inventories"
+    files = {
+        folder / path.relative_to(ROOT / "inventories"): path for path in tracked("inventories")
+    }
+    for copy in {path for path in folder.rglob("*") if path.is_file()} - files.keys():
+        copy.unlink(missing_ok=True)
+    for copy, path in files.items():
+        content = path.read_bytes()
+        if not copy.exists() or copy.read_bytes() != content:
+            copy.parent.mkdir(parents=True, exist_ok=True)
+            # whole or not at all: other processes of the tests read and write it too
+            with NamedTemporaryFile(dir=copy.parent, delete=False) as file:
+                file.write(content)
+            Path(file.name).replace(copy)
     return folder
 
 

@@ -12,9 +12,8 @@ from typing import Any, Iterator
 import pytest
 import yaml
 
-from tests.lab.conftest import changes
+from tests.lab.conftest import changes, traces
 from tests.lab.lab import ROOT, Lab, LabError
-from tests.lab.test_debian12 import TRACES
 
 INVENTORY, PORT = "tests/el/inventory", 8479
 PYTHONS = {"el8": "python3.12", "el9": "python3", "el10": "python3"}
@@ -117,7 +116,7 @@ def test_dnf_installs_each_package_from_its_repository(lab: Lab, host: str) -> N
 def test_removal_leaves_nothing_but_shared_packages(lab: Lab) -> None:
     lab.playbook("remove", {"agent_remove_packages": "true"})
     for host in PYTHONS:
-        assert lab.on_host(host, TRACES) == ""
+        assert traces(lab, host) == ""
         packages_left = set(lab.on_host(host, "rpm -qa --qf '%{NAME}\\n'").split())
         assert not packages_left & {"nrpe", "netperf", "fio", "sg3_utils", "node-exporter"}, host
 
@@ -126,4 +125,4 @@ def test_a_node_without_epel_is_refused_before_anything_is_changed(lab: Lab) -> 
     lab.on_host("el10", "rm /etc/yum.repos.d/epel.repo")
     with pytest.raises(LabError, match=r"nothing was changed:\s+el10 lacks [^;]*nrpe"):
         lab.playbook("site")
-    assert lab.on_host("el10", TRACES) == ""
+    assert traces(lab, "el10") == ""

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Iterator, Mapping, Sequence
+from typing import Iterator, Mapping
 
 import pytest
 
 from tests.lab.lab import Console, Lab, LabError, Service
 
 MORE_RUNS = 3
+# Files named after plumbline, except logs and the lab's own; its units; its user.
+TRACES = (
+    "find / -xdev -path /proc -prune -o -path /var/log -prune -o -name '*plumbline*' -print"
+    " | grep -v -e /dev/disk -e plumbline-lab; find /mnt /run -maxdepth 2 -name '*plumbline*';"
+    " systemctl list-units --all --plain --no-legend 'plumbline*'; getent passwd plumbline; true"
+)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -20,16 +26,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="the lab needs root"))
 
 
-def brought_up(lab: Lab, stopped: Sequence[str] = ()) -> Iterator[Lab]:
-    """Bring up a lab, deploy plumbline in it, and remove the lab at the end.
-
-    ``stopped`` are patterns of timers that would disturb the tests.
-    """
+def brought_up(lab: Lab) -> Iterator[Lab]:
+    """Bring up a lab, deploy plumbline in it, and remove the lab at the end."""
     try:
         lab.playbook("lab_up")
         lab.playbook("site")
-        if stopped:
-            lab.on_host("all", " ".join(("systemctl stop", *(f"'{timer}'" for timer in stopped))))
         yield lab
     finally:
         lab.playbook("lab_down")
@@ -72,3 +73,8 @@ def changes(recap: str) -> dict[str, str]:
     counts = dict(re.findall(r"^(\S+)\s+: ok=\d+\s+changed=(\d+)", recap, re.MULTILINE))
     assert counts, recap
     return {host: count for host, count in counts.items() if count != "0"}
+
+
+def traces(lab: Lab, host: str) -> str:
+    """Return what plumbline has left on a host, a line for each file, unit or user."""
+    return lab.on_host(host, TRACES)

@@ -7,16 +7,16 @@ from typing import Iterator
 
 import pytest
 
-from tests.lab.conftest import brought_up, changes, with_baselines, without_a_firm_baseline
+from tests.lab.conftest import (
+    brought_up,
+    changes,
+    traces,
+    with_baselines,
+    without_a_firm_baseline,
+)
 from tests.lab.lab import Console, Lab, not_ok
 
 INVENTORY, PORT = "tests/lab/bookworm", 8478
-# Files named after plumbline, except logs and the lab's own; its units; its user.
-TRACES = (
-    "find / -xdev -path /proc -prune -o -path /var/log -prune -o -name '*plumbline*' -print"
-    " | grep -v -e /dev/disk -e plumbline-lab; find /mnt /run -maxdepth 2 -name '*plumbline*';"
-    " systemctl list-units --all --plain --no-legend 'plumbline*'; getent passwd plumbline; true"
-)
 
 
 @pytest.fixture(scope="module")
@@ -88,9 +88,9 @@ def test_prometheus_has_the_counters_of_all_nodes_and_listens_locally(lab: Lab) 
 
 
 def test_removal_leaves_nothing_and_nagios_keeps_running(lab: Lab) -> None:
-    assert "/usr/lib/plumbline" in lab.on_host("oss1", TRACES)
+    assert "/usr/lib/plumbline" in traces(lab, "oss1")
     lab.playbook("remove")
     for host in ("mon1", "oss1", "client1"):
-        assert lab.on_host(host, TRACES) == ""
+        assert traces(lab, host) == ""
     assert lab.on_host("mon1", "systemctl is-active nagios4") == "active"
     assert changes(lab.recap("remove")) == {}

@@ -1,7 +1,7 @@
 """The whole chain on real hosts: deployment, measurement, verdicts and the real Nagios.
 
 The tests run in file order: each first heals the fault of the test before it, and so also sees that
-component recover.
+component recover.  ``make test`` runs those with the mark ``story``, ``make test-all`` the others.
 """
 
 from __future__ import annotations
@@ -20,9 +20,14 @@ import pytest
 
 from plumbline.model.limits import Limits
 from plumbline.parallel.profile import distance
-from tests.lab.conftest import brought_up, changes, with_baselines, without_a_firm_baseline
+from tests.lab.conftest import (
+    brought_up,
+    changes,
+    traces,
+    with_baselines,
+    without_a_firm_baseline,
+)
 from tests.lab.lab import Console, Lab, Service, control, not_ok
-from tests.lab.test_debian12 import TRACES
 from tests.package.report.browser import Browser
 from tests.package.report.test_browser import PLOTS
 
@@ -39,8 +44,14 @@ QUEUE = f"{AS_PROBE} probe ost --confirm --dry-run"
 
 
 @pytest.fixture(scope="module")
-def lab() -> Iterator[Lab]:
-    yield from brought_up(Lab("inventories/lab", 8477), TIMERS)
+def deployed() -> Iterator[Lab]:
+    yield from brought_up(Lab("inventories/lab", 8477))
+
+
+@pytest.fixture(scope="module")
+def lab(deployed: Lab) -> Lab:
+    deployed.on_host("all", " ".join(("systemctl stop", *(f"'{timer}'" for timer in TIMERS))))
+    return deployed
 
 
 @pytest.fixture(scope="module")
@@ -77,8 +88,9 @@ def investigate(lab: Lab, folder: Path) -> list[list[list[str]]]:
     )
 
 
-def test_a_second_deployment_changes_nothing(lab: Lab) -> None:
-    assert changes(lab.recap("site")) == {}
+@pytest.mark.story
+def test_a_second_deployment_changes_nothing(deployed: Lab) -> None:
+    assert changes(deployed.recap("site")) == {}
 
 
 def test_service_links_work_before_the_first_measurement(lab: Lab) -> None:
@@ -161,6 +173,7 @@ def confirming(lab: Lab) -> Iterator[None]:
         lab.on_host("client1", AS_BEFORE)
 
 
+@pytest.mark.story
 def test_a_disk_that_stays_slow_pages_once_and_needs_no_manual_probe(
     lab: Lab, console: Console
 ) -> None:
@@ -193,6 +206,7 @@ def of_the_disk(services: dict[str, Service]) -> dict[str, str]:
     return {name: bad[name] for name in bad if name not in {*behind, CABLE, ALL_AT_ONCE}}
 
 
+@pytest.mark.story
 def test_a_slow_disk_and_a_bad_cable_are_named_and_nothing_else(
     lab: Lab, console: Console, tmp_path: Path
 ) -> None:
@@ -226,6 +240,7 @@ def follow(browser: Browser, console: Console, host: str, service: str) -> str:
     return anchor
 
 
+@pytest.mark.story
 def test_the_service_page_of_nagios_links_to_its_section_of_the_report(
     lab: Lab, console: Console, tmp_path: Path
 ) -> None:
@@ -248,6 +263,7 @@ def test_the_service_page_of_nagios_links_to_its_section_of_the_report(
         assert browser.complaints == []
 
 
+@pytest.mark.story
 def test_a_slow_link_shows_on_its_own_service_only(lab: Lab, console: Console) -> None:
     break_only(lab, {"link": "oss3", "rate": "100Mbit"})
     slow = {"NET oss3 send receive": "CRITICAL"}
@@ -286,6 +302,7 @@ def targets(lab: Lab) -> dict[str, str]:
     return {verdict["component"]: verdict["state"] for verdict in verdicts}
 
 
+@pytest.mark.story
 def test_a_server_that_dies_during_a_run_is_named_and_its_targets_are_not(
     lab: Lab, console: Console
 ) -> None:
@@ -415,6 +432,7 @@ mount --bind /run/plumbline-release {RELEASE}
 NIGHTS = 2
 
 
+@pytest.mark.story
 def test_a_loss_of_all_targets_after_an_upgrade_is_one_alarm_of_the_group(
     lab: Lab, console: Console
 ) -> None:
@@ -448,9 +466,10 @@ def test_every_verdict_shows_its_evidence(lab: Lab, console: Console) -> None:
     assert [verdict for verdict in verdicts if not verdict["evidence"]] == []
 
 
+@pytest.mark.story
 def test_removal_leaves_nothing_and_nagios_keeps_running(lab: Lab) -> None:
     hosts = ("mon1", "oss1", "oss2", "oss3", "client1")
-    assert "/usr/lib/plumbline" in lab.on_host("oss1", TRACES)
+    assert "/usr/lib/plumbline" in traces(lab, "oss1")
     lab.playbook("remove")
-    assert {host: lab.on_host(host, TRACES) for host in hosts} == dict.fromkeys(hosts, "")
+    assert {host: traces(lab, host) for host in hosts} == dict.fromkeys(hosts, "")
     assert lab.on_host("mon1", "systemctl is-active nagios4") == "active"

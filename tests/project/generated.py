@@ -1,4 +1,4 @@
-"""``python -m tests.project.generated`` writes the generated tables of docs/.
+"""``python -m tests.project.generated`` writes the generated tables of docs/ and CONTRIBUTING.md.
 
 ``<!-- generated: NAME -->`` and ``<!-- end -->`` mark such a table in a page.
 """
@@ -17,7 +17,7 @@ from plumbline.cli.machines import MACHINES
 from plumbline.cli.people import PEOPLE
 from plumbline.doors import prometheus
 from plumbline.observe import counters
-from tests.project.repository import document, tracked
+from tests.project.repository import ROOT, document, tracked
 from tests.project.test_papers import CASES
 
 _MARKED = re.compile(r"(?<=<!-- generated: )(\w+)( -->\n).*?(?=<!-- end -->)", re.DOTALL)
@@ -133,16 +133,38 @@ def _figures(machine: str) -> str:
     return _table("| place | the paper | in plumbline |", dict.fromkeys(rows))
 
 
+def _steps() -> str:
+    """Return a row for each step of the tests, from the comments of the Makefile."""
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    steps = re.findall(r"^([a-z0-9-]+):.*  # ([0-9.]+) min: (.*)$", text, flags=re.M)
+    steps.sort(key=lambda step: _part(text, step[0]))
+    rows = ((f"`make {name}`", _part(text, name), minutes, why) for name, minutes, why in steps)
+    return _table("| step | in | minutes | protects |", rows)
+
+
+def _part(makefile: str, step: str) -> str:
+    """Return the first of the lengths that runs a step."""
+    lists = dict(re.findall(r"^((?:ROOT_)?[A-Z]+) +:= (.*)$", makefile, flags=re.M))
+    if step in lists["LINT"].split() or step in ("pytest-quick", "ansible-lint"):
+        return "`check`"
+    long = f"{lists['LONG']} {lists['ROOT_LONG']}".split()
+    return "`test-all`" if step in long else "`test`"
+
+
 TABLES: dict[str, Callable[[], str]] = {
     "commands": _commands,
     "options": _roles,
     "verdict_metrics": _verdicts,
     "counters": _counters,
+    "steps": _steps,
     "red_storm": lambda: _figures("redstorm"),
     "edison": lambda: _figures("edison"),
     "blue_gene": lambda: _figures("bgl"),
     "jaguar": lambda: _figures("jaguar"),
 }
+
+
+PAGES = tracked("docs/*.md", "CONTRIBUTING.md")
 
 
 def generated(page: str) -> str:
@@ -152,7 +174,7 @@ def generated(page: str) -> str:
 
 def main() -> None:
     """Write the tables into the pages."""
-    for path in tracked("docs/*.md"):
+    for path in PAGES:
         path.write_text(generated(path.read_text(encoding="utf-8")), encoding="utf-8")
 
 

@@ -15,6 +15,8 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
+from tests.processes import can_mount
+
 FOLDER = Path(os.environ.get("PRETENDED", "."))
 
 
@@ -24,7 +26,7 @@ def enter(node: str, *words: str) -> NoReturn:
         print("No route to host", file=sys.stderr)
         sys.exit(255)
     # in a mount namespace where the node's files lie over those of the machine; writes are lost
-    alone = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"])]
+    alone = ["unshare", "--mount", *([] if can_mount() else ["--map-root-user"])]
     command = words[words.index("/bin/sh") :]
     layers = f"lowerdir={FOLDER / node / 'etc'}:/etc,upperdir=/mnt/upper,workdir=/mnt/work"
     script = (

@@ -1,4 +1,4 @@
-"""The generated tables of docs/ are up to date."""
+"""The generated tables of docs/ and CONTRIBUTING.md are up to date."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.project.generated import TABLES, generated
-from tests.project.repository import tracked
-
-PAGES = tracked("docs/*.md")
+from tests.project.generated import PAGES, TABLES, generated
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)

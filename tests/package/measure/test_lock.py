@@ -21,6 +21,7 @@ from plumbline.measure.lock import Locks, OwnLocks, StuckError, abandoned_lock
 from plumbline.model.errors import BusyError, StoreError
 from plumbline.observe.command import SystemClock, SystemRunner
 from tests.package.measure.units import is_free
+from tests.processes import can_mount
 
 HOLD = """
 import subprocess, sys, time
@@ -337,7 +338,7 @@ mount -t tmpfs plumbline-test "$1" && exec 9> "$1/ost-a.lock" && echo ready && e
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+@pytest.mark.skipif(not can_mount(), reason="mounting needs CAP_SYS_ADMIN")
 def test_a_process_with_the_same_lock_path_in_a_container_is_left_alone(
     locks: Locks,
 ) -> None:

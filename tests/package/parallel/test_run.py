@@ -32,6 +32,7 @@ from plumbline.parallel.run import Course, Files, FsUnit
 from plumbline.parallel.terms import TESTS, Aggregation, Method
 from tests.package.measure.units import NONE, expectation
 from tests.package.waiting import alive, eventually
+from tests.processes import can_mount
 
 PYTHON = "/usr/bin/python3"
 SMALL = 10 * 65536
@@ -517,7 +518,7 @@ def test_a_run_that_does_not_fit_is_not_begun(site: Site) -> None:
     assert site.remaining_files() == []
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount a small file system")
+@pytest.mark.skipif(not can_mount(), reason="mounting needs CAP_SYS_ADMIN")
 def test_a_target_that_fills_up_during_the_run_fails_and_the_others_are_kept(site: Site) -> None:
     small = site.home / "b"
     mounted = subprocess.run(
