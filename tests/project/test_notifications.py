@@ -11,7 +11,7 @@ import pytest
 from plumbline.model.codec import read_all
 from plumbline.model.service import NO_ALARMS, PathService, Service
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.site.publish import Scene, settle
+from plumbline.site.path_alarms import Scene, settle
 from tests.package.cli import nagios
 from tests.package.recorded import table
 from tests.project.test_nagios_objects import CONTACT, make, plan
@@ -24,6 +24,7 @@ pytestmark = [
 DELAY_S = 3
 SERVICES = {
     "server": ("oss3", "PATH server oss3"),
+    "nic": ("oss3", "PATH nic oss3-nic"),
     "system": ("lab", "PATH file system scratch"),
     "ost4": ("oss3", "OST scratch-OST0004 write read"),
     "ost5": ("oss3", "OST scratch-OST0005 write read"),
@@ -48,7 +49,10 @@ def daemon(objects: str) -> Iterator[nagios.Daemon]:
     settings = ("enable_notifications=1", "interval_length=1", "check_service_freshness=0")
     with nagios.configured(objects, *settings) as running:
         # everything was OK before
-        see(running, dict.fromkeys(("ost4", "ost5", "net", "other", "server", "system"), "OK"))
+        see(
+            running,
+            dict.fromkeys(("ost4", "ost5", "net", "other", "server", "nic", "system"), "OK"),
+        )
         yield running
 
 

@@ -20,7 +20,7 @@ from pydantic import Field
 
 from plumbline.model.codec import form, lenient, read_document
 from plumbline.model.errors import DocumentError
-from plumbline.model.service import PathService, Service
+from plumbline.model.service import PathService, Service, enclosing
 from plumbline.topology.strict import Strict, parse
 
 State = Literal["w", "u", "c", "r"]
@@ -156,6 +156,10 @@ class Monitored(NamedTuple):
     def crossings(self) -> Iterator[tuple[PathService, Service]]:
         """Yield each suspect with each service whose bytes cross its component."""
         return ((path, service) for path in self.paths for service in self.members(path))
+
+    def enclosed(self) -> Iterator[tuple[PathService, PathService]]:
+        """Yield pairs of components whose alarm may move from the first to the second."""
+        return enclosing(self.paths)
 
     def bearers(self) -> Iterator[tuple[Service, Service]]:
         """Yield pairs of services: one that bears the alarm of the other, and the other."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.doors.table import render
@@ -10,6 +11,7 @@ from plumbline.model.units import format_bytes, format_duration
 from plumbline.simulate.fleet import Longest
 from plumbline.simulate.score import Outcome, Trial
 from plumbline.simulate.summary import (
+    MONTH_DAYS,
     WITHIN_DAYS,
     Alarms,
     Size,
@@ -22,6 +24,7 @@ from plumbline.simulate.summary import (
     unknown_share,
 )
 
+_TELLING_ALARMS = 10
 _MOST_FAULTS = 20
 """Maximum number of faults shown one by one; more are shown by size only."""
 
@@ -67,12 +70,21 @@ def _paragraphs(setup: Setup, outcome: Outcome) -> Iterator[Sequence[str]]:
 def _summary(setup: Setup, outcome: Outcome) -> Iterator[str]:
     """Yield the false alarms, and the setup of the simulation."""
     alarms, days = false_alarm_rate(outcome), outcome.fleets * outcome.days
-    side = "within" if alarms.a_month <= setup.budget else "above"
-    share = f"{alarms.days} of {days} days ({100 * alarms.days_share:.1f} %)"
-    yield (
-        f"{alarms.a_month:.2f} false alarms a month, {side} the budget of {setup.budget:g}: "
-        f"{alarms.number} in {alarms.months:.1f} months, on {share}"
-    )
+    share = f"on {alarms.days} of {days} days ({100 * alarms.days_share:.1f} %)"
+    counted = f"{alarms.number} in {alarms.months:.1f} months"
+    above = alarms.exceeds(setup.budget)
+    if above is None:
+        yield (
+            f"false alarms: {counted}, {share}; the budget allows "
+            f"{setup.budget * alarms.months:.2g}; too few to tell, "
+            f"try --fleets {_telling_fleets(setup, outcome)}"
+        )
+    else:
+        side = "above" if above else "within"
+        yield (
+            f"{alarms.a_month:.2f} false alarms a month, {side} the budget of {setup.budget:g}: "
+            f"{counted}, {share}"
+        )
     later = all(trial.fault.day for trial in outcome.trials)
     begin = "after those for baselines" if later else "from the installation on"
     yield (
@@ -89,6 +101,15 @@ def _summary(setup: Setup, outcome: Outcome) -> Iterator[str]:
     if moved.planned:
         planned, confirmed = map(format_bytes, moved)
         yield f"planned runs move {planned} a day on average, confirmation {confirmed}"
+
+
+def _telling_fleets(setup: Setup, outcome: Outcome) -> int:
+    """Return fleets in which the budget allows ten alarms, at least twice as many as now, in tens.
+
+    A rate of twice the budget or half of it shows then.
+    """
+    of_one = setup.budget * outcome.days / MONTH_DAYS
+    return 10 * ceil(max(_TELLING_ALARMS / of_one, 2 * outcome.fleets) / 10)
 
 
 def _false_alarms(alarms: tuple[Alarms, ...]) -> str:

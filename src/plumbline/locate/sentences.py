@@ -245,7 +245,7 @@ def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
     was measured before the fault does not.
     """
     explained = [located.observations[index] for index in ambiguity.explains]
-    layer, begun = _main_layer(explained), min(observation.since for observation in explained)
+    layer, begun = _main_layer(explained), _begun(explained)
     suspects = {suspect.name for suspect in ambiguity.suspects}
     slow: dict[frozenset[str], bool] = {}
     healthy: dict[frozenset[str], bool] = {}
@@ -272,6 +272,11 @@ def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
     if sum(fine):
         text += f", {_counted(sum(fine))} and need less than what is left"
     return text
+
+
+def _begun(explained: Iterable[Observation]) -> float:
+    """Return when a loss began; what was measured before is no evidence on it."""
+    return min(observation.since for observation in explained)
 
 
 def _counted(count: int) -> str:
@@ -315,8 +320,9 @@ def _lane_text(loss: Loss, rated: Optional[float]) -> str:
 
 
 def _layer_text(located: Located, ambiguity: AmbiguitySet) -> str:
-    """Return for each layer that crosses the suspects whether it is slow there."""
+    """Return for each layer that crosses the suspects whether it is slow there since the loss."""
     suspects = {suspect.name for suspect in ambiguity.suspects}
+    begun = _begun(located.observations[index] for index in ambiguity.explains)
     layers: dict[str, list[Observation]] = {}
     for observation in located.observations:
         if (
@@ -332,8 +338,10 @@ def _layer_text(located: Located, ambiguity: AmbiguitySet) -> str:
         slow = [vote.ratio for vote in layers.get(layer.name, ()) if vote.vote is Vote.BAD]
         if slow:
             texts.append(f"{words} {_share(slow)} of what is expected")
-        elif layer.name in layers:
+        elif any(vote.at >= begun for vote in layers.get(layer.name, ())):
             texts.append(f"{words} fine")
+        elif layer.name in layers:
+            texts.append(f"{words} last measured before the loss")
     return ", ".join(texts)
 
 

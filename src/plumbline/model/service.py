@@ -8,7 +8,7 @@ from plumbline.model.validation import rates, times
 from plumbline.model.verdict import State
 
 if TYPE_CHECKING:
-    from typing import Annotated, Mapping, Optional
+    from typing import Annotated, Iterator, Mapping, Optional, Sequence
 
 
 NODE = "node"
@@ -64,6 +64,27 @@ class PathService(NamedTuple):
     members: tuple[int, ...]
 
 
+def enclosing(paths: Sequence[PathService]) -> Iterator[tuple[PathService, PathService]]:
+    """Yield pairs of components: one, and another with no services behind it but those of the one.
+
+    While the first is not OK the second notifies nobody, so an alarm can move to it in silence.  Of
+    two with the same services a host comes first, then the order of ``paths``; so no two enclose
+    each other.
+    """
+    ranked = sorted(
+        (path for path in paths if path.component),
+        key=lambda path: (-len(set(path.members)), path.host != path.component),
+    )
+    by_member: dict[int, list[tuple[PathService, frozenset[int]]]] = {}
+    for inner in ranked:
+        members = frozenset(inner.members)
+        for outer, others in by_member.get(min(members), ()) if members else ():
+            if members <= others:
+                yield outer, inner
+        for member in members:
+            by_member.setdefault(member, []).append((inner, members))
+
+
 @lenient
 class SitePart(NamedTuple):
     """Kind and capacities of a part or target, in bytes per second, None if it never limits."""
@@ -78,12 +99,16 @@ class Suspicion(NamedTuple):
     """Start and state of an alarm of a path service; from ``ended_at`` on it fades.
 
     Only an alarm for a ``slow`` component fades: a server that answers again has recovered.
+    ``moved_to`` is the path service that shows the fault since, empty if there is none.  ``hidden``
+    is whether the service was prevented from notifying from the start.
     """
 
     since: Annotated[float, times]
     state: State
     slow: bool
     ended_at: Optional[Annotated[float, times]] = None
+    moved_to: str = ""
+    hidden: bool = False
 
 
 @lenient
@@ -97,8 +122,25 @@ class ActiveAlarms(NamedTuple):
     notified: Mapping[str, Annotated[float, times]]
     suspicions: Mapping[str, Suspicion]
 
+    @property
+    def red(self) -> frozenset[str]:
+        """Names of the path services in alarm; an alarm that has moved is not red here."""
+        return frozenset(name for name, old in self.suspicions.items() if old.state.alarm)
+
+    @property
+    def heirs(self) -> frozenset[str]:
+        """Names of the path services whose fault another one has notified."""
+        return frozenset(old.moved_to for old in self.suspicions.values() if old.moved_to)
+
 
 NO_ALARMS = ActiveAlarms({}, {})
+
+
+class PathAlarms(NamedTuple):
+    """Names of the path services in alarm, and of those whose fault another one has notified."""
+
+    red: frozenset[str]
+    silent: frozenset[str]
 
 
 DEVICE_INFO = "plumbline_device_info"

@@ -200,7 +200,8 @@ def _suspects(sources: _Sources) -> Iterator[Entry]:
     if sources.suspects is None:
         return
     located, parts = sources.suspects.located, sources.site.parts
-    for ambiguity_set, probe in zip(located.sets, sources.suspects.probes):
+    suspects = sources.suspects
+    for ambiguity_set, probe, state in zip(located.sets, suspects.probes, suspects.states):
         slow = [located.observations[index].of for index in ambiguity_set.explains]
         places = dict.fromkeys((flow.layer, flow.component) for flow in slow)
         text = sentence(located, ambiguity_set, parts, probe) + advice(ambiguity_set, parts)
@@ -208,7 +209,7 @@ def _suspects(sources: _Sources) -> Iterator[Entry]:
         yield Entry(
             Kind.SUSPECT,
             _names(ambiguity_set),
-            located.state(ambiguity_set),
+            state,
             _text(sources, next(iter(_beginnings(sources, places)), None), places),
             facts,
             following,

@@ -9,6 +9,7 @@ from plumbline.locate.observation import Observation, Vote
 from plumbline.locate.sentences import HEADERS, remarks, rows, sentence, summary
 from plumbline.locate.suspects import AmbiguitySet, Located
 from plumbline.model.service import SitePart
+from plumbline.model.verdict import State
 from plumbline.report.figure import BLUE, RED, Cell, Figure, Plot, Row, Table, scatter, shown
 
 ABOUT = (
@@ -24,11 +25,13 @@ _FAST = 60
 class Suspects(NamedTuple):
     """Located suspects, the measurement that would divide each set, and shared losses.
 
-    ``jobs`` are sentences on the jobs that used slow targets at the time.
+    ``states`` are those of the sets in the monitoring system.  ``jobs`` are sentences on the jobs
+    that used slow targets at the time.
     """
 
     located: Located
     probes: Sequence[Optional[NextProbe]]
+    states: Sequence[State]
     shared: Sequence[str] = ()
     jobs: Sequence[str] = ()
 

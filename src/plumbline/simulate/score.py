@@ -12,7 +12,7 @@ from typing import Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.judging import Alarming
 from plumbline.model.layers import LAYERS
-from plumbline.model.service import PathService, Service
+from plumbline.model.service import PathAlarms, PathService, Service
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate.course import Scenario, Today, simulated_days
 from plumbline.simulate.fleet import Fault, Fleet, Flow, Losses, Noise, random_faults
@@ -281,8 +281,8 @@ Key = tuple[str, str, bool]
 """Layer, component or group, and whether it is a group."""
 
 
-Suspects = Callable[[Alarming], frozenset[str]]
-"""Returns the names of the path services in alarm, day after day."""
+Suspects = Callable[[Alarming], PathAlarms]
+"""Returns the path services in alarm, day after day."""
 
 
 class Suspect(NamedTuple):
@@ -332,10 +332,10 @@ class MonitoringSystem:
             if verdict.state.alarm
         )
         alarms = frozenset(self._places[key] for key in keys if key in self._places)
-        suspected: frozenset[str] = frozenset()
+        suspected, notified_before = PathAlarms(frozenset(), frozenset())
         if self._suspects:
             site = today.nodes, today.judging, today.weighing
-            suspected = self._suspects(Alarming(*site, alarms))
+            suspected, notified_before = self._suspects(Alarming(*site, alarms))
         speaking = alarms - self._silent(alarms, suspected)
         notified = Notifications(
             self._named(speaking),
@@ -346,7 +346,7 @@ class MonitoringSystem:
                     tuple(self._keys[place] for place in path.members if place in alarms),
                 )
                 for path in self._paths
-                if path.name in suspected - self._suspected
+                if path.name in suspected - self._suspected - notified_before
             },
         )
         # a notified service that is silent now raises no second alarm when it speaks again

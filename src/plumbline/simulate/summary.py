@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import ceil, inf
+from math import ceil, exp, inf, lgamma, log
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.simulate.score import Outcome, Source, Trial
@@ -79,6 +79,25 @@ class FalseAlarmRate(NamedTuple):
     def a_month(self) -> float:
         """Return the false alarms of one fleet in a month."""
         return self.number / self.months
+
+    def exceeds(self, budget: float) -> Optional[bool]:
+        """Return whether more alarms than ``budget`` a month are certain; None if too few to tell.
+
+        Certain is a number that a Poisson process of the budget's rate reaches, or stays at or
+        below, in one of 20 simulations.
+        """
+        allowed = budget * self.months
+        if _at_most(self.number, allowed) <= _RARE:
+            return False
+        return True if 1 - _at_most(self.number - 1, allowed) <= _RARE else None
+
+
+_RARE = 0.05
+
+
+def _at_most(number: int, mean: float) -> float:
+    """Return the probability of at most ``number`` events of a Poisson process."""
+    return sum(exp(count * log(mean) - mean - lgamma(count + 1)) for count in range(number + 1))
 
 
 def false_alarm_rate(outcome: Outcome) -> FalseAlarmRate:

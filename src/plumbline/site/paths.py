@@ -72,6 +72,20 @@ def path_verdicts(
     return verdicts
 
 
+def shown_states(site: Site, located: Located) -> list[State]:
+    """Return the state of each ambiguity set as Nagios shows it.
+
+    A set without a path service of its own is WARNING, as at its file system; its component alarms.
+    """
+    shared = _shared(site)
+    return [
+        located.state(ambiguity_set)
+        if _bearers(located, ambiguity_set, shared, site, ())
+        else State.WARNING
+        for ambiguity_set in located.sets
+    ]
+
+
 def causes(site: Site, located: Located) -> dict[tuple[str, str], str]:
     """Return by slow component, layer and name, a list of the path services that bear its alarm.
 

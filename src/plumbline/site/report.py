@@ -24,6 +24,7 @@ from plumbline.report import moment as charts
 from plumbline.report.moment import Line, Past
 from plumbline.report.site import Look, Site
 from plumbline.report.suspects import Suspects
+from plumbline.site import paths
 from plumbline.site.forked import forked
 from plumbline.site.jobs import jobs_on_slow_targets
 from plumbline.site.locate import condition_changes, locate_site
@@ -141,9 +142,9 @@ def _suspects(plan: SitePlan, history: Path, now: float) -> Optional[Suspects]:
         return None
     located = locate_site(plan, history, now)
     jobs = jobs_on_slow_targets(plan, history, located.located)
-    return Suspects(
-        located.located, located.probes, [loss.sentence for loss in located.shared], jobs
-    )
+    states = paths.shown_states(paths.Site(plan.paths, plan.services, plan.parts), located.located)
+    shared = [loss.sentence for loss in located.shared]
+    return Suspects(located.located, located.probes, states, shared, jobs)
 
 
 def _group_verdicts(judged: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:

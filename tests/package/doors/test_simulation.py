@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
+import pytest
+
 from plumbline.doors.simulation import Setup, tables
 from plumbline.model.verdict import Reason
 from plumbline.simulate.fleet import Fault, Longest
@@ -17,6 +19,7 @@ LEVEL = Reason.BELOW_LEVEL
 ALARMS = Counter({Source("ost", False, LEVEL): 6, Source("ost", True, LEVEL): 2})
 
 
+FEW = "too few to tell, try --fleets "
 HEALTHY = Outcome(2, 60, 1200, Counter(), Counter(), Counter(), ())
 
 
@@ -37,6 +40,26 @@ def test_a_policy_without_false_alarms_is_reported() -> None:
     assert output(alarms=False).startswith(
         "0.00 false alarms a month, within the budget of 1: 0 in 3.9 "
     )
+
+
+@pytest.mark.parametrize(
+    ("alarms", "budget", "begin", "end"),
+    [
+        # exact bounds of Poisson: P(0 of 3.94) = 0.019, P(>= 8 of 3.94) = 0.048
+        (0, 1.0, "0.00 false alarms a month, within the budget of 1: 0 in 3.9 months, on ", ""),
+        (8, 1.0, "2.03 false alarms a month, above the budget of 1: 8 in 3.9 months, on ", ""),
+        (7, 1.0, "false alarms: 7 in 3.9 months, on ", "; the budget allows 3.9; " + FEW + "10"),
+        (1, 0.5, "false alarms: 1 in 3.9 months, on ", "; the budget allows 2; " + FEW + "20"),
+    ],
+)
+def test_the_first_line_says_what_so_few_alarms_can_show(
+    alarms: int, budget: float, begin: str, end: str
+) -> None:
+    raised = Counter({Source("ost", False, LEVEL): alarms})
+    outcome = HEALTHY._replace(raised=raised, standing=raised)
+    line = next(tables(SETUP._replace(budget=budget), outcome)).splitlines()[0]
+    assert line.startswith(begin)
+    assert line.endswith(end)
 
 
 def test_the_longest_run_of_each_layer_is_shown() -> None:

@@ -8,12 +8,25 @@ from plumbline.locate.document import document, explanations
 from plumbline.locate.next_probe import Candidates, next_probe
 from plumbline.locate.sentences import HEADERS, listed, remarks, rows, sentence, summary
 from plumbline.locate.suspects import Located, locate
-from tests.package.locate.scenes import LAB, REDSTORM, LaneRates, Scene, both, made
+from tests.package.locate.scenes import (
+    LAB,
+    REDSTORM,
+    LaneRates,
+    Scene,
+    both,
+    made,
+    observation,
+    rate,
+)
 
 
 def sentences(scene: Scene, remaining: LaneRates, *silent: str) -> list[str]:
+    """Return the sentences on the suspects of some losses."""
+    return described(scene, scene.locate(remaining, silent))
+
+
+def described(scene: Scene, located: Located) -> list[str]:
     """Return the sentences on all ambiguity sets, with what to measure next."""
-    located = scene.locate(remaining, silent)
     texts = []
     for ambiguity in located.sets:
         slow = [located.observations[index].of.component for index in ambiguity.explains]
@@ -43,6 +56,22 @@ def test_ambiguous_suspects_come_with_the_measurement_that_divides_them() -> Non
         "Next: a raw read of oss2-disk1 on oss2 (if it is at 40 % of what is expected, "
         "disk oss2-disk1; if it is fine, target scratch-OST0002)."
     )
+
+
+def test_a_measurement_from_before_the_loss_is_no_evidence_and_is_next() -> None:
+    faults, before, begun, now = {"oss2-disk1": both(80e6)}, 1000.0, 2000.0, 3000.0
+    observations = [
+        observation(of, of.expected, at=before)
+        if of.layer == "raw"
+        else observation(of, rate(of, faults), at=now, since=begun)
+        for of in LAB.measurables
+    ]
+    (text,) = described(LAB, locate(observations))
+    assert "Raw reads last measured before the loss, targets 67 % of what is expected." in text
+    assert "Next: a raw read of oss2-disk1 on oss2 (" in text
+    later = [item._replace(at=now) if item.of.layer == "raw" else item for item in observations]
+    (text,) = described(LAB, locate(later))
+    assert text.startswith("Suspect: target scratch-OST0002")
 
 
 def test_healthy_layers_are_named() -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from plotly.graph_objects import Figure as PlotlyFigure
 
+from plumbline.model.verdict import State
 from plumbline.report.figure import Figure
 from plumbline.report.page import Extras
 from plumbline.report.site import Site
@@ -24,7 +25,7 @@ EMPTY = Site("nothing", 1e9, (), {}, {}, {}, ())
 
 def extras() -> Extras:
     located = LAB.locate({"oss2-disk1": both(50e6)})
-    return Extras(None, profile(10, 10, 25), Suspects(located, [None for _ in located.sets]))
+    return Extras(None, profile(10, 10, 25), Suspects(located, [None], [State.WARNING]))
 
 
 def assert_valid(figures: list[Figure]) -> None:

@@ -42,7 +42,7 @@ def test_a_suspect_comes_first_with_its_start_and_the_next_step(site: Site) -> N
     assert (first.kind, first.component, first.state) == (
         Kind.SUSPECT,
         "oss2-disk1",
-        State.CRITICAL,
+        State.WARNING,
     )
     assert first.since == SINCE
     assert first.sentence.startswith("Suspect: disk oss2-disk1 (1 of 1 slow target crosses it")

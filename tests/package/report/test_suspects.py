@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from plumbline.locate.suspects import Located
+from plumbline.model.verdict import State
 from plumbline.report.suspects import Suspects, suspects_figure
 from tests.package.locate.scenes import LAB, LaneRates, both
 
 
 def suspects(faults: LaneRates) -> Suspects:
     located: Located = LAB.locate(faults)
-    return Suspects(located, [None for _ in located.sets])
+    return Suspects(located, [None for _ in located.sets], [State.WARNING for _ in located.sets])
 
 
 def test_a_suspect_has_a_column_with_the_measurements_that_cross_it() -> None:

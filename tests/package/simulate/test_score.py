@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any, Iterator, Optional
 
 import pytest
 
 from plumbline.judge.judging import Alarming, Judging
+from plumbline.model.service import PathAlarms
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate.course import Today, weigh
 from plumbline.simulate.fleet import NONE, QUIET, YEAR, Fault
@@ -155,14 +156,27 @@ def test_a_suspect_notifies_for_all_components_behind_it() -> None:
     server = Fault("oss1", 0.6, 1)
     targets = [verdict(name, C, **TARGET) for name in ("scratch-OST0", "scratch-OST1")]
 
-    def suspects(day: Alarming) -> frozenset[str]:
-        return frozenset({"server oss1"} if day.alarms else ())
+    def suspects(day: Alarming) -> PathAlarms:
+        return PathAlarms(frozenset({"server oss1"} if day.alarms else ()), frozenset())
 
     assert notified(targets, faults=(server,)) == [(2, 2)]
     assert notified(targets, suspects=suspects, faults=(server,)) == [(2, 1)]
     result = scored(targets, suspects=suspects)
     assert result.raised[Source("path", False, Reason.SUSPECT)] == 1
     assert sum(result.raised.values()) == 1
+
+
+def test_a_suspect_whose_alarm_another_has_notified_is_no_notification() -> None:
+    days = [[verdict("scratch-OST0", C, **TARGET)]] * 2
+    first = PathAlarms(frozenset({"client client1"}), frozenset())
+    for silent, number in ((frozenset({"server oss1"}), 1), (frozenset[str](), 2)):
+        alarms = iter([first, PathAlarms(frozenset({"server oss1"}), silent)])
+
+        def suspects(_: Alarming, alarms: Iterator[PathAlarms] = alarms) -> PathAlarms:
+            return next(alarms)
+
+        result = scored(*days, suspects=suspects)
+        assert sum(result.raised.values()) == number
 
 
 def test_an_alarm_of_a_group_with_few_slow_members_does_not_count() -> None:

@@ -11,7 +11,7 @@ import pytest
 from plumbline.model.codec import read, write
 from plumbline.model.service import NO_ALARMS, ActiveAlarms, PathService, Service
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.site.publish import Scene, settle
+from plumbline.site.path_alarms import Scene, settle
 from tests.package.recorded import table
 
 NOW = 1_000_000.0
