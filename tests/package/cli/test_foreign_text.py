@@ -8,7 +8,7 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 
 import pytest
 
@@ -99,7 +99,7 @@ def test_in_json_such_text_is_escaped_and_complete(
 
 @pytest.mark.parametrize("output", [say, note, remark])
 def test_a_line_has_no_line_break_and_a_table_keeps_its_own(
-    output: type[say], capsys: pytest.CaptureFixture[str]
+    output: Callable[[str], None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     output(EVIL)
     out, err = capsys.readouterr()
