@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from plumbline.model.units import DAY_S
+from plumbline.observe.certificate import ends_at
 from tests.processes import run_to_end
 from tests.project import certificates
 from tests.project.certificates import GROUP
@@ -87,6 +89,16 @@ def test_a_certificate_is_made_once_for_one_purpose(deployed: Path) -> None:
     assert (secret / "ca.key").stat().st_mode & 0o777 == 0o600
     assert not deploy(deployed)
     assert contents(deployed) == made
+
+
+def test_the_certificate_of_who_asks_outlives_those_of_all_nodes(deployed: Path) -> None:
+    """Only nodes warn of the end of a certificate, so theirs must end first."""
+    ends = {host: ends_at((deployed / host / "cert.pem").read_text()) for host in ("mon1", "oss1")}
+    assert ends["mon1"] - ends["oss1"] > 800 * DAY_S
+    # a later node is made when that of mon1 has less than this left
+    made = contents(deployed)
+    assert deploy(deployed, nrpe_certificate_days=1650)
+    assert changed(made, contents(deployed)) == {"mon1/cert.pem"}
 
 
 def test_check_mode_makes_nothing(tmp_path: Path) -> None:

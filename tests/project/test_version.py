@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from importlib.metadata import version
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 from plumbline import __version__
 from tests.project.repository import ROOT, document, tracked
@@ -33,3 +36,13 @@ def test_no_text_has_pip_install_the_other_project_called_plumbline() -> None:
 
 def test_galaxy_accepts_the_version() -> None:
     assert re.fullmatch(r"\d+\.\d+\.\d+(-[0-9A-Za-z.-]+)?", __version__)
+
+
+def test_the_libraries_of_the_console_are_bounded_and_tested_within_the_bounds() -> None:
+    pins = (ROOT / "requirements/constraints.txt").read_text(encoding="utf-8").splitlines()
+    pinned = dict(line.split("==") for line in pins if "==" in line)
+    project = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
+    (line,) = re.findall(r"^console = (\[.*\])$", project, flags=re.M)
+    for requirement in map(Requirement, json.loads(line)):
+        assert requirement.specifier.contains(pinned[requirement.name])
+        assert [bound for bound in requirement.specifier if bound.operator == "<"]

@@ -39,10 +39,10 @@ class Call(NamedTuple):
     @property
     def timeout_s(self) -> float:
         """Return the time limit in seconds; raise UsageError."""
-        return self.seconds("--timeout", TIMEOUT_S, 86400)
+        return self.number("--timeout", "seconds", TIMEOUT_S, 86400)
 
-    def seconds(self, option: str, default: float, limit: float) -> float:
-        """Return the seconds of an option, between 0 and ``limit``, both excluded.
+    def number(self, option: str, unit: str, default: float, limit: float) -> float:
+        """Return the number of an option in ``unit``, between 0 and ``limit``, both excluded.
 
         Raises:
             UsageError: the value is no such number.
@@ -54,7 +54,7 @@ class Call(NamedTuple):
             value = 0.0
         if not 0 < value < limit:
             raise UsageError(
-                f"{option} {text!r} is no number of seconds; write for example {default:g}"
+                f"{option} {text!r} is no number of {unit}; write for example {default:g}"
             )
         return value
 

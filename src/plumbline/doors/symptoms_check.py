@@ -61,7 +61,7 @@ def _kind(call: Call) -> str:
 def _judged(call: Call, now: float) -> Verdict:
     kind = _kind(call)
     path = call.options.get("--document", SYMPTOMS)
-    limit_s = call.seconds("--stale-after", STALE_AFTER_S, _LONGEST_S)
+    limit_s = call.number("--stale-after", "seconds", STALE_AFTER_S, _LONGEST_S)
     node = call.options.get("--node", "")
     try:
         report = load_report(path)

@@ -61,6 +61,13 @@ PATH = Allowed(
 )
 """Path of a mount or a folder."""
 
+SCRATCH = Allowed(
+    r"(?!/(?:bin|boot|dev(?!/shm)|etc|lib\d*|proc|sbin|sys|usr)(?:/|$)).*",
+    "belongs to the operating system, whose files no probe may come near",
+    "name a folder on the storage that is measured",
+)
+"""Path outside the folders that the Filesystem Hierarchy Standard reserves for the system."""
+
 DEVICE = Allowed(
     r"/dev(?:/[A-Za-z0-9_.:+@-]+)+",
     "is not a device under /dev",

@@ -11,6 +11,7 @@ components, and so is each further test, which uses the same targets but does no
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from itertools import groupby, zip_longest
 from math import inf
@@ -144,10 +145,24 @@ def net_hosts(topology: Topology) -> tuple[Component, ...]:
     return tuple(hosts) if len(hosts) > 1 else ()
 
 
+_LOOPBACK = re.compile(r"127\.[\d.]+|::1|localhost(?:[.\d].*)?", re.IGNORECASE)
+
+
+def _refuse_loopback(hosts: Sequence[Component]) -> None:
+    """Refuse an address by which a host reaches itself and no other host."""
+    for host in hosts:
+        if _LOOPBACK.fullmatch(host.address):
+            raise DocumentError(
+                f"plumbline_topology: {host.name} has the address {host.address}, by which each "
+                "host reaches itself; write the one that the other hosts use"
+            )
+
+
 def paired(topology: Topology, policy: Policy) -> list[Place]:
     """Return the hosts that are measured in pairs."""
     hosts = net_hosts(topology)
     _refuse_duplicates([(host.address, host.name) for host in hosts], "the address {0}")
+    _refuse_loopback(hosts)
     rules = policy.layers.net
     common = {
         "hosts": [host.name for host in hosts],
@@ -431,6 +446,7 @@ def _assignment(policy: Policy, layer: str, location: Place, places: Sequence[Pl
     if explicit(policy, *names, "limits").get("hung_after_s") is None:
         limits = limits._replace(hung_after_s=_hung_after_s(layer, spec, len(location.steps)))
     _refuse_contradiction(limits, layer, location.component)
+    _refuse_hanging(limits, spec, layer, location.component)
     _refuse_longer_than_window(location, spec)
     refuse_infeasible(layer, location, spec, limits)
     return Assignment(layer, *location, spec=spec, limits=limits)
@@ -467,6 +483,16 @@ def _refuse_contradiction(limits: Limits, layer: str, component: str) -> None:
         raise DocumentError(
             f"plumbline_policy: {layer} {component}: critical {limits.critical} begins above "
             f"warning {limits.warning}; a rate that warns must be the better one"
+        )
+
+
+def _refuse_hanging(limits: Limits, spec: ProbeSpec, layer: str, component: str) -> None:
+    """Refuse a limit that calls a healthy run hung, in which one operation may take its time."""
+    if limits.hung_after_s < spec.seconds:
+        raise DocumentError(
+            f"plumbline_policy: {layer} {component}: hung_after {limits.hung_after_s:g} s is "
+            f"shorter than the {spec.seconds:g} s that one operation may take; raise it, or lower "
+            "seconds"
         )
 
 

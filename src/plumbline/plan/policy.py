@@ -15,7 +15,7 @@ from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import MOST_RUNS
 from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.limits import Limits, Range
-from plumbline.model.names import PATH, PROGRAM
+from plumbline.model.names import PATH, PROGRAM, SCRATCH
 from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
 from plumbline.model.units import format_duration
 from plumbline.observe.conditions import DEFAULT, PATTERN, is_secret
@@ -23,7 +23,17 @@ from plumbline.observe.symptom import VALID_S
 from plumbline.parallel.terms import TESTS, may_be_direct, named_test
 from plumbline.plan.schedule import Calendar, LastTimer, LaterTimer, Slots, Timer
 from plumbline.topology.names import expand
-from plumbline.topology.strict import Duration, LessThanAll, Percent, Rate, Size, Strict, parse
+from plumbline.topology.strict import (
+    Duration,
+    Fill,
+    Loss,
+    OperationTime,
+    Percent,
+    Rate,
+    Size,
+    Strict,
+    parse,
+)
 
 _REFERENCE = 100.0
 """Rate of a healthy component, in percent of its reference."""
@@ -180,12 +190,12 @@ class LimitsPolicy(Strict):
 
     warning: Optional[Threshold] = None
     critical: Optional[Threshold] = None
-    peer_loss: Optional[LessThanAll] = None
+    peer_loss: Optional[Loss] = None
     min_coverage: Optional[Percent] = None
     invalid_above: Annotated[Optional[float], Field(ge=1, le=1000)] = None
     min_efficiency: Optional[Percent] = None
     retransmit_share: Optional[Percent] = None
-    fill_limit: Optional[Percent] = None
+    fill_limit: Optional[Fill] = None
     min_runs: Annotated[Optional[int], Field(ge=1, le=1_000_000)] = None
     max_spread: Optional[Percent] = None
     fill_change: Optional[Percent] = None
@@ -199,7 +209,7 @@ class ProbePolicy(Strict):
 
     tool: Optional[str] = None
     bytes: Optional[Size] = None
-    seconds: Optional[Duration] = None
+    seconds: Optional[OperationTime] = None
     transfer: Optional[Size] = None
     queue_depth: Annotated[Optional[int], Field(ge=1, le=MOST_DEPTH)] = None
     repeats: Annotated[Optional[int], Field(ge=1, le=MOST_REPEATS)] = None
@@ -333,6 +343,7 @@ class FsLayer(TimedLayer):
         try:
             PROGRAM.refuse("launcher", self.launcher)
             PATH.refuse("work", self.work or "/")
+            SCRATCH.refuse("work", self.work)
         except DocumentError as error:
             raise ValueError(str(error)) from error
         if self.work == "/":
@@ -402,8 +413,8 @@ class Policy(Strict):
 
     schema_: Literal[1] = Field(default=1, alias="schema")
     limits: LimitsPolicy = LimitsPolicy()
-    alarm_budget: Annotated[float, Field(gt=0, le=1000)] = 0.5
-    """Allowed false alarms of the whole site per month."""
+    alarm_budget: Annotated[float, Field(ge=0.001, le=1000)] = 0.5
+    """Allowed false alarms of the whole site per month; the least is one in 83 years."""
     job_users: bool = False
     """Whether the users of jobs may be shown."""
     drop_caches: list[str] = []

@@ -80,7 +80,7 @@ def load(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> dict[str,
     Raises:
         DocumentError: it is missing, not trusted or damaged; ``what`` names it in the message.
     """
-    data = _read_bytes(path, what, remedy, most)
+    data = read_bytes(path, what, remedy, most)
     _refuse_changed(data, f"{what} {path}", remedy)
     try:
         text = data.decode("utf-8")
@@ -98,7 +98,8 @@ def load_document(kind: type[T], path: str, most: int = MOST_BYTES) -> T:
     return read_document(kind, raw, f"{form.noun} {path}")
 
 
-def _read_bytes(path: str, what: str, remedy: str, most: int) -> bytes:
+def read_bytes(path: str, what: str, remedy: str, most: int) -> bytes:
+    """Return the content of a file; raise DocumentError as ``load`` does."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
         with open(descriptor, "rb") as file:

@@ -11,7 +11,7 @@ from typing import Annotated, Iterator, Literal, Optional, Union
 from pydantic import Field, field_validator, model_validator
 
 from plumbline.model.errors import DocumentError
-from plumbline.model.names import BRICK, PATH, SOURCE, SUBVOLUME, Allowed
+from plumbline.model.names import BRICK, PATH, SCRATCH, SOURCE, SUBVOLUME, Allowed
 from plumbline.model.units import LINE_ENCODINGS, tcp_goodput
 from plumbline.topology.names import DECIMAL, HEXADECIMAL, expand, refuse_no_ost
 from plumbline.topology.strict import LineRate, Names, Rate, Strict, parse
@@ -55,6 +55,10 @@ _FRAMING = {"ethernet": (40, 38), "shaped": (52, 14)}
 """
 
 
+_MOST_ALIKE = 100_000
+"""Above the disks of the largest storage systems, some 50,000."""
+
+
 class Part(Strict):
     """Components of one kind; ``name`` may be a range."""
 
@@ -62,7 +66,7 @@ class Part(Strict):
     kind: Kind
     feeds: Names = []
     through: Names = []
-    count: Annotated[int, Field(ge=1, le=1_000_000)] = 1
+    count: Annotated[int, Field(ge=1, le=_MOST_ALIKE)] = 1
     rate: Optional[Rate] = None
     average: Optional[Rate] = None
     slowest: Optional[Rate] = None
@@ -165,7 +169,7 @@ class DirectoryTargets(Targets):
     ``source`` is the output of ``findmnt``; the probe refuses any other.
     """
 
-    directory: Annotated[str, PATH]
+    directory: Annotated[str, PATH, SCRATCH]
     source: Annotated[Optional[str], SOURCE] = None
 
 
@@ -189,6 +193,7 @@ class _Mounted(_FileSystem):
     def reach(self, names: tuple[str, ...]) -> dict[str, list[str]]:
         """Return the mount for each target; raise DocumentError unless it is a path."""
         PATH.refuse("mount", self.mount)
+        SCRATCH.refuse("mount", self.mount)
         return {"mount": [self.mount] * len(names)}
 
 

@@ -14,7 +14,7 @@ from pydantic import (
 )
 
 from plumbline.model.errors import DocumentError
-from plumbline.model.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
+from plumbline.model.units import DAY_S, parse_bytes, parse_duration, parse_line_rate, parse_rate
 from plumbline.model.validation import real
 
 
@@ -119,6 +119,40 @@ def with_unit(read: Callable[[str], Any], example: str) -> BeforeValidator:
     return BeforeValidator(validate)
 
 
+_SLOWEST_Bps = 1e5
+"""Below any part of a storage system, even Ethernet of 10 Mbit/s and a disk of 1990."""
+
+_KEPT = "the 400 d for which records are kept"
+_OCCUPIED = "1 h, for which no probe may keep a target from its users"
+
+
+def _fast(read: Callable[[str], float]) -> Callable[[str], float]:
+    """Refuse a rate that no part has: its unit lacks a prefix."""
+
+    def checked(text: str) -> float:
+        rate = read(text)
+        if rate < _SLOWEST_Bps:
+            raise DocumentError(
+                f"{text!r} is slower than any part of a storage system; write at least 100 kB/s, "
+                "and see whether the unit lacks its prefix, as in MB/s"
+            )
+        return rate
+
+    return checked
+
+
+def _duration(most_s: float, reason: str) -> Callable[[str], float]:
+    read = _positive(parse_duration)
+
+    def checked(text: str) -> float:
+        seconds: float = read(text)
+        if seconds > most_s:
+            raise DocumentError(f"{text!r} is longer than {reason}; write less")
+        return seconds
+
+    return checked
+
+
 def _positive(read: Callable[[str], Any]) -> Callable[[str], Any]:
     def checked(text: str) -> Any:
         value = 0 if text.strip().startswith("-") else read(text)
@@ -129,7 +163,7 @@ def _positive(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return checked
 
 
-def _percent(most: float) -> Callable[[str], float]:
+def _percent(most: float, least: float = 0.0) -> Callable[[str], float]:
     def read(text: str) -> float:
         number, sign, remainder = text.partition("%")
         if not sign or remainder.strip():
@@ -138,8 +172,8 @@ def _percent(most: float) -> Callable[[str], float]:
             share = real(number, "the percentage", DocumentError) / 100
         except DocumentError:
             raise DocumentError(f"{text[:80]!r} is no percentage; write for example 10 %") from None
-        if not 0 <= share <= most:
-            raise DocumentError(f"{text!r} is not between 0 % and {100 * most:g} %")
+        if not least <= share <= most:
+            raise DocumentError(f"{text!r} is not between {100 * least:g} % and {100 * most:g} %")
         return share
 
     return read
@@ -149,23 +183,29 @@ def _as_list(value: object) -> object:
     return [value] if isinstance(value, str) else value
 
 
-Rate = Annotated[float, with_unit(_positive(parse_rate), "200 MB/s")]
+Rate = Annotated[float, with_unit(_fast(_positive(parse_rate)), "200 MB/s")]
 """Bytes per second, written ``200 MB/s`` or ``10 Gbit/s``."""
 
-LineRate = Annotated[float, with_unit(_positive(parse_line_rate), "10 Gbit/s")]
+LineRate = Annotated[float, with_unit(_fast(_positive(parse_line_rate)), "10 Gbit/s")]
 """Bytes per second, written in bits as links are sold: ``10 Gbit/s``."""
 
 Size = Annotated[int, with_unit(_positive(parse_bytes), "1 GiB")]
 """Bytes, written ``1 GiB``."""
 
-Duration = Annotated[float, with_unit(_positive(parse_duration), "30 s")]
+Duration = Annotated[float, with_unit(_duration(400 * DAY_S, _KEPT), "30 s")]
 """Seconds, written ``30 s``, ``10 min``, ``36 h``."""
+
+OperationTime = Annotated[float, with_unit(_duration(3600.0, _OCCUPIED), "30 s")]
+"""Seconds of one operation of a probe."""
 
 Percent = Annotated[float, with_unit(_percent(1.0), "10 %")]
 """A fraction of 1, written ``10 %``."""
 
-LessThanAll = Annotated[float, with_unit(_percent(0.99), "10 %")]
-"""A loss, written ``10 %``; a total loss would have no logarithm."""
+Loss = Annotated[float, with_unit(_percent(0.99, 0.01), "10 %")]
+"""A loss, written ``10 %``: no total one, which has no logarithm, and none that is only noise."""
+
+Fill = Annotated[float, with_unit(_percent(0.98, 0.01), "90 %")]
+"""A fill of a file system, written ``90 %``; a probe must leave room for those who write there."""
 
 Spread = Annotated[float, with_unit(_percent(100.0), "10 %")]
 """A spread of logarithms, written ``10 %``; above 100 % if rates differ by a factor of four."""

@@ -25,7 +25,7 @@ EVIL = f"dead\x1b]0;title\x07\x9b2J\r\n{FORGED}\u2028\u202eLIVE"
 NODE = """
 import json, sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Callable
 sys.stdin.readline()
 print(Path(sys.argv[1]).read_text(), flush=True)
 """
@@ -99,7 +99,7 @@ def test_in_json_such_text_is_escaped_and_complete(
 
 @pytest.mark.parametrize("output", [say, note, remark])
 def test_a_line_has_no_line_break_and_a_table_keeps_its_own(
-    output: Callable[[str], None], capsys: pytest.CaptureFixture[str]
+    output: Callable[..., None], capsys: pytest.CaptureFixture[str]
 ) -> None:
     output(EVIL)
     out, err = capsys.readouterr()

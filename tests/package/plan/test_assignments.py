@@ -112,6 +112,14 @@ def test_a_device_may_have_one_name_on_all_servers() -> None:
     assert [target["device"] for target in targets] == ["/dev/ost0", "/dev/ost1"] * 2
 
 
+@pytest.mark.parametrize("address", ["127.0.0.2", "::1", "localhost", "localhost.localdomain"])
+def test_a_host_cannot_have_an_address_by_which_each_reaches_itself(address: str) -> None:
+    document = site()
+    part(document, "client1")["address"] = address
+    with pytest.raises(DocumentError, match=f"client1 has the address {address}, by which each"):
+        assignments(build(document), load({}))
+
+
 def test_two_hosts_cannot_have_the_same_address() -> None:
     document = site()
     client = next(entry for entry in document["parts"] if entry["kind"] == "client")

@@ -197,6 +197,29 @@ def test_an_unsafe_name_is_refused_at_any_place(place: str, text: str) -> None:
     assert str(caught.value).isprintable()
 
 
+@pytest.mark.parametrize("path", ["/etc/plumbline", "/usr", "/dev/sda", "/lib64/x", "/proc/1"])
+@pytest.mark.parametrize("place", ["mount", "directory"])
+def test_no_target_lies_in_a_folder_of_the_operating_system(place: str, path: str) -> None:
+    document = site()
+    system = document["file_systems"][0]
+    if place == "mount":
+        system["mount"] = path
+    else:
+        target = {"name": "b[1-2]", "part": "oss[1-2]-disk1", "directory": f"{path}/b[1-2]"}
+        document["file_systems"] = [
+            {"name": "b", "kind": "directory", "client": "client1", "targets": [target]}
+        ]
+    with pytest.raises(DocumentError, match="belongs to the operating system"):
+        build(document)
+
+
+@pytest.mark.parametrize("path", ["/mnt/b", "/dev/shm/b", "/etcetera", "/library", "/srv/usr"])
+def test_all_other_folders_can_be_measured(path: str) -> None:
+    document = site()
+    document["file_systems"][0]["mount"] = path
+    assert build(document).targets["scratch-OST0"].reach["mount"] == path
+
+
 @pytest.mark.parametrize("place", ["site", "host", "mount", "address", "directory", "source"])
 def test_a_plain_name_is_accepted_at_the_same_places(place: str) -> None:
     document = _hostile(place, "plain")
