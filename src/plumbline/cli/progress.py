@@ -14,7 +14,9 @@ from plumbline.doors.table import render
 from plumbline.measure.unit_context import Step, Unit
 from plumbline.model.errors import INTERRUPTED
 from plumbline.model.record import Outcome, Record, step_name
+from plumbline.model.units import format_duration
 from plumbline.model.verdict import worst
+from plumbline.observe.command import Clock, SystemClock
 from plumbline.site.measure import Result
 
 
@@ -27,7 +29,7 @@ def progress(quiet: bool) -> Iterator[Callable[[Step], None]]:
         with _bar() as update:
             yield update
     else:
-        yield _line
+        yield _Lines(SystemClock())
 
 
 def describe(record: Record) -> str:
@@ -40,23 +42,41 @@ def describe(record: Record) -> str:
     return f"{line} {record.outcome.value}: {record.reason}"
 
 
-def _line(step: Step) -> None:
-    if step.record is not None:
+_NOTED_EVERY_S = 10.0
+
+
+class _Lines:
+    """Prints each measurement, and now and then how long the others will take."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._begun = self._noted = clock.monotonic()
+
+    def __call__(self, step: Step) -> None:
+        if step.record is None:
+            return
         print(describe(step.record), file=sys.stderr, flush=True)
+        now = self._clock.monotonic()
+        if now - self._noted >= _NOTED_EVERY_S and 0 < step.done < step.total:
+            self._noted = now
+            left = (now - self._begun) * (step.total - step.done) / step.done
+            note = f"{step.done / step.total:.0%} measured, about {format_duration(left)} left"
+            print(note, file=sys.stderr, flush=True)
 
 
 @contextmanager
 def _bar() -> Iterator[Callable[[Step], None]]:
+    from rich import progress as bars
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("begin", total=None)
 
         def update(step: Step) -> None:
