@@ -118,7 +118,7 @@ def _undeployed(call: str) -> str:
         f"directories can be compared: plumbline {call} --directory a=/mnt/a --directory b=/mnt/b"
     )
     if call == f"probe {OST.name}":
-        return f"all targets of a mount: plumbline {call} --mount /scratch, or {text}"
+        return f"a mount can be surveyed: plumbline {call} --mount /scratch, or {text}"
     return text
 
 

@@ -7,7 +7,7 @@ import shlex
 import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Callable, Iterator, Sequence
+from typing import Callable, Iterator, Optional, Sequence
 
 from plumbline.cli.output import remark, show
 from plumbline.doors.table import render
@@ -21,15 +21,15 @@ from plumbline.site.measure import Result
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[Callable[[Step], None]]:
-    """Yield a function that shows a step."""
+def progress(quiet: bool, clock: Optional[Clock] = None) -> Iterator[Callable[[Step], None]]:
+    """Yield a function that shows a step; ``clock`` is the machine's own by default."""
     if quiet:
         yield lambda _step: None
     elif sys.stderr.isatty() and find_spec("rich") is not None:
         with _bar() as update:
             yield update
     else:
-        yield _Lines(SystemClock())
+        yield _Lines(clock or SystemClock())
 
 
 def describe(record: Record) -> str:

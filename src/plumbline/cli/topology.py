@@ -101,7 +101,7 @@ def _list_mounts() -> int:
     troubles: list[str] = []
     systems = [system for mount in mounts for system in _systems(run, mount, troubles)]
     rows = [
-        (system.mount.point, member.name, str(member.number), member.server, member.state)
+        (system.mount.point, member.name, system.indices([member]), member.server, member.state)
         for system in systems
         for member in system.members
     ]

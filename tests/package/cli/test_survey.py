@@ -312,7 +312,7 @@ def test_the_osts_of_all_mounts_are_listed_where_there_is_nothing_to_compare_wit
     assert ended.returncode == 0
     assert f"{client.mount}: 5 targets of 10.0.2.15@tcp:/lustre" in ended.stdout
     lines = [line.split() for line in ended.stdout.splitlines()]
-    assert [str(client.mount), "lustre-OST001a", "26", "10.0.0.14@tcp", "ACTIVE"] in lines
+    assert [str(client.mount), "lustre-OST001a", "1a", "10.0.0.14@tcp", "ACTIVE"] in lines
     assert [str(client.mount), "lustre-OST0003", "3", "10.0.0.2@tcp", "INACTIVE"] in lines
 
 
