@@ -164,7 +164,7 @@ def survey_of(run: CommandRunner, choice: Choice, size_bytes: int) -> Survey:
         ToolError: a tool is missing or gave no answer.
     """
     try:
-        system = system_at(run, mount_holding(run, choice.folder))
+        system = system_at(run, mount_holding(run, choice.folder), choice.folder)
         _refuse_planned(system)
         if choice.pool:
             system = in_pool(run, system, choice.pool)

@@ -185,7 +185,10 @@ def test_a_mount_whose_targets_cannot_be_listed_is_refused_with_another_way(
 ) -> None:
     ended = client.call("probe", "ost", "--mount", str(client.home))
     assert ended.returncode == 64
-    assert "whose targets plumbline cannot list; give one folder for each target" in ended.stderr
+    assert f"plumbline: {client.home} lies on " in ended.stderr
+    assert "whose targets plumbline cannot list; name a mount of Lustre or Glust" in ended.stderr
+    where = client.call("where", str(client.home / "client.json"))
+    assert (where.returncode, "which holds no target" in where.stderr) == (64, True)
 
 
 def test_a_folder_of_somebody_else_is_refused_before_anything_is_measured(client: Client) -> None:

@@ -95,7 +95,7 @@ def test_a_replicated_volume_has_no_brick_that_can_be_measured_alone() -> None:
         (LUSTRE, {**LFS, "lfs osts": "OBDS:\n"}, SkipTarget, "shows no targets"),
         (LUSTRE, {**LFS, "lfs osts": HANGING}, SkipTarget, "no answer"),
         (GLUSTERFS, of_bricks("subvol_cnt = 6\n"), SkipTarget, "shows no targets"),
-        (LUSTRE._replace(kind="beegfs"), {}, UsageError, "give one folder for each target"),
+        (LUSTRE._replace(kind="beegfs"), {}, UsageError, "or give one folder for each target"),
     ],
     ids=["none", "hanging", "no volume", "beegfs"],
 )

@@ -98,22 +98,27 @@ def _span(text: str, base: int) -> tuple[int, int]:
 def mounted_systems(run: CommandRunner) -> tuple[Mount, ...]:
     """Return the mounts on this host whose targets can be listed, each mount point once."""
     points = {mount.point: mount for mount in mounts(run)}
-    return tuple(mount for mount in points.values() if mount.kind in _LISTINGS)
+    return tuple(filter(is_listable, points.values()))
 
 
-def system_at(run: CommandRunner, mount: Mount) -> MountedSystem:
-    """Return the file system of a mount with all its targets.
+def is_listable(mount: Mount) -> bool:
+    """Return whether the targets of a mount can be listed."""
+    return mount.kind in _LISTINGS
+
+
+def system_at(run: CommandRunner, mount: Mount, path: str = "") -> MountedSystem:
+    """Return the file system of a mount with all its targets; ``path`` is a folder in it.
 
     Raises:
         UsageError: its targets cannot be listed.
         SkipTarget: a tool failed or gave no answer.
         ToolError: a tool is not installed.
     """
-    if mount.kind not in _LISTINGS:
+    if not is_listable(mount):
         raise UsageError(
-            f"{mount.point} is {mount.source} ({mount.kind}), whose targets plumbline cannot list; "
-            "give one folder for each target: plumbline probe ost --directory a=/mnt/a "
-            "--directory b=/mnt/b"
+            f"{path or mount.point} lies on {mount.source} at {mount.point} ({mount.kind}), whose "
+            "targets plumbline cannot list; name a mount of Lustre or GlusterFS, or give one "
+            "folder for each target: plumbline probe ost --directory a=/mnt/a --directory b=/mnt/b"
         )
     system = _LISTINGS[mount.kind](run, mount)
     if not system.members:

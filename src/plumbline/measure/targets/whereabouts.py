@@ -9,8 +9,14 @@ from __future__ import annotations
 from typing import Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.measure.targets import KINDS
-from plumbline.measure.targets.interface import ANY_MOUNT, Descriptions, Holder, printable
-from plumbline.measure.targets.mounted import system_at
+from plumbline.measure.targets.interface import (
+    ANY_MOUNT,
+    Descriptions,
+    Holder,
+    elsewhere,
+    printable,
+)
+from plumbline.measure.targets.mounted import is_listable, system_at
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import SkipTarget, ToolError, UsageError
 from plumbline.observe.lustre_output import parse_osts
@@ -112,6 +118,8 @@ def whereabouts(
     if descriptions is not None:
         holders = find(run, real, mount, descriptions)
         return Whereabouts(real, mount.point, mount.kind, holders)
+    if not is_listable(mount):
+        raise elsewhere(real, mount)
     members = {member.name: member for member in system_at(run, mount).members}
     keys = {name: member.keys for name, member in members.items()}
     holders = tuple(
