@@ -134,6 +134,31 @@ def test_a_disk_that_is_slow_in_one_run_is_watched_and_raises_no_alarm(
     assert alarms(console, start) == []
 
 
+SURVEY = """
+install -d -o nobody /mnt/scratch/nobody
+cd / && runuser -u nobody -- env XDG_STATE_HOME=/tmp/survey-of-nobody \
+    plumbline probe ost --mount /mnt/scratch/nobody --bytes 16MiB --json --quiet
+echo; find /mnt/scratch/nobody -mindepth 1
+rm -rf /mnt/scratch/nobody /tmp/survey-of-nobody
+"""
+
+
+def test_a_user_who_knows_no_plan_surveys_the_bricks_of_a_mount(lab: Lab, console: Console) -> None:
+    assert console.services()
+    slow_disk(lab, "20MB/s")
+    document, *files = lab.on_host("client1", SURVEY).split("\n")
+    lab.break_now(heal="all")
+    survey = json.loads(document)
+    slow = survey["targets"][0]
+    assert (slow["name"], slow["server"]) == ("scratch-client-2", "oss2")
+    verdicts = {verdict["component"]: verdict["state"] for verdict in survey["verdicts"]}
+    assert len(verdicts) == 6
+    assert [name for name, state in verdicts.items() if state != "OK"] == ["scratch-client-2"]
+    assert list(filter(None, files)) == []
+    refused = lab.on_host("client1", "plumbline probe ost --mount /mnt/scratch 2>&1; true")
+    assert "the plan of this host measures the targets of /mnt/scratch" in refused
+
+
 def alarms(console: Console, since: float) -> list[tuple[str, str]]:
     """Return the notifications since a moment, without recoveries."""
     return [(service, state) for service, state in console.notifications(since) if state != "OK"]

@@ -61,7 +61,8 @@ for roles, timers and playbooks:
 
 TIME is written 90s, 10m or 10min, 36h, 2d, 1w; SIZE 512MiB or 1GB.
 
-Without inventory and root: plumbline probe ost --directory a=/mnt/a --directory b=/mnt/b
+Without inventory and root: plumbline probe ost --mount /scratch
+                            plumbline probe ost --directory a=/mnt/a --directory b=/mnt/b
 
 Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN, 64 usage, 65 document, 69 tool, 74 store,
 75 busy, 77 not permitted, 130 interrupted.

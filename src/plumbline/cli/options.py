@@ -103,9 +103,23 @@ def deployed(arguments: argparse.Namespace) -> Expectations:
         call += f" {arguments.layer if LAYERS[arguments.layer].on_targets else OST.name}"
     return load_expectations(
         arguments.expectations or EXPECTATIONS,
-        f"deploy the role agent; without it directories can be compared: plumbline {call} "
-        "--directory a=/mnt/a --directory b=/mnt/b",
+        f"deploy the role agent; without it {_undeployed(call)}",
     )
+
+
+def nothing_deployed(arguments: argparse.Namespace) -> bool:
+    """Return whether this host has no plan, and none was named."""
+    return arguments.expectations == EXPECTATIONS and not os.path.lexists(EXPECTATIONS)
+
+
+def _undeployed(call: str) -> str:
+    """Return what can be done without a plan, with its call."""
+    text = (
+        f"directories can be compared: plumbline {call} --directory a=/mnt/a --directory b=/mnt/b"
+    )
+    if call == f"probe {OST.name}":
+        return f"a mount can be surveyed: plumbline {call} --mount /scratch, or {text}"
+    return text
 
 
 def named_directories(pairs: Sequence[tuple[str, str]], least: int = 2) -> dict[str, str]:
@@ -120,7 +134,7 @@ def named_directories(pairs: Sequence[tuple[str, str]], least: int = 2) -> dict[
             raise UsageError(f"--directory {name!r}: its name cannot be printed; choose another")
         if name in directories:
             raise UsageError(f"--directory {name} is given twice; name each directory differently")
-        directories[name] = _real(path)
+        directories[name] = real_path(path, "--directory")
         first = next(key for key, real in directories.items() if real == directories[name])
         if first != name:
             raise UsageError(
@@ -132,14 +146,18 @@ def named_directories(pairs: Sequence[tuple[str, str]], least: int = 2) -> dict[
     return directories
 
 
-def _real(path: str) -> str:
-    """Return the path without symbolic links; a separate process, so a dead mount cannot block."""
+def real_path(path: str, option: str) -> str:
+    """Return the folder in an option without symbolic links; a dead mount cannot block.
+
+    Raises:
+        UsageError: it is no folder, or gives no answer.
+    """
     folder = f"{path.rstrip('/')}/"
     completed = SystemRunner()(["realpath", "--canonicalize-existing", "--", folder], 10.0)
     if not completed.ok:
         reason = "it gives no answer" if completed.timed_out else reason_of(completed)
         raise UsageError(
-            f"--directory {path}: {reason or complaint(completed)}; name a directory that is there"
+            f"{option} {path}: {reason or complaint(completed)}; name a directory that is there"
         )
     return completed.stdout.rstrip("\n")
 

@@ -42,8 +42,8 @@ PEOPLE.add(
     option("-i, --inventory DIR", "folder of the inventory"),
     option(
         "--live",
-        "on a client: compare the OSTs of its mounts with the inventory, or "
-        "without one with what is deployed here; ends with 1 where they differ",
+        "on a client: compare the OSTs of its mounts with the inventory, or without one with what "
+        "is deployed here, or else list them; ends with 1 where they differ",
     ),
     shared.JSON,
     description="""\
@@ -173,7 +173,14 @@ PEOPLE.add(
         "compare directories, without an inventory (ost, fs)",
         action="append",
     ),
-    option("--bytes SIZE", "of each file in a directory, 256MiB; of each rank (fs)"),
+    option("--mount DIR", "survey all targets of this mount, without an inventory (ost)"),
+    option("--pool NAME", "with --mount: only this pool (Lustre)"),
+    option(
+        "--index LIST",
+        "with --mount: only these, such as 0-9,2a, hexadecimal as in the names of OSTs (decimal "
+        "for bricks)",
+    ),
+    option("--bytes SIZE", "of each file in a directory or mount, 256MiB; of each rank (fs)"),
     option("--caches", "read a file with and without each cache (ost, one target)"),
     option(
         "--another-client",
@@ -193,7 +200,8 @@ PEOPLE.add(
     ),
     description="""\
 Measure what this node is to measure in a layer, keep the records, and judge them. With
---directory: compare directories, and keep nothing.""",
+--directory: compare directories, and keep nothing. With --mount: measure all targets of a mounted
+Lustre or GlusterFS one by one, and compare them with each other and with the last time.""",
     epilog="""\
 Exit codes: the worst verdict, 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; 75 when another run holds
 one of the targets, 77 when this user may not measure one; see plumbline --help for the others.
@@ -201,7 +209,11 @@ one of the targets, 77 when this user may not measure one; see plumbline --help 
 TIME is written 90s, 10m or 10min, 36h; SIZE 512MiB or 1GB.
 
 One target now: plumbline probe ost --component scratch-OST0003
-Without inventory and root: plumbline probe ost --directory a=/mnt/a --directory b=/mnt/b
+Without inventory and root: plumbline probe ost --mount /scratch
+                            plumbline probe ost --directory a=/mnt/a --directory b=/mnt/b
+
+With --mount, DIR may be a folder of your own below the mount; the files in it are removed at the
+end. Records are kept in ~/.local/state/plumbline.
 """,
 )
 

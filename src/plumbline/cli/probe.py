@@ -1,4 +1,4 @@
-"""``plumbline probe``: measure this node's components now, or compare directories."""
+"""``plumbline probe``: measure this node's components, all targets of a mount, or directories."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from plumbline.cli.options import (
     deployed,
     named_directories,
     own_expectations,
+    real_path,
     refuse_both,
     refuse_elsewhere,
     spelled,
 )
-from plumbline.cli.output import remark, say, show
+from plumbline.cli.output import note, remark, say, show
 from plumbline.cli.progress import end, print_commands, progress, show_result, verdict_table
 from plumbline.doors.ranks import comparison
+from plumbline.doors.ranks import survey as survey_table
 from plumbline.doors.table import render
 from plumbline.judge.confirm import QueuePlace
 from plumbline.judge.phrases import odds, several
@@ -36,8 +38,9 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST
 from plumbline.model.units import format_bytes, format_rate
 from plumbline.model.verdict import State, worst
-from plumbline.observe.command import SystemClock, locate
+from plumbline.observe.command import SystemClock, SystemRunner, locate
 from plumbline.site import measure as runs
+from plumbline.site import survey as surveys
 from plumbline.store.files import DATABASE
 from plumbline.store.history import History
 
@@ -58,6 +61,8 @@ def probe(arguments: argparse.Namespace) -> int:
         return _compare_caches(arguments)
     if arguments.directory:
         return _compare(arguments)
+    if arguments.mount:
+        return _survey(arguments)
     expectations = deployed(arguments)
     if arguments.confirm:
         return _confirm(expectations, arguments)
@@ -80,6 +85,7 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--slot pairs hosts; layer {name} has none: leave it out")
     if arguments.directory and not layer.on_targets:
         raise UsageError("--directory compares storage targets: call plumbline probe ost or fs")
+    _refuse_around_mount(arguments)
     parallel.refuse_parallel(arguments)
     refuse_both(arguments)
     if arguments.another_client and not (layer.per_target and arguments.expectations):
@@ -87,8 +93,24 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
             "--another-client measures the targets of another client: call plumbline probe ost "
             "with its --expectations"
         )
-    if arguments.bytes and not arguments.directory and not layer.by_ranks:
-        raise UsageError("--bytes belongs to --directory; otherwise the policy says how much")
+    if arguments.bytes and not (arguments.directory or arguments.mount or layer.by_ranks):
+        raise UsageError(
+            "--bytes belongs to --directory and --mount; otherwise the policy says how much"
+        )
+
+
+def _refuse_around_mount(arguments: argparse.Namespace) -> None:
+    """Raise UsageError for options that do not go with ``--mount``, or only with it."""
+    if not arguments.mount:
+        for name in ("pool", "index"):
+            if getattr(arguments, name):
+                raise UsageError(f"{spelled(name)} chooses targets of a mount: give it --mount")
+        return
+    if arguments.layer != OST.name:
+        raise UsageError("--mount measures the targets of a file system: plumbline probe ost")
+    for name in ("directory", "component", "expectations", "confirm", "caches", "limit"):
+        if getattr(arguments, name):
+            raise UsageError(f"--mount chooses what it measures; leave out {spelled(name)}")
 
 
 def _measure(expectations: Expectations, arguments: argparse.Namespace) -> int:
@@ -150,6 +172,25 @@ def _compare(arguments: argparse.Namespace) -> int:
     locks, steps = runs.own_locks(directories), partial(progress, arguments.quiet)
     result = runs.measure_once(expectations, units, locks, steps)
     return show_result(arguments, result, comparison)
+
+
+def _survey(arguments: argparse.Namespace) -> int:
+    """Measure all targets of a mount, print them by their odds, and return the exit code."""
+    run, folder = SystemRunner(), real_path(arguments.mount, "--mount")
+    choice = surveys.Choice(folder, arguments.pool or "", arguments.index or "")
+    survey = surveys.survey_of(run, choice, arguments.bytes or _FILE_BYTES)
+    if arguments.dry_run:
+        return print_commands(survey.units)
+    # report a missing tool once, not for each target
+    locate(survey.entries[0].spec.tool)
+    surveys.refuse_folder(run, survey)
+    if survey.system.note:
+        remark(survey.system.note)
+    if not arguments.quiet:
+        note(survey.announcement())
+    surveyed = surveys.carry_out(run, survey, partial(progress, arguments.quiet))
+    show(arguments, surveyed, survey_table(surveyed))
+    return end(surveyed.result)
 
 
 def _compare_caches(arguments: argparse.Namespace) -> int:

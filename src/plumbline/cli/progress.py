@@ -7,7 +7,7 @@ import shlex
 import sys
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Callable, Iterable, Iterator, Sequence
+from typing import Callable, Iterable, Iterator, Optional, Sequence
 
 from plumbline.cli.output import note, remark, say, show
 from plumbline.doors.table import render
@@ -15,20 +15,22 @@ from plumbline.measure.unit_context import Step, Unit
 from plumbline.model.command import printable
 from plumbline.model.errors import INTERRUPTED
 from plumbline.model.record import Outcome, Record, step_name
+from plumbline.model.units import format_duration
 from plumbline.model.verdict import worst
+from plumbline.observe.command import Clock, SystemClock
 from plumbline.site.measure import Result
 
 
 @contextmanager
-def progress(quiet: bool) -> Iterator[Callable[[Step], None]]:
-    """Yield a function that shows a step."""
+def progress(quiet: bool, clock: Optional[Clock] = None) -> Iterator[Callable[[Step], None]]:
+    """Yield a function that shows a step; ``clock`` is the machine's own by default."""
     if quiet:
         yield lambda _step: None
     elif sys.stderr.isatty() and find_spec("rich") is not None:
         with _bar() as update:
             yield update
     else:
-        yield _line
+        yield _Lines(clock or SystemClock())
 
 
 def describe(record: Record) -> str:
@@ -41,23 +43,40 @@ def describe(record: Record) -> str:
     return f"{line} {record.outcome.value}: {record.reason}"
 
 
-def _line(step: Step) -> None:
-    if step.record is not None:
+_NOTED_EVERY_S = 10.0
+
+
+class _Lines:
+    """Prints each measurement, and now and then how long the others will take."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._begun = self._noted = clock.monotonic()
+
+    def __call__(self, step: Step) -> None:
+        if step.record is None:
+            return
         note(describe(step.record))
+        now = self._clock.monotonic()
+        if now - self._noted >= _NOTED_EVERY_S and 0 < step.done < step.total:
+            self._noted = now
+            left = (now - self._begun) * (step.total - step.done) / step.done
+            note(f"{step.done / step.total:.0%} measured, about {format_duration(left)} left")
 
 
 @contextmanager
 def _bar() -> Iterator[Callable[[Step], None]]:
+    from rich import progress as bars
     from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (
-        TextColumn("{task.description}", markup=False),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
+        bars.TextColumn("{task.description}", markup=False),
+        bars.BarColumn(),
+        bars.MofNCompleteColumn(),
+        bars.TimeElapsedColumn(),
+        bars.TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    with bars.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("begin", total=None)
 
         def update(step: Step) -> None:

@@ -9,11 +9,13 @@ from datetime import datetime, timezone
 from itertools import starmap
 from math import isnan
 from pathlib import Path
+from typing import Any, Mapping
 
-from plumbline.cli.options import parse_date
+from plumbline.cli.options import nothing_deployed, parse_date
 from plumbline.cli.output import print_json, remark, say, show
 from plumbline.doors.table import render
 from plumbline.judge.phrases import date_of
+from plumbline.measure.targets.interface import Holder
 from plumbline.measure.targets.whereabouts import whereabouts
 from plumbline.model.command import lines
 from plumbline.model.errors import (
@@ -102,18 +104,22 @@ def _row(record: Record) -> tuple[str, ...]:
 
 def where(arguments: argparse.Namespace) -> int:
     """Print the targets and return 0."""
-    entries = load_expectations(arguments.expectations).find(OST.name)
-    targets = {expectation.component: expectation.target for expectation in entries}
+    bare = nothing_deployed(arguments)
+    targets: Mapping[str, Any] = {}
+    if not bare:
+        entries = load_expectations(arguments.expectations).find(OST.name)
+        targets = {expectation.component: expectation.target for expectation in entries}
     try:
-        layout = whereabouts(SystemRunner(), arguments.path, targets)
+        layout = whereabouts(SystemRunner(), arguments.path, None if bare else targets)
     except SkipTarget as trouble:
         raise ToolError(str(trouble)) from trouble
-    names = (
-        holder.component or f"{holder.name} (not measured by this host)"
-        for holder in layout.holders
-    )
-    show(arguments, {"schema": 1, **layout._asdict()}, names)
+    show(arguments, {"schema": 1, **layout._asdict()}, map(_holder, layout.holders))
     return 0
+
+
+def _holder(holder: Holder) -> str:
+    name = holder.component or f"{holder.name} (not measured by this host)"
+    return f"{name} on {holder.server}" if holder.server else name
 
 
 _LONGEST = 500

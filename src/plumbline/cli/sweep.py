@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import os
 from math import prod
 from pathlib import Path
 from typing import Any, Callable, Iterator, Optional, Sequence
@@ -33,7 +32,7 @@ from plumbline.parallel.terms import named_test, share_of_memory
 from plumbline.site import parallel as runs
 from plumbline.site.measure import caveat, interruptible, memory_bytes
 from plumbline.site.parallel import OPERATIONS, Plan
-from plumbline.store.files import DATABASE, STATE, load_document
+from plumbline.store.files import DATABASE, STATE, load_document, own_state
 from plumbline.store.history import History
 
 _MOST_POINTS = 1000
@@ -149,8 +148,7 @@ def _state(arguments: argparse.Namespace) -> Path:
         return Path(arguments.state)
     if not arguments.directory:
         return Path(STATE)
-    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
-    return Path(base) / "plumbline"
+    return Path(own_state())
 
 
 _ALWAYS = ("writers", "transfer")

@@ -7,9 +7,11 @@ import os
 import time
 from contextlib import suppress
 from pathlib import Path
+from socket import gethostname
 from typing import Iterator, Mapping, NamedTuple, Sequence
+from urllib.parse import quote as quoted
 
-from plumbline.cli.options import asks_for_site
+from plumbline.cli.options import asks_for_site, nothing_deployed
 from plumbline.cli.output import remark, show
 from plumbline.doors.table import render
 from plumbline.judge.phrases import date_of, moment
@@ -20,33 +22,49 @@ from plumbline.observe.changes import ChangeGroup, Ledger, differences, grouped,
 from plumbline.observe.command import SystemRunner, by_hand
 from plumbline.observe.conditions import collect
 from plumbline.observe.gather import LocalSystem, SiteCollector, gather
-from plumbline.observe.node import Counters, Node, Parts, Past
+from plumbline.observe.node import Counters, Node, Parts, Past, host_alone
 from plumbline.observe.site_command import MOST_BYTES, SiteCommand, look
 from plumbline.observe.symptom import Direction, Report, quote
 from plumbline.store import facts
+from plumbline.store.files import STATE, own_state
 from plumbline.store.plan import SitePlan, load_plan
+from plumbline.store.replacing import writing
 from plumbline.store.snapshot import load_expectations
 from plumbline.topology.names import fold
 
 _UNIT = "systemctl start plumbline-symptoms"
+_BARE = (
+    "no plan is deployed here: disks and targets have the names that the kernel gives them, and "
+    "all other parts the name of this host"
+)
 _KERNEL_LOG_BYTES = 64 << 20
 """Limit for the kernel log, which on a bad day is longer than any other tool's output."""
 
 
 def symptoms(arguments: argparse.Namespace) -> int:
     """Look, print symptoms and unavailable collectors; return 0, or 1 if one incriminates."""
-    path = Path(arguments.state) / facts.SYMPTOMS_FILE
-    expectations = load_expectations(arguments.expectations)
-    counters = Counters(_past(str(path)))
+    bare = nothing_deployed(arguments)
+    path = _folder(arguments, bare=bare) / facts.SYMPTOMS_FILE
     system = LocalSystem(SystemRunner(most_bytes=_KERNEL_LOG_BYTES))
+    if bare:
+        remark(_BARE)
+        expectations = host_alone(gethostname(), system)
+    else:
+        expectations = load_expectations(arguments.expectations)
+    counters = Counters(_past(str(path)))
     parts = Parts(expectations, system)
     now = time.time()
     report = gather(Node(system, parts, counters, now), _site_collectors(arguments.commands))
     show(arguments, report, _report_lines(report))
     denied = {look.collector for look in report.looks if look.unavailable} if by_hand() else set()
     if denied and os.geteuid() != 0:
-        remark(f"the unit has more privileges; as root: {_UNIT}")
+        remark(
+            "root sees more" if bare else f"the unit has more privileges; as root: {_UNIT}",
+        )
     if arguments.save:
+        if bare:
+            with writing(path):
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _refuse_to_lose(denied, path)
         facts.save_symptoms(path, facts.SavedLook(report, counters.after(now)))
         conditions, notes = collect(system, expectations.parameters)
@@ -59,6 +77,13 @@ def symptoms(arguments: argparse.Namespace) -> int:
             for symptom in report.symptoms
         )
     )
+
+
+def _folder(arguments: argparse.Namespace, *, bare: bool) -> Path:
+    """Return the folder of looks: the user's own where nothing is deployed."""
+    if bare and arguments.state == STATE:
+        return Path(own_state()) / "symptoms" / quoted(gethostname(), safe="")
+    return Path(arguments.state)
 
 
 def _site_collectors(path: str) -> dict[str, SiteCollector]:

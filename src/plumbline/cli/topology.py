@@ -1,23 +1,27 @@
 """``plumbline topology check``: check the description of a site, and count its parts.
 
-With ``--live``, on a client, also compare its OSTs with the topology.
+With ``--live``, on a client, also compare its OSTs with the topology, or list them without one.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 from collections import Counter
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Collection, Sequence
+from typing import TYPE_CHECKING, Collection, Iterator, Sequence
 
-from plumbline.cli.output import say, show
+from plumbline.cli.output import remark, say, show
 from plumbline.doors.table import render
+from plumbline.measure.targets.mounted import MountedSystem, mounted_systems, system_at
 from plumbline.measure.targets.whereabouts import compare
-from plumbline.model.errors import ToolError, UsageError
+from plumbline.model.command import CommandRunner
+from plumbline.model.errors import PlumblineError, ToolError, UsageError
 from plumbline.model.expectation import Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.units import format_rate
 from plumbline.observe.command import SystemRunner
+from plumbline.observe.mounts import Mount
 from plumbline.store.files import EXPECTATIONS
 from plumbline.store.snapshot import load_expectations
 
@@ -30,6 +34,8 @@ def check(arguments: argparse.Namespace) -> int:
     if not arguments.inventory:
         if not arguments.live or arguments.json:
             raise UsageError("name the folder of the inventory with -i")
+        if not os.path.lexists(EXPECTATIONS):
+            return _list_mounts()
         return _live([load_expectations(EXPECTATIONS)])
     if find_spec("plumbline.site.inventory") is None:
         raise ToolError(
@@ -77,6 +83,41 @@ def _live(nodes: Sequence[Expectations]) -> int:
         for sentence in differences or [same]:
             say(f"live: {sentence}")
     return int(differ)
+
+
+def _list_mounts() -> int:
+    """Print the targets of all mounts, where there is nothing to compare them with; return 0.
+
+    Raises:
+        UsageError: no mount of this host has targets that can be listed.
+    """
+    run = SystemRunner()
+    mounts = mounted_systems(run)
+    if not mounts:
+        raise UsageError(
+            "nothing is deployed here, and this host has no mount of Lustre or GlusterFS; ask on a "
+            "client, or name the folder of the inventory with -i"
+        )
+    troubles: list[str] = []
+    systems = [system for mount in mounts for system in _systems(run, mount, troubles)]
+    rows = [
+        (system.mount.point, member.name, system.indices([member]), member.server, member.state)
+        for system in systems
+        for member in system.members
+    ]
+    say(render(("mount", "target", "index", "server", "state"), rows))
+    for system in systems:
+        say(f"{system.mount.point}: {len(system.members)} targets of {system.mount.source}")
+    remark(*troubles)
+    return int(bool(troubles))
+
+
+def _systems(run: CommandRunner, mount: Mount, troubles: list[str]) -> Iterator[MountedSystem]:
+    """Yield the file system of a mount, or add the reason why it is not shown to ``troubles``."""
+    try:
+        yield system_at(run, mount)
+    except PlumblineError as error:
+        troubles.append(f"{mount.point}: {error}")
 
 
 def _mounts(node: Expectations) -> dict[str, list[str]]:

@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Iterator, Mapping, Optional, Sequence
 
-from plumbline.cli.options import asks_for_site
+from plumbline.cli.options import asks_for_site, nothing_deployed
 from plumbline.cli.output import print_json, remark, say
 from plumbline.doors.checkmk import local_checks
 from plumbline.doors.prometheus import exposition, families
@@ -35,6 +35,7 @@ from plumbline.observe.symptom import Report
 from plumbline.site.documents import VerdictDocument
 from plumbline.site.nodes import Choice, Judgement, NodeJudgement
 from plumbline.site.nodes import judgement as site_judgement
+from plumbline.site.survey import last_survey
 from plumbline.site.verdicts import (
     node_verdicts,
     publish,
@@ -44,6 +45,7 @@ from plumbline.site.verdicts import (
 )
 from plumbline.site.verdicts import status as lines_of
 from plumbline.store.facts import SYMPTOMS_FILE, collected_reports
+from plumbline.store.files import EXPECTATIONS, SNAPSHOT
 from plumbline.store.plan import load_plan
 from plumbline.store.replacing import replace_own
 from plumbline.store.snapshot import load_expectations, load_snapshot
@@ -91,9 +93,23 @@ def _judgement(arguments: argparse.Namespace, layer: Optional[str] = None) -> It
         plan, history = load_plan(arguments.plan), Path(arguments.history)
         with site_judgement(plan, history, now, layer) as judgement:
             yield judgement
+    elif arguments.verb == "status" and _is_survey(arguments):
+        expectations, snapshot = _survey()
+        yield NodeJudgement(expectations, load_snapshot(snapshot), now, layer)
     else:
         expectations = load_expectations(arguments.expectations)
         yield NodeJudgement(expectations, load_snapshot(arguments.snapshot), now, layer)
+
+
+def _survey() -> tuple[Expectations, str]:
+    """Return the user's last survey; raise DocumentError if there is none."""
+    last = last_survey()
+    if last is None:
+        raise DocumentError(
+            f"nothing is deployed here ({EXPECTATIONS}) and nothing was surveyed by this user: "
+            "deploy the role agent, or call plumbline probe ost --mount /scratch first"
+        )
+    return last
 
 
 def _publish(arguments: argparse.Namespace, *, site: bool) -> int:
@@ -175,7 +191,7 @@ def status(arguments: argparse.Namespace) -> int:
             rates, unanswered = rates_of_site(Path(arguments.history), judgement.now)
         else:
             rates, unanswered = rates_of_node(judgement), ()
-        lines = lines_of(judgement, rates)
+        lines = lines_of(judgement, rates, _basis(arguments))
     unanswered_here = [node for node in unanswered if node.node in judgement.nodes]
     if arguments.json:
         document = {
@@ -190,6 +206,16 @@ def status(arguments: argparse.Namespace) -> int:
         text = screen(judgement.name, lines, _screen(rows), unanswered_here)
         say(ScreenText(_encodable(text, sys.stdout.encoding)))
     return worst(line.verdict.state for line in lines)
+
+
+def _basis(arguments: argparse.Namespace) -> Basis:
+    """Return the basis of a screen: a survey has no services that judge several runs."""
+    return Basis.COMPARISON if _is_survey(arguments) else Basis.RUNS
+
+
+def _is_survey(arguments: argparse.Namespace) -> bool:
+    own = arguments.snapshot == SNAPSHOT and nothing_deployed(arguments)
+    return own and not arguments.plan
 
 
 def _encodable(text: str, encoding: str) -> str:

@@ -1,4 +1,4 @@
-"""Rates of targets compared with their peers, and stragglers of a parallel run."""
+"""Rates of targets compared with their peers, surveys, and stragglers of a parallel run."""
 
 from __future__ import annotations
 
@@ -7,10 +7,14 @@ from statistics import median
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from plumbline.doors.table import render
+from plumbline.judge.phrases import moment, odds, several
+from plumbline.measure.targets.mounted import Member
+from plumbline.model.evidence import CONFIRMED_ODDS
 from plumbline.model.record import Operation, Record
 from plumbline.model.units import format_duration, format_rate
 from plumbline.model.verdict import Verdict
 from plumbline.site.measure import Result
+from plumbline.site.survey import SurveyResult
 
 _SHOWN = 5
 """Stragglers shown per operation; a run with more has another problem."""
@@ -85,6 +89,102 @@ def comparison(result: Result) -> list[str]:
         for verdict in result.verdicts
     ]
     return [render(_DIRECTORY_HEADERS, rows), *_sentences(result.verdicts)]
+
+
+_RATED = (Operation.WRITE, Operation.READ)
+
+
+def survey(surveyed: SurveyResult) -> list[str]:
+    """Return a table of the targets of a mount, the worst first, with verdicts and what to do."""
+    result, last = surveyed.result, surveyed.last
+    states = {verdict.component: verdict.state.name for verdict in result.verdicts}
+    headers = ["target", "server"]
+    for operation in _RATED:
+        headers += [operation.value, "of peers", *["of last"] * bool(last)]
+    rows = [
+        (
+            member.name,
+            member.server,
+            *_surveyed_rates(surveyed, member.name),
+            _odds_of(surveyed, member.name),
+            states[member.name],
+        )
+        for member in surveyed.members()
+    ]
+    order = [row[0] for row in rows]
+    bad = sorted(
+        (verdict for verdict in result.verdicts if not verdict.reason.fine),
+        key=lambda verdict: order.index(verdict.component),
+    )
+    table = render((*headers, "odds", "state"), rows)
+    return [table, *_sentences(bad), *_since_last(surveyed), *_next_steps(surveyed)]
+
+
+def _surveyed_rates(surveyed: SurveyResult, name: str) -> Iterator[str]:
+    """Yield for each operation rate, ratio to the peers and, after an earlier survey, to that."""
+    pairs = iter(_rates(surveyed.result, name, _RATED))
+    for operation, rate, ratio in zip(_RATED, pairs, pairs):
+        yield from (rate, ratio)
+        if surveyed.last:
+            now = surveyed.rates.get((name, operation.value))
+            before = surveyed.last.get((name, operation.value))
+            yield f"{now / before:.0%}" if now and before else ""
+
+
+def _odds_of(surveyed: SurveyResult, name: str) -> str:
+    """Return the odds that a target is slow, empty if they are within chance."""
+    logarithm = surveyed.result.odds.get(name, 0.0)
+    shown = logarithm >= CONFIRMED_ODDS and name in surveyed.rated
+    return f"{odds(logarithm)} to 1" if shown else ""
+
+
+def _since_last(surveyed: SurveyResult) -> Iterator[str]:
+    """Yield a line on what all targets lost or gained together, which no peer can show."""
+    shares = []
+    for operation in _RATED:
+        ratios = [
+            rate / surveyed.last[place]
+            for place, rate in surveyed.rates.items()
+            if place[1] == operation.value and surveyed.last.get(place)
+        ]
+        if ratios:
+            shares.append(f"{operation.value} {median(ratios):.0%}")
+    if shares and surveyed.last_at:
+        yield f"median of all since {moment(surveyed.last_at)}: {', '.join(shares)}"
+
+
+_CONTROLS = 4
+"""Healthy targets to measure with slow ones: with fewer peers a slow one cannot be told."""
+
+
+def _next_steps(surveyed: SurveyResult) -> Iterator[str]:
+    verdicts = {verdict.component: verdict for verdict in surveyed.result.verdicts}
+    members = list(surveyed.members())
+    alarms = [member for member in members if verdicts[member.name].state.alarm]
+    lost = [member for member in alarms if member.name not in surveyed.rated]
+    slow = [member for member in alarms if verdicts[member.name].reason.single_run]
+    if lost:
+        yield (
+            f"Next: look at {_places(lost)}: does its server run and serve it, what does the "
+            "kernel log say there and here"
+        )
+    if slow:
+        fine = [member for member in members if verdicts[member.name].reason.fine]
+        again = surveyed.survey.system.indices([*slow, *fine[-_CONTROLS:]])
+        yield (
+            "Next: measure again at another hour with healthy ones, to exclude chance and other "
+            f"users: plumbline probe ost --mount {surveyed.survey.folder} --index {again}"
+        )
+        yield (
+            f"Then look at disks, controller and links of {_places(slow)}; there plumbline "
+            "symptoms reads them"
+        )
+
+
+def _places(members: Sequence[Member]) -> str:
+    """Return targets with their servers, the first of many."""
+    names = [f"{member.name} on {member.server}".removesuffix(" on ") for member in members]
+    return several(names)
 
 
 def _sentences(verdicts: Iterable[Verdict]) -> Iterator[str]:

@@ -73,16 +73,16 @@ class Mount(NamedTuple):
 
 def mount_at(run: CommandRunner, point: str) -> Mount:
     """Return the mount exactly at ``point``; raise NoMount if there is none."""
-    mounts = [mount for mount in _mounts(run) if mount.point == point]
-    if not mounts:
+    at_point = [mount for mount in mounts(run) if mount.point == point]
+    if not at_point:
         raise NoMount(f"nothing is mounted at {point}; mount the file system")
-    return mounts[-1]
+    return at_point[-1]
 
 
 def mount_holding(run: CommandRunner, path: str) -> Mount:
     """Return the mount of a path without symbolic links; raise SkipTarget if there is none."""
     holding = [
-        mount for mount in _mounts(run) if f"{path}/".startswith(f"{mount.point.rstrip('/')}/")
+        mount for mount in mounts(run) if f"{path}/".startswith(f"{mount.point.rstrip('/')}/")
     ]
     if not holding:
         raise SkipTarget(f"no mount holds {path}; look at /proc/self/mountinfo")
@@ -106,7 +106,8 @@ def bytes_moved(run: CommandRunner, device: str) -> Optional[int]:
         return None
 
 
-def _mounts(run: CommandRunner) -> tuple[Mount, ...]:
+def mounts(run: CommandRunner) -> tuple[Mount, ...]:
+    """Return all mounts, those mounted later below those that they hide."""
     text = ask(run, ["cat", "/proc/self/mountinfo"])
     return tuple(parse_mount(line) for line in text.splitlines() if line.strip())
 

@@ -17,6 +17,7 @@ from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.expectation import Expectations
 from plumbline.model.layers import LAYERS
+from plumbline.model.layers.raw import RAW
 from plumbline.model.validation import read_json, times
 from plumbline.observe.query import QUICK_S, complaint
 
@@ -162,6 +163,31 @@ def components_of(expectations: Expectations) -> Iterator[str]:
     for entry in expectations.entries:
         yield entry["component"]
         yield from entry.get("path", ())
+
+
+_OPTICAL = ("sr", "fd")
+
+
+def host_alone(host: str, system: System) -> Expectations:
+    """Return expectations of a host without a plan: its disks, by the kernel's names."""
+    disks = (
+        name
+        for name in system.names(_BLOCK)
+        if system.names(f"{_BLOCK}/{name}/device")
+        and not system.read(f"{_BLOCK}/{name}/partition")
+        and not name.startswith(_OPTICAL)
+        and not _NVME_PATH.fullmatch(name)
+    )
+    entries = (
+        {
+            "layer": RAW.name,
+            "component": name,
+            "group": host,
+            "target": {"kind": "device", "device": f"/dev/{name}"},
+        }
+        for name in disks
+    )
+    return Expectations(host, "", tuple(entries))
 
 
 class Parts:

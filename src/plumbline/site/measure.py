@@ -84,13 +84,17 @@ class RunOptions(NamedTuple):
 
 
 class Result(NamedTuple):
-    """Result of a run."""
+    """Result of a run.
+
+    ``odds`` are natural logarithms of the odds that a component is slow, by its name, if known.
+    """
 
     run_id: str
     records: tuple[Record, ...]
     verdicts: tuple[Verdict, ...]
     busy: tuple[PlumblineError, ...]
     interrupted: bool = False
+    odds: Mapping[str, float] = {}
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
@@ -184,7 +188,9 @@ def measure(
     basis = Basis.LAST_RUN if options.verdicts else Basis.COMPARISON
     judging = Judging(snapshot, snapshot, snapshot.written_at, basis=basis)
     verdicts = tuple(judging.components(chosen))
-    return Result(run_id, records, verdicts, tuple(session.busy), interrupted)
+    weighed = ((entry.component, snapshot.evidence(entry.subject)) for entry in chosen)
+    odds = {name: evidence.odds for name, evidence in weighed if evidence}
+    return Result(run_id, records, verdicts, tuple(session.busy), interrupted, odds)
 
 
 def _run(session: Session, units: Sequence[Unit]) -> bool:
@@ -295,10 +301,10 @@ def confirm(
 
 GROUP = "directories"
 
-_SECONDS = 10.0
+SECONDS = 10.0
 _GIB = 1 << 30
-_REPEATS = 2
-_OPERATIONS = ("write/single", "read/single")
+REPEATS = 2
+OPERATIONS = ("write/single", "read/single")
 
 
 def expected(directories: Mapping[str, str], size_bytes: int) -> Expectations:
@@ -365,8 +371,8 @@ def _expectation(name: str, path: str, size_bytes: int) -> Expectation:
         group=GROUP,
         target={"kind": "directory", "directory": path},
         path=(gethostname(), name),
-        spec=ProbeSpec("fio", size_bytes, _SECONDS, repeats=_REPEATS),
-        references={operation: Reference(None, None) for operation in _OPERATIONS},
+        spec=ProbeSpec("fio", size_bytes, SECONDS, repeats=REPEATS),
+        references={operation: Reference(None, None) for operation in OPERATIONS},
         limits=Limits(baselines=False),
     )
 

@@ -16,7 +16,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Seque
 from plumbline.judge import replay as replaying
 from plumbline.judge.fs import file_systems
 from plumbline.judge.group import by_group
-from plumbline.judge.judging import Judging
+from plumbline.judge.judging import Basis, Judging
 from plumbline.judge.memory import Memory
 from plumbline.judge.pair import rulings_on_host
 from plumbline.judge.phrases import Ruling
@@ -348,15 +348,18 @@ Rates = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
 """Rates of each step of components, by layer and name, oldest first; NaN for a run without rate."""
 
 
-def status(judgement: Judgement, rates: Rates) -> list[Line]:
-    """Return the verdict on each component with its rates, and on each group that is not OK."""
-    judged = [result.verdict for result in judgement.verdicts(members=True)]
+def status(judgement: Judgement, rates: Rates, basis: Basis = Basis.RUNS) -> list[Line]:
+    """Return the verdict on each component with its rates, and on each group that is not OK.
+
+    A survey, a comparison, has no service for its group.
+    """
+    judged = [result.verdict for result in judgement.verdicts(members=True, basis=basis)]
     lines = [
         Line(verdict, rates.get((verdict.layer, verdict.component), {}))
         for verdict in judged
         if not verdict.group
     ]
-    return [*lines, *_group_lines(judged)]
+    return lines if basis is Basis.COMPARISON else [*lines, *_group_lines(judged)]
 
 
 def rates_of_node(judgement: Judgement) -> Rates:

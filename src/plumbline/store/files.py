@@ -47,6 +47,12 @@ HISTORY = "/var/lib/plumbline-console/history.sqlite"
 PLAN = "/etc/plumbline-console/plan.json"
 
 
+def own_state() -> str:
+    """Return the folder of what plumbline keeps for this user, where nothing is deployed."""
+    base = os.environ.get("XDG_STATE_HOME") or os.path.expanduser("~/.local/state")
+    return os.path.join(base, "plumbline")
+
+
 _KEY = b'"crc32"'
 _HEAD = b'{"crc32":"'
 _DIGITS = 8

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, Callable, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
 import yaml
 
@@ -20,13 +20,18 @@ SOURCE = Path(__file__).parents[3] / "src"
 COMMAND = (sys.executable, "-m", "plumbline.cli")
 
 
-def start(home: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
-    """Start the command line as a process with temporary files and state in ``home``."""
+def start(
+    home: Path, *words: str, inside: Sequence[str] = (), **variables: str
+) -> subprocess.Popen[str]:
+    """Start the command line as a process with temporary files and state in ``home``.
+
+    ``inside`` is a command that runs it, such as nsenter.
+    """
     (home / "tmp").mkdir(exist_ok=True)
     folders = {"TMPDIR": str(home / "tmp"), "XDG_STATE_HOME": str(home / "state")}
     inherited = {key: value for key, value in os.environ.items() if key != "XDG_RUNTIME_DIR"}
     return subprocess.Popen(
-        [*COMMAND, *words],
+        [*inside, *COMMAND, *words],
         env={**inherited, "PYTHONPATH": str(SOURCE), **folders, **variables},
         cwd=home,
         stdout=subprocess.PIPE,
@@ -35,9 +40,11 @@ def start(home: Path, *words: str, **variables: str) -> subprocess.Popen[str]:
     )
 
 
-def finish(home: Path, *words: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def finish(
+    home: Path, *words: str, inside: Sequence[str] = (), **variables: str
+) -> subprocess.CompletedProcess[str]:
     """Run the command line as a process and check that it prints no traceback."""
-    process = start(home, *words, **variables)
+    process = start(home, *words, inside=inside, **variables)
     out, err = process.communicate(timeout=300)
     assert "Traceback" not in err
     return subprocess.CompletedProcess(process.args, process.returncode, out, err)

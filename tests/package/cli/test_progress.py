@@ -14,6 +14,7 @@ import pytest
 from plumbline.cli.progress import describe, progress
 from plumbline.measure.unit_context import Step
 from plumbline.model.record import Operation, Scenario
+from tests.package.measure.units import FakeClock
 from tests.package.records import failed, record
 
 
@@ -37,6 +38,20 @@ def test_finished_measurements_are_printed_to_standard_error(
         show(Step("a read", 1, 2))
         show(Step("a read", 2, 2, record()))
     assert capsys.readouterr() == ("", "a read 200.0 MB/s\n")
+
+
+def test_the_time_left_is_printed_every_ten_seconds(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = FakeClock()
+    with progress(quiet=False, clock=clock) as show:
+        for done in range(1, 9):
+            clock.sleep(6.0)
+            show(Step("a read", done, 8, record()))
+    notes = [line for line in capsys.readouterr().err.splitlines() if "left" in line]
+    assert notes == [
+        "25% measured, about 36 s left",
+        "50% measured, about 24 s left",
+        "75% measured, about 12 s left",
+    ]
 
 
 def test_quiet_prints_no_progress(capsys: pytest.CaptureFixture[str]) -> None:

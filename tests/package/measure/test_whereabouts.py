@@ -33,6 +33,6 @@ def test_a_file_is_traced_to_its_targets(case: dict[str, Any]) -> None:
         assert "\n" not in str(caught.value)
         return
     place = whereabouts(run, path, targets)
-    assert [list(holder) for holder in place.holders] == case["holders"]
+    assert [[holder.name, holder.component] for holder in place.holders] == case["holders"]
     assert case.get("mount", [place.kind, place.mount]) == [place.kind, place.mount]
     assert [start for start in case.get("never", ()) if run.called(start)] == []

@@ -24,7 +24,7 @@ from plumbline.measure.targets.interface import (
     elsewhere,
     on_any,
 )
-from plumbline.measure.targets.probe_file import NAME, TRIALS, FileTarget, absolute
+from plumbline.measure.targets.probe_file import NAME, TRIALS, Client, FileTarget
 from plumbline.model.command import CommandRunner, Within
 from plumbline.model.errors import BrokenTarget, DisturbedTarget, LostTarget, NoMount, SkipTarget
 from plumbline.model.names import SUBVOLUME
@@ -64,16 +64,17 @@ class GlusterfsTarget(FileTarget):
     """One brick, by the name of its subvolume, e.g. ``scratch-client-3``."""
 
     def __init__(
-        self, mount: str, subvolume: tuple[str, str], component: str, fill_limit: float
+        self, client: Client, subvolume: tuple[str, str], component: str, fill_limit: float
     ) -> None:
-        """Take the mount point, and the subvolume with its brick ``HOST:/PATH`` or an empty text.
+        """Take the mount, and the subvolume with its brick ``HOST:/PATH`` or an empty text.
 
         Raises:
             DocumentError: the mount is not absolute, or the name of the subvolume is invalid.
         """
-        super().__init__(absolute(mount, "the mount of GlusterFS"), component, fill_limit)
+        client = client.checked("GlusterFS")
+        super().__init__(client.folder, component, fill_limit)
         name = SUBVOLUME.match("the subvolume", subvolume[0])
-        self._mount = self._file.base
+        self._mount = client.mount
         self._subvolume, self._expected = subvolume
         self._volume = name["volume"]
         self._meta = f"{self._mount}/.meta"
@@ -265,7 +266,8 @@ def _short(name: str) -> str:
 
 def _make(keys: Keys, component: str, fill_limit: float) -> GlusterfsTarget:
     brick = keys["subvolume"], keys.get("brick", "")
-    return GlusterfsTarget(keys["mount"], brick, component, fill_limit)
+    client = Client(keys["mount"], keys.get("folder", ""))
+    return GlusterfsTarget(client, brick, component, fill_limit)
 
 
 def _find(run: CommandRunner, path: str, mount: Mount, targets: Descriptions) -> tuple[Holder, ...]:
@@ -293,7 +295,7 @@ def _find(run: CommandRunner, path: str, mount: Mount, targets: Descriptions) ->
 GLUSTERFS = Kind(
     "glusterfs",
     frozenset({"mount", "subvolume"}),
-    frozenset({"brick"}),
+    frozenset({"brick", "folder"}),
     _make,
     mounted="fuse.glusterfs",
     find=_find,

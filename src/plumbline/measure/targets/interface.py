@@ -124,10 +124,14 @@ Descriptions = Mapping[str, Keys]
 
 
 class Holder(NamedTuple):
-    """Target that holds a file, by its own name; ``component`` is empty if not measured here."""
+    """Target that holds a file, by its own name; ``component`` is empty if not measured here.
+
+    ``server`` is the address of its server where no plan names it, else empty.
+    """
 
     name: str
     component: str
+    server: str = ""
 
 
 Finder = Callable[[CommandRunner, str, Mount, Descriptions], tuple[Holder, ...]]

@@ -26,6 +26,7 @@ from plumbline.measure.targets.interface import (
 from plumbline.measure.targets.probe_file import (
     NAME,
     Cache,
+    Client,
     FileTarget,
     ProbeFile,
     absolute,
@@ -158,11 +159,12 @@ writing to the existing file.
 class LustreTarget(FileTarget):
     """One OST, by its name, e.g. ``scratch-OST001a`` with a hexadecimal index."""
 
-    def __init__(self, mount: str, ost: str, component: str, fill_limit: float) -> None:
-        """Take the client's mount point and the OST's name; raise DocumentError if invalid."""
-        super().__init__(absolute(mount, "the mount of Lustre"), component, fill_limit)
+    def __init__(self, client: Client, ost: str, component: str, fill_limit: float) -> None:
+        """Take the client's mount and the OST's name; raise DocumentError if one is invalid."""
+        self._client = client.checked("Lustre")
+        super().__init__(self._client.folder, component, fill_limit)
         name = OST.match("the OST", ost)
-        self._mount, self.name = self._file.base, ost
+        self._mount, self.name = self._client.mount, ost
         self._file_system = name["file_system"]
         self.index = whole(name["index"], "the index of an OST", DocumentError, 16)
         self._draining = False
@@ -172,17 +174,23 @@ class LustreTarget(FileTarget):
         self._mounted(run).refuse_read_only()
         active = self._listed(run)
         self._active(run)
-        imports = self._connected(run)
+        connection = None if self._client.imports_hidden else self._connected(run)
         usage = self._usage(run)
-        flags = self._flags(usage, imports[0])
+        flags = self._flags(usage, connection)
         usage.space.refuse_above(self._fill_limit, 0, self.name)
+        versions = self._versions(run, connection)
+        return TargetState(usage.space.fill, flags, versions, active)
+
+    def _versions(self, run: CommandRunner, connection: Optional[Import]) -> dict[str, str]:
+        """Return versions and settings; without a connection only the client's version."""
         client = ask(run, ["lctl", "get_param", "-n", "version"])
         version = re.search(r"^(?:lustre: )?(\d\S*)$", client, re.MULTILINE)
-        if not version or not imports[0].version:
+        if not version or (connection and not connection.version):
             raise SkipTarget(f"the Lustre version of this client or of {self.name} is not shown")
-        versions = {"client": version[1], "server": imports[0].version}
-        versions = {**versions, **self._settings(run, imports[0])}
-        return TargetState(usage.space.fill, flags, versions, active)
+        if connection is None:
+            return {"client": version[1]}
+        versions = {"client": version[1], "server": connection.version}
+        return {**versions, **self._settings(run, connection)}
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
         """Return the OST's byte counter if this node is also its server, None on a client."""
@@ -202,11 +210,14 @@ class LustreTarget(FileTarget):
         return eviction(states.stdout, self.name, since) or super().cause(run, output, since)
 
     def refuse_lost(self, run: CommandRunner) -> None:
-        """Raise if the client is not connected to the OST."""
-        self._connected(run)
+        """Raise if the client is not connected to the OST, as far as this user may know."""
+        if not self._client.imports_hidden:
+            self._connected(run)
 
     def waits_for_others(self, run: CommandRunner) -> bool:
         """Return True if a metadata server is lost, because it creates and finds the files."""
+        if self._client.imports_hidden:
+            return not run(["lfs", "df", "--mdt", self._mount], _DF_S).ok
         return metadata_lost(run, self._file_system)
 
     def server_answers(self, run: CommandRunner) -> Optional[bool]:
@@ -272,7 +283,7 @@ class LustreTarget(FileTarget):
             if value != "1":
                 raise SkipTarget(f"{device} is deactivated on this client (active={value})")
 
-    def _connected(self, run: CommandRunner) -> list[Import]:
+    def _connected(self, run: CommandRunner) -> Import:
         try:
             parameters = self._parameter(run, "import")
         except SkipTarget as error:
@@ -285,7 +296,7 @@ class LustreTarget(FileTarget):
                 raise LostTarget(f"the import of {self.name} is {connection.state}")
             if {"IMPF_DEACTIVE", "IMPF_INVALID"} & connection.flags:
                 raise SkipTarget(f"the import of {self.name} is deactivated on this client")
-        return imports
+        return imports[0]
 
     def _parameter(self, run: CommandRunner, name: str) -> dict[str, str]:
         text = ask(run, ["lctl", "get_param", f"osc.{self.name}-osc-*.{name}"])
@@ -320,7 +331,7 @@ class LustreTarget(FileTarget):
             raise SkipTarget(complaint(completed))
         raise SkipTarget(f"lfs df does not list {self.name}; look at: lfs df -v {self._mount}")
 
-    def _flags(self, usage: Usage, connection: Import) -> tuple[Flag, ...]:
+    def _flags(self, usage: Usage, connection: Optional[Import]) -> tuple[Flag, ...]:
         for letter in usage.flags:
             if letter in _REFUSING:
                 # the file system of the OST became read-only after an error
@@ -332,7 +343,7 @@ class LustreTarget(FileTarget):
         states = {
             Flag.DEGRADED: "D" in usage.flags,
             Flag.DRAINING: self._draining,
-            Flag.FAILED_OVER: connection.is_failed_over,
+            Flag.FAILED_OVER: connection is not None and connection.is_failed_over,
         }
         return tuple(flag for flag, holds in states.items() if holds)
 
@@ -402,7 +413,8 @@ class StripedLustreTarget(FileTarget):
         super().__init__(absolute(mount, "the mount of Lustre"), component, fill_limit)
         if len(set(osts)) != len(osts):
             raise DocumentError(f"the stripes of {component} name an OST twice; name each once")
-        self._osts = [LustreTarget(mount, ost, component, fill_limit) for ost in osts]
+        client = Client(mount)
+        self._osts = [LustreTarget(client, ost, component, fill_limit) for ost in osts]
 
     def state(self, run: CommandRunner) -> TargetState:
         """Return the state of all OSTs together: the highest fill, and all flags."""
@@ -457,7 +469,8 @@ STRIPED = Kind(
 
 
 def _make(keys: Keys, component: str, fill_limit: float) -> LustreTarget:
-    return LustreTarget(keys["mount"], _ost(keys, component), component, fill_limit)
+    client = Client(keys["mount"], keys.get("folder", ""), "imports" in keys)
+    return LustreTarget(client, _ost(keys, component), component, fill_limit)
 
 
 def _ost(keys: Keys, component: str) -> str:
@@ -490,7 +503,7 @@ def _find(run: CommandRunner, path: str, mount: Mount, targets: Descriptions) ->
 LUSTRE = Kind(
     "lustre",
     frozenset({"mount"}),
-    frozenset({"ost"}),
+    frozenset({"ost", "folder", "imports"}),
     _make,
     mounted="lustre",
     find=_find,

@@ -29,7 +29,7 @@ TRIAL = "trial"
 TRIALS = (TRIAL, *(f"{TRIAL}-{number}" for number in range(1, 6)))
 """Names of trial files: on some file systems one name may fail and another work."""
 
-_OWN = ".plumbline"
+OWN = ".plumbline"
 _FORMAT = "%s %b %B %d %i %n"
 _NOT_OURS = ("Permission denied", "Operation not permitted")
 _PLAIN = re.compile(r"[A-Za-z0-9_.-]")
@@ -50,7 +50,7 @@ class ProbeFile(NamedTuple):
     component: str
     own_folders: bool = False
     """True if the target also holds the folders, instead of a shared metadata server."""
-    hidden: str = _OWN
+    hidden: str = OWN
     """Name of the folder of all targets."""
 
     @property
@@ -239,6 +239,22 @@ def server_cache(file: ProbeFile, size_bytes: int) -> Cache:
     span = ("--start=0", f"--length={size_bytes}")
     argv = ("lfs", "ladvise", "--advice=dontneed", *span, NAME)
     return Cache("server cache", argv, file.within())
+
+
+class Client(NamedTuple):
+    """Mount point of a client, and the folder of its files if that is not the mount point.
+
+    ``imports_hidden`` is True if this user may not read the state of its connections.
+    """
+
+    mount: str
+    folder: str = ""
+    imports_hidden: bool = False
+
+    def checked(self, noun: str) -> Client:
+        """Return it with plain paths; raise DocumentError if one is not absolute."""
+        mount = absolute(self.mount, f"the mount of {noun}")
+        return self._replace(mount=mount, folder=absolute(self.folder or mount, "the folder"))
 
 
 APART = ".plumbline-caches"

@@ -6,10 +6,17 @@ comes from the metadata server, and a directory is recognised by the form of its
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Sequence
+from typing import Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.measure.targets import KINDS
-from plumbline.measure.targets.interface import ANY_MOUNT, Descriptions, Holder, printable
+from plumbline.measure.targets.interface import (
+    ANY_MOUNT,
+    Descriptions,
+    Holder,
+    elsewhere,
+    printable,
+)
+from plumbline.measure.targets.mounted import is_listable, system_at
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import SkipTarget, ToolError, UsageError
 from plumbline.observe.lustre_output import parse_osts
@@ -90,8 +97,12 @@ class Whereabouts(NamedTuple):
     holders: tuple[Holder, ...]
 
 
-def whereabouts(run: CommandRunner, path: str, descriptions: Descriptions) -> Whereabouts:
-    """Return the targets of a node that hold a file.
+def whereabouts(
+    run: CommandRunner, path: str, descriptions: Optional[Descriptions] = None
+) -> Whereabouts:
+    """Return the targets that hold a file, of those that a node measures.
+
+    Without ``descriptions``, on a host without a plan, all targets of the file's mount count.
 
     Raises:
         UsageError: the path is not absolute, does not exist, is a directory, has no data on any
@@ -104,7 +115,17 @@ def whereabouts(run: CommandRunner, path: str, descriptions: Descriptions) -> Wh
     mount = mount_holding(run, real)
     finders = {kind.mounted: kind.find for kind in KINDS.values() if kind.find}
     find = finders.get(mount.kind, finders[ANY_MOUNT])
-    holders = find(run, real, mount, descriptions)
+    if descriptions is not None:
+        holders = find(run, real, mount, descriptions)
+        return Whereabouts(real, mount.point, mount.kind, holders)
+    if not is_listable(mount):
+        raise elsewhere(real, mount)
+    members = {member.name: member for member in system_at(run, mount).members}
+    keys = {name: member.keys for name, member in members.items()}
+    holders = tuple(
+        holder._replace(server=members[holder.component].server if holder.component else "")
+        for holder in find(run, real, mount, keys)
+    )
     return Whereabouts(real, mount.point, mount.kind, holders)
 
 

@@ -1,0 +1,305 @@
+"""Survey of a mount: all its targets, each other's peers, without a plan or an inventory.
+
+Its records are kept in the user's own state folder, one folder for each mount of this host, so that
+the next survey is compared with the last one.  No files remain on the mount.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from contextlib import suppress
+from math import inf
+from pathlib import Path
+from socket import gethostname
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+from urllib.parse import quote
+
+from plumbline.measure.lock import Locks
+from plumbline.measure.ost import TargetUnit
+from plumbline.measure.targets.mounted import Member, MountedSystem, in_pool, system_at
+from plumbline.measure.targets.probe_file import OWN
+from plumbline.model.command import CommandRunner, Within
+from plumbline.model.errors import DocumentError, SkipTarget, ToolError, UsageError
+from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.layers.ost import OST
+from plumbline.model.limits import Limits, Reference
+from plumbline.model.spec import ProbeSpec
+from plumbline.model.units import DAY_S, format_duration, format_size
+from plumbline.observe.mounts import mount_holding
+from plumbline.observe.query import QUICK_S, ask
+from plumbline.site.measure import (
+    OPERATIONS,
+    REPEATS,
+    SECONDS,
+    Progress,
+    Result,
+    RunOptions,
+    measure,
+    own_locks,
+)
+from plumbline.store.files import DATABASE, EXPECTATIONS, SNAPSHOT_FILE, own_state
+from plumbline.store.history import KEEP_DAYS, History
+from plumbline.store.replacing import replace_own, writing
+from plumbline.store.snapshot import load_expectations, load_snapshot
+
+_DOCUMENT = "expectations.json"
+_REMEDY = "remove it, and call plumbline probe ost --mount again"
+_PER_TARGET_S = 5.0
+"""Seconds that queries of a healthy target take besides its measurements, about."""
+
+Rates = Mapping[tuple[str, str], float]
+"""Rates in B/s by component and operation."""
+
+
+class Choice(NamedTuple):
+    """Which targets to survey: all of a mount, those of a pool, those with some indices."""
+
+    folder: str
+    """Real path of the mount or of a folder below it."""
+    pool: str = ""
+    indices: str = ""
+
+
+class Survey(NamedTuple):
+    """The targets of a mount to measure, on files in ``folder``; ``state`` has its records."""
+
+    system: MountedSystem
+    folder: str
+    entries: tuple[Expectation, ...]
+    state: Path
+
+    @property
+    def units(self) -> list[TargetUnit]:
+        """Return the units, in the order of indices."""
+        return [TargetUnit(entry) for entry in self.entries]
+
+    def locks(self) -> Locks:
+        """Return the locks of this user, which keep his surveys of a target apart."""
+        point = self.system.mount.point
+        return own_locks({entry.component: f"{point}/{entry.component}" for entry in self.entries})
+
+    def announcement(self) -> str:
+        """Return what will be measured and where, and the most bytes and the most time it takes."""
+        count, spec = len(self.entries), self.entries[0].spec
+        moved = format_size(count * spec.bytes * spec.repeats)
+        most_s = count * (len(OPERATIONS) * spec.repeats * spec.seconds + _PER_TARGET_S)
+        targets = "target" if count == 1 else "targets"
+        return (
+            f"{count} {targets} of {self.system.mount.point}, one after another: at most {moved} "
+            f"are written and as many read in {self.folder}/{OWN}, in at most "
+            f"{format_duration(most_s)} if all of them answer; no file remains"
+        )
+
+
+class SurveyResult(NamedTuple):
+    """Result of a survey, and the rates of the last one before it, which ended at ``last_at``."""
+
+    survey: Survey
+    result: Result
+    last: Rates
+    last_at: Optional[float]
+
+    def members(self) -> Iterator[Member]:
+        """Yield the measured targets: lost ones, then by their odds to be slow, unknown ones."""
+        verdicts = {verdict.component: verdict for verdict in self.result.verdicts}
+
+        def weight(member: Member) -> float:
+            verdict = verdicts[member.name]
+            if verdict.component in self.rated:
+                return -self.result.odds.get(verdict.component, 0.0)
+            return -inf if verdict.state.alarm else inf
+
+        yield from sorted(
+            (member for member in self.survey.system.members if member.name in verdicts),
+            key=weight,
+        )
+
+    @property
+    def rates(self) -> Rates:
+        """Return the rates of this survey."""
+        return {
+            (record.component, record.operation.value): record.rate
+            for record in self.result.records
+            if record.rate is not None
+        }
+
+    @property
+    def rated(self) -> set[str]:
+        """Return the targets with a rate."""
+        return {name for name, _ in self.rates}
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the document form."""
+        mount = self.survey.system.mount
+        return {
+            "schema": 1,
+            "mount": {"point": mount.point, "kind": mount.kind, "source": mount.source},
+            "note": self.survey.system.note,
+            "targets": [
+                {
+                    "name": member.name,
+                    "index": member.number,
+                    "server": member.server,
+                    "log_odds": self.result.odds.get(member.name),
+                    "last": {
+                        operation: rate
+                        for (name, operation), rate in self.last.items()
+                        if name == member.name
+                    },
+                }
+                for member in self.members()
+            ],
+            "last_at": self.last_at,
+            **self.result.to_json(),
+        }
+
+
+def survey_of(run: CommandRunner, choice: Choice, size_bytes: int) -> Survey:
+    """Return the survey of a mount, with files of ``size_bytes``.
+
+    Raises:
+        UsageError: the mount's targets cannot be listed or are measured by a plan, the choice fits
+            none of them, or this user may not work in the folder.
+        ToolError: a tool is missing or gave no answer.
+    """
+    try:
+        system = system_at(run, mount_holding(run, choice.folder), choice.folder)
+        _refuse_planned(system)
+        if choice.pool:
+            system = in_pool(run, system, choice.pool)
+        if choice.indices:
+            system = system.numbered(choice.indices)
+    except SkipTarget as error:
+        raise ToolError(str(error)) from error
+    group = f"{system.mount.point} {choice.pool}".strip()
+    entries = tuple(
+        _expectation(member, group, choice.folder, size_bytes) for member in system.members
+    )
+    state = mounts_folder() / quote(system.mount.point, safe="")
+    return Survey(system, choice.folder, entries, state)
+
+
+def _refuse_planned(system: MountedSystem) -> None:
+    """Raise UsageError if the deployed plan of this host measures the targets of the mount.
+
+    Its locks are those of its own user: a survey beside it would measure a target twice at once.
+    """
+    # a user who may not read the plan may not take its locks either
+    with suppress(DocumentError):
+        planned = load_expectations(EXPECTATIONS) if os.path.lexists(EXPECTATIONS) else None
+        mounts = {entry["target"].get("mount") for entry in planned.entries} if planned else ()
+        if system.mount.point in mounts:
+            raise UsageError(
+                f"the plan of this host measures the targets of {system.mount.point}, with its own "
+                "locks and history: call plumbline probe ost without --mount"
+            )
+
+
+def _expectation(member: Member, group: str, folder: str, size_bytes: int) -> Expectation:
+    server = member.server or f"of {member.name}"
+    return Expectation(
+        layer=OST.name,
+        component=member.name,
+        host=server,
+        group=group,
+        target={**member.keys, "folder": folder},
+        path=(gethostname(), server, member.name),
+        spec=ProbeSpec("fio", size_bytes, SECONDS, repeats=REPEATS),
+        references={operation: Reference(None, None) for operation in OPERATIONS},
+        limits=Limits(baselines=False, stale_after_s=KEEP_DAYS * DAY_S),
+    )
+
+
+def refuse_folder(run: CommandRunner, survey: Survey) -> None:
+    """Raise UsageError if this user may not work in the folder of a survey."""
+    within = Within(survey.folder, (OWN,), make=True)
+    try:
+        ask(run, ["stat", "--format=%n", "--", "."], QUICK_S, within)
+    except SkipTarget as error:
+        raise UsageError(
+            f"--mount {survey.folder}: {error}; or name a folder of your own below "
+            f"{survey.system.mount.point}"
+        ) from error
+
+
+def carry_out(run: CommandRunner, survey: Survey, progress: Progress) -> SurveyResult:
+    """Measure the targets of a survey, and return them with the rates of the last one.
+
+    Raises:
+        StoreError: the records cannot be kept.
+        KeyboardInterrupt: the survey was interrupted before its first record.
+    """
+    document, snapshot = survey.state / _DOCUMENT, survey.state / SNAPSHOT_FILE
+    with writing(survey.state):
+        survey.state.mkdir(mode=0o700, parents=True, exist_ok=True)
+    earlier = _earlier(document, survey)
+    last, last_at = _last_rates(snapshot, survey.entries)
+    expectations = _expectations([*earlier, *survey.entries])
+    options = RunOptions(survey.locks(), snapshot, progress, keep_files=False)
+    try:
+        with History(survey.state / DATABASE) as history:
+            result = measure(expectations, survey.units, history, options)
+    finally:
+        options.locks.dissolve()
+        # without a target that answers nothing else removes it
+        removal = ["rmdir", "--ignore-fail-on-non-empty", "--", OWN]
+        run(removal, QUICK_S, Within(survey.folder))
+    measured = {record.component for record in result.records}
+    kept = [*earlier, *(entry for entry in survey.entries if entry.component in measured)]
+    replace_own(document, json.dumps(_expectations(kept).to_json()))
+    return SurveyResult(survey, result, last, last_at)
+
+
+def _expectations(entries: Sequence[Expectation]) -> Expectations:
+    return Expectations(gethostname(), "", tuple(entry.to_json() for entry in entries))
+
+
+def _earlier(document: Path, survey: Survey) -> list[Expectation]:
+    """Return the targets of earlier surveys of a mount that this one leaves out."""
+    if not document.exists():
+        return []
+    now = {entry.component for entry in survey.entries}
+    known = load_expectations(str(document), _REMEDY)
+    return [entry for entry in known.every() if entry.component not in now]
+
+
+def _last_rates(snapshot: Path, entries: Sequence[Expectation]) -> tuple[Rates, Optional[float]]:
+    """Return the rates of the last survey with the same files, and its end in epoch seconds."""
+    rates: dict[tuple[str, str], float] = {}
+    ends: list[float] = []
+    if not snapshot.exists():
+        return rates, None
+    last = load_snapshot(str(snapshot))
+    for entry in entries:
+        for series in last.of(entry.layer, entry.component):
+            record = series.latest
+            if record.rate is not None and record.spec_hash == entry.spec.hash():
+                rates[entry.component, record.operation.value] = record.rate
+                ends.append(record.finished_at)
+    return rates, max(ends, default=None)
+
+
+def mounts_folder() -> Path:
+    """Return the folder of the records of surveys: homes may be shared by many hosts."""
+    return Path(own_state()) / "mounts" / quote(gethostname(), safe="")
+
+
+def last_survey() -> Optional[tuple[Expectations, str]]:
+    """Return the targets of the newest survey on this host and the path of its snapshot.
+
+    None if there is none.
+
+    Raises:
+        DocumentError: its document is damaged.
+    """
+    # a survey that was interrupted before its first record has no document
+    snapshots = [
+        path
+        for path in mounts_folder().glob(f"*/{SNAPSHOT_FILE}")
+        if path.with_name(_DOCUMENT).exists()
+    ]
+    if not snapshots:
+        return None
+    newest = max(snapshots, key=lambda path: path.stat().st_mtime)
+    return load_expectations(str(newest.with_name(_DOCUMENT)), _REMEDY), str(newest)
