@@ -14,27 +14,28 @@ from tests.processes import run_to_end
 from tests.project.repository import ROOT
 
 SERVICES = {
-    ("oss3", "PATH nic oss3-nic"): Service("CRITICAL", "PATH CRITICAL - Suspect: nic ...", 1.0),
-    ("oss3", "NET oss3 send receive"): Service("CRITICAL", "NET CRITICAL - oss3 ...", 1.0),
-    ("oss3", "OST b"): Service("OK", "OST OK - b watching: read 20.1 MB/s", 1.0),
-    ("oss1", "OST a"): Service("OK", "OST OK - a", 1.0),
+    ("oss3", "PATH nic oss3-nic"): Service("CRITICAL", "PATH CRITICAL - Suspect: nic oss3-nic", 1),
+    ("lab", "PATH file system a"): Service("WARNING", "Suspect: nic oss3-nic (...", 1),
+    ("oss3", "NET oss3 send receive"): Service("CRITICAL", "NET CRITICAL - oss3 ...", 1),
+    ("oss3", "OST a-OST0004 read"): Service("OK", "OST OK - b watching: read 20.1 MB/s", 1),
+    ("oss3", "OST a-OST0005 read"): Service("WARNING", "OST WARNING - ", 1),
+    ("oss1", "NET oss1 send receive"): Service("OK", "NET OK - oss1", 1),
 }
 FOUND = {
     "sets": [
         {
             "suspects": [{"component": "oss3-nic", "kind": "nic"}],
             "slow": [
-                {"layer": "net", "component": "oss3"},
-                {"layer": "ost", "component": "scratch-OST0004"},
-                {"layer": "net", "component": "oss3"},
-            ],
+                {"layer": "net", "component": component} for component in ("oss3", "oss1", "oss3")
+            ]
+            + [{"layer": "ost", "component": f"a-OST000{number}"} for number in (4, 5)],
         }
     ]
 }
 
 
 def test_states_are_counted_and_watched_services_too() -> None:
-    assert counted(SERVICES) == "Nagios: 2 CRITICAL, 2 OK; 1 watched"
+    assert counted(SERVICES) == "Nagios: 2 CRITICAL, 2 OK, 2 WARNING; 1 watched"
 
 
 def test_the_table_names_suspect_services_and_what_follows() -> None:
@@ -44,8 +45,8 @@ def test_the_table_names_suspect_services_and_what_follows() -> None:
         "    not found; a busy machine hides it: measure again",
         "  one link slows down to 200 Mbit/s",
         "    named    nic oss3-nic, after 61 s",
-        "    shown by PATH nic oss3-nic (CRITICAL), NET oss3 send receive (CRITICAL)",
-        "    follows  net oss3, ost scratch-OST0004",
+        "    by       PATH nic oss3-nic (CRITICAL), PATH file system a (WARNING)",
+        "    follows  NET oss3 send receive (CRITICAL), OST a-OST0005 read (WARNING)",
     ]
 
 
