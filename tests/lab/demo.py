@@ -118,7 +118,7 @@ def main() -> None:
         measure(lab, screen, STEPS)
         lab.playbook("baseline", {"runs": "0", "reason": "demonstration"})
         console = Console(lab)
-        print(f"  {counted(console.page_services())}")
+        screen.line(counted(console.page_services()))
     start = time.time()
     with screen.stage(f"Now {' and '.join(fault.story for fault in FAULTS)}"):
         for fault in FAULTS:
@@ -162,8 +162,7 @@ def detected(lab: Lab, console: Console, screen: Screen) -> dict[str, float]:
         for fault in FAULTS:
             if services[fault.service].state in ("WARNING", "CRITICAL"):
                 seconds.setdefault(fault.service, time.monotonic() - start)
-        runs = " ".join(layers)
-        print(f"  {runs} measured: {counted(console.page_services())}", flush=True)
+        screen.line(f"{', '.join(layers)} measured: {counted(console.page_services())}")
         if len(seconds) == len(FAULTS) and number >= len(ROUNDS):
             break
     return seconds

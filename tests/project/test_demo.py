@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,13 @@ def test_ansible_goes_to_a_file_and_a_long_task_gives_a_sign_of_life(
     assert "ok: [oss1]\n" in screen.log.read_text(encoding="utf-8")
 
 
+def test_on_a_terminal_a_line_takes_the_place_of_a_sign_of_life(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Screen(tmp_path / "log", terminal=True).line("all measured")
+    assert capsys.readouterr().out == "\r\033[K  all measured\n"
+
+
 def test_a_quiet_stage_ends_without_a_sign_of_life(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -97,3 +105,31 @@ def test_without_fio_its_scene_is_left_out(capsys: pytest.CaptureFixture[str]) -
 def test_missing_programs_are_named_before_the_tools_are_installed() -> None:
     plan = run_to_end("make", "--dry-run", "--always-make", "demo", cwd=ROOT, check=True).stdout
     assert 0 < plan.index("requirements/demo.txt") < plan.index(".ci/venv")
+
+
+# lacks what $MISSING names
+DPKG_QUERY = """#!/bin/sh
+for name; do :; done
+case " $MISSING " in *" $name "*) exit 1 ;; esac
+echo installed
+"""
+
+
+@pytest.mark.parametrize(
+    ("missing", "goes_on"), [("", True), ("fio", True), ("fio python3-venv", False)]
+)
+def test_a_user_without_fio_sees_the_other_scenes(
+    tmp_path: Path, missing: str, goes_on: bool
+) -> None:
+    apart = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+    if run_to_end(*apart, "true").returncode:
+        pytest.skip("no user namespaces here")
+    program = tmp_path / "dpkg-query"
+    program.write_text(DPKG_QUERY, encoding="utf-8")
+    program.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "MISSING": missing}
+    done = run_to_end(*apart, "make", "demo-programs", cwd=ROOT, env=environment)
+    assert (done.returncode == 0) is goes_on
+    assert all(name in done.stderr for name in missing.split())
+    assert ("install them as root" in done.stderr) is bool(missing)
