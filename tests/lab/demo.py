@@ -23,11 +23,10 @@ STEPS = {
     "ost": "client1 writes and reads each target",
     "fs": "client1 and oss1 drive all targets at once",
 }
-ROUNDS = (("raw", "net", "raw"), ("ost", "ost"))
-"""Layers in the order of their runs.
+ROUNDS = (("ost", "net", "raw"), ("ost", "raw"))
+"""Layers in the order of their runs: what users feel first, then what tells the causes apart.
 
-Raw reads tell a disk from the target on it, and a server from its link; two of them are an alarm.
-Nagios waits for a minute before it notifies, while the targets show what follows.
+Raw reads after a loss tell a disk from the target on it, and a server from its link.
 """
 
 MOST_ROUNDS = 4
@@ -63,7 +62,7 @@ FAULTS = (
         "one disk slows down to 20 MB/s",
         {"disk": "oss2-disk1", "rate": "20MB/s"},
         "oss2-disk1",
-        "RAW oss2-disk1 read",
+        "OST scratch-OST0002 write read",
     ),
     Fault(
         "one link slows down to 200 Mbit/s",
@@ -93,10 +92,15 @@ def suspects(found: Mapping[str, Any]) -> list[Suspect]:
         Suspect(
             tuple(part["component"] for part in group["suspects"]),
             tuple(part["kind"] for part in group["suspects"]),
-            tuple(dict.fromkeys(f"{slow['layer']} {slow['component']}" for slow in group["slow"])),
+            tuple(dict.fromkeys(name(slow) for slow in group["slow"])),
         )
         for group in found["sets"]
     ]
+
+
+def name(slow: Mapping[str, str]) -> str:
+    """Return how the service of a slow measurement begins, such as ``OST scratch-OST0002``."""
+    return f"{slow['layer'].upper()} {slow['component']}"
 
 
 def main() -> None:
@@ -114,20 +118,19 @@ def main() -> None:
         measure(lab, screen, STEPS)
         lab.playbook("baseline", {"runs": "0", "reason": "demonstration"})
         console = Console(lab)
-        print(f"  {counted(console.page_services())}")
+        screen.line(counted(console.page_services()))
     start = time.time()
     with screen.stage(f"Now {' and '.join(fault.story for fault in FAULTS)}"):
         for fault in FAULTS:
             lab.break_now(**fault.breakage)
         seconds = detected(lab, console, screen)
-    with screen.stage("The report is drawn, and Nagios notifies of a problem that lasts a minute"):
+    with screen.stage("The report is drawn, and Nagios notifies of what lasts a minute"):
         lab.on_host("mon1", "systemctl start plumbline-report")
-        notified(console, screen, start)
+        names = notified(console, screen, start)
         found = suspects(json.loads(lab.on_host("mon1", SUSPECTS)))
     say("Done: the lab stays up, and broken")
     print("\n".join(table(found, console.page_services(), seconds)))
-    names = dict(console.notifications(start))
-    print(f"\n  Nagios has notified of {', '.join(sorted(names)) or 'nothing yet'}.")
+    print(f"\n  Nagios has notified of {', '.join(names) or 'nothing yet'}.")
     problems = urljoin(lab.page, PROBLEMS)
     print(f"  Nagios: {problems}   user {console.user}   password {console.password}")
     print(f"  Report: {urljoin(lab.page, '/plumbline/index.html')}\n\n{NEXT}")
@@ -159,20 +162,20 @@ def detected(lab: Lab, console: Console, screen: Screen) -> dict[str, float]:
         for fault in FAULTS:
             if services[fault.service].state in ("WARNING", "CRITICAL"):
                 seconds.setdefault(fault.service, time.monotonic() - start)
-        runs = " ".join(layers)
-        print(f"  {runs} measured: {counted(console.page_services())}", flush=True)
+        screen.line(f"{', '.join(layers)} measured: {counted(console.page_services())}")
         if len(seconds) == len(FAULTS) and number >= len(ROUNDS):
             break
     return seconds
 
 
-def notified(console: Console, screen: Screen, start: float) -> None:
-    """Wait until Nagios has notified of every alarm that it notifies of, as its delay allows."""
-    screen.step("Nagios waits for a minute")
+def notified(console: Console, screen: Screen, start: float) -> list[str]:
+    """Wait until Nagios notifies of the first alarms; return their services."""
+    screen.step("Nagios waits for a minute before it notifies")
     limit = time.monotonic() + NOTIFIED_S
-    while time.monotonic() < limit and len(console.notifications(start)) < len(FAULTS):
+    while time.monotonic() < limit and not console.notifications(start):
         time.sleep(5)
         console.check_now()
+    return sorted(dict(console.notifications(start)))
 
 
 def table(
@@ -181,18 +184,19 @@ def table(
     seconds: Mapping[str, float],
 ) -> Iterator[str]:
     """Yield for each fault what is named, by which services, and what follows from it."""
-    states = {name: service.state for (_, name), service in services.items()}
+    bad = {name: service for (_, name), service in services.items() if service.state != "OK"}
     for fault in FAULTS:
         yield f"  {fault.story}"
         named = [suspect for suspect in found if fault.component in suspect.names]
         if fault.service not in seconds or not named:
             yield "    not found; a busy machine hides it: measure again"
-        for suspect in named:
-            shown = [f"PATH {suspect.words}", fault.service]
-            by = ", ".join(f"{name} ({states[name]})" for name in shown if name in states)
-            yield f"    named    {suspect.words}, after {seconds.get(fault.service, 0):.0f} s"
-            yield f"    shown by {by}"
-            yield f"    follows  {', '.join(suspect.follows)}"
+            continue
+        (suspect,) = named
+        shown = [name for name, service in bad.items() if suspect.words in service.output]
+        slow = [name for name in bad for part in suspect.follows if name.startswith(f"{part} ")]
+        yield f"    named    {suspect.words}, after {seconds[fault.service]:.0f} s"
+        yield f"    by       {', '.join(f'{name} ({bad[name].state})' for name in shown)}"
+        yield f"    follows  {', '.join(f'{name} ({bad[name].state})' for name in slow)}"
 
 
 if __name__ == "__main__":

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import sys
 import time
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Event, Thread
-from typing import Iterator
+from typing import Iterator, Optional
 
 START = time.monotonic()
-QUIET_S = 20.0
+QUIET_S = {True: 2.0, False: 20.0}
+"""Seconds between signs of life, on a terminal and in a file."""
 TASK = re.compile(r"(?:TASK|RUNNING HANDLER) \[(?:\S+ : )?(.*)\] \*")
 """Ansible's line for the start of a task; the name of the role is left out."""
 
@@ -29,13 +31,20 @@ def say(text: str) -> None:
 class Screen:
     """Headings and signs of life on the screen; what Ansible prints goes to ``log``."""
 
-    def __init__(self, log: Path, quiet_s: float = QUIET_S) -> None:
-        """Empty the log; a sign of life comes after ``quiet_s`` seconds without a line."""
+    def __init__(
+        self, log: Path, *, terminal: bool = sys.stdout.isatty(), quiet_s: Optional[float] = None
+    ) -> None:
+        """Empty the log; on a terminal each sign of life takes the place of the one before."""
         log.parent.mkdir(parents=True, exist_ok=True)
         log.write_text("", encoding="utf-8")
         self.log = log
-        self._quiet_s = quiet_s
+        self._quiet_s = QUIET_S[terminal] if quiet_s is None else quiet_s
+        self._over, self._end = ("\r\033[K", "") if terminal else ("", "\n")
         self._step = ""
+
+    def line(self, text: str) -> None:
+        """Print a line, over a sign of life on a terminal."""
+        print(f"{self._over}  {text}", flush=True)
 
     def keep(self, line: str) -> None:
         """Write a line of a program's output to the log; a task of Ansible is the new step."""
@@ -63,8 +72,8 @@ class Screen:
         finally:
             over.set()
             signs.join()
-        print(f"  took {time.monotonic() - start:.0f} s", flush=True)
+        self.line(f"took {time.monotonic() - start:.0f} s")
 
     def _show_signs(self, over: Event) -> None:
         while not over.wait(self._quiet_s):
-            print(f"  {clock()}  {self._step}", flush=True)
+            print(f"{self._over}  {clock()}  {self._step}", end=self._end, flush=True)

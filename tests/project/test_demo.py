@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -14,27 +15,28 @@ from tests.processes import run_to_end
 from tests.project.repository import ROOT
 
 SERVICES = {
-    ("oss3", "PATH nic oss3-nic"): Service("CRITICAL", "PATH CRITICAL - Suspect: nic ...", 1.0),
-    ("oss3", "NET oss3 send receive"): Service("CRITICAL", "NET CRITICAL - oss3 ...", 1.0),
-    ("oss3", "OST b"): Service("OK", "OST OK - b watching: read 20.1 MB/s", 1.0),
-    ("oss1", "OST a"): Service("OK", "OST OK - a", 1.0),
+    ("oss3", "PATH nic oss3-nic"): Service("CRITICAL", "PATH CRITICAL - Suspect: nic oss3-nic", 1),
+    ("lab", "PATH file system a"): Service("WARNING", "Suspect: nic oss3-nic (...", 1),
+    ("oss3", "NET oss3 send receive"): Service("CRITICAL", "NET CRITICAL - oss3 ...", 1),
+    ("oss3", "OST a-OST0004 read"): Service("OK", "OST OK - b watching: read 20.1 MB/s", 1),
+    ("oss3", "OST a-OST0005 read"): Service("WARNING", "OST WARNING - ", 1),
+    ("oss1", "NET oss1 send receive"): Service("OK", "NET OK - oss1", 1),
 }
 FOUND = {
     "sets": [
         {
             "suspects": [{"component": "oss3-nic", "kind": "nic"}],
             "slow": [
-                {"layer": "net", "component": "oss3"},
-                {"layer": "ost", "component": "scratch-OST0004"},
-                {"layer": "net", "component": "oss3"},
-            ],
+                {"layer": "net", "component": component} for component in ("oss3", "oss1", "oss3")
+            ]
+            + [{"layer": "ost", "component": f"a-OST000{number}"} for number in (4, 5)],
         }
     ]
 }
 
 
 def test_states_are_counted_and_watched_services_too() -> None:
-    assert counted(SERVICES) == "Nagios: 2 CRITICAL, 2 OK; 1 watched"
+    assert counted(SERVICES) == "Nagios: 2 CRITICAL, 2 OK, 2 WARNING; 1 watched"
 
 
 def test_the_table_names_suspect_services_and_what_follows() -> None:
@@ -44,8 +46,8 @@ def test_the_table_names_suspect_services_and_what_follows() -> None:
         "    not found; a busy machine hides it: measure again",
         "  one link slows down to 200 Mbit/s",
         "    named    nic oss3-nic, after 61 s",
-        "    shown by PATH nic oss3-nic (CRITICAL), NET oss3 send receive (CRITICAL)",
-        "    follows  net oss3, ost scratch-OST0004",
+        "    by       PATH nic oss3-nic (CRITICAL), PATH file system a (WARNING)",
+        "    follows  NET oss3 send receive (CRITICAL), OST a-OST0005 read (WARNING)",
     ]
 
 
@@ -64,6 +66,13 @@ def test_ansible_goes_to_a_file_and_a_long_task_gives_a_sign_of_life(
     assert "ok: [oss1]" not in shown
     assert shown.endswith("took 0 s\n")
     assert "ok: [oss1]\n" in screen.log.read_text(encoding="utf-8")
+
+
+def test_on_a_terminal_a_line_takes_the_place_of_a_sign_of_life(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Screen(tmp_path / "log", terminal=True).line("all measured")
+    assert capsys.readouterr().out == "\r\033[K  all measured\n"
 
 
 def test_a_quiet_stage_ends_without_a_sign_of_life(
@@ -96,3 +105,31 @@ def test_without_fio_its_scene_is_left_out(capsys: pytest.CaptureFixture[str]) -
 def test_missing_programs_are_named_before_the_tools_are_installed() -> None:
     plan = run_to_end("make", "--dry-run", "--always-make", "demo", cwd=ROOT, check=True).stdout
     assert 0 < plan.index("requirements/demo.txt") < plan.index(".ci/venv")
+
+
+# lacks what $MISSING names
+DPKG_QUERY = """#!/bin/sh
+for name; do :; done
+case " $MISSING " in *" $name "*) exit 1 ;; esac
+echo installed
+"""
+
+
+@pytest.mark.parametrize(
+    ("missing", "goes_on"), [("", True), ("fio", True), ("fio python3-venv", False)]
+)
+def test_a_user_without_fio_sees_the_other_scenes(
+    tmp_path: Path, missing: str, goes_on: bool
+) -> None:
+    apart = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
+    if run_to_end(*apart, "true").returncode:
+        pytest.skip("no user namespaces here")
+    program = tmp_path / "dpkg-query"
+    program.write_text(DPKG_QUERY, encoding="utf-8")
+    program.chmod(0o755)
+    path = f"{tmp_path}:{os.environ['PATH']}"
+    environment = {**os.environ, "PATH": path, "MISSING": missing}
+    done = run_to_end(*apart, "make", "demo-programs", cwd=ROOT, env=environment)
+    assert (done.returncode == 0) is goes_on
+    assert all(name in done.stderr for name in missing.split())
+    assert ("install them as root" in done.stderr) is bool(missing)
