@@ -27,7 +27,7 @@ CHECKS := $(wildcard checks/check_*)
 help:  ## list the targets
 	@grep -hE '^[a-z0-9-]+:.*## ' $(MAKEFILE_LIST) | sed 's/:[^#]*## /\t/' | expand -t 16
 
-check: venv programs  ## lint, types, layers and the quick tests: no root, no lab, three minutes on two cores, the first time more
+check: venv programs  ## lint, types, layers and the quick tests: no root, no lab, three minutes on two cores; the first run takes longer
 	@.ci/steps ruff mypy layers vermin yamllint shellcheck pytest-quick --beside ansible-lint
 
 format: venv  ## format the Python code and apply lint fixes

@@ -102,7 +102,7 @@ def main() -> None:
     table(detections)
     notified = dict(console.notifications(began))
     print(f"\n  Nagios has notified of {', '.join(sorted(notified)) or 'nothing yet'}.")
-    print("  An alarm that follows from another one is shown, and notifies nobody.")
+    print("  Alarms caused by another fault are shown but page nobody.")
     problems = urljoin(lab.page, PROBLEMS)
     print(f"\n  Nagios: {problems}   user {console.user}   password {console.password}")
     print(f"  Report: {urljoin(lab.page, '/plumbline/index.html')}\n\n{NEXT}")
