@@ -35,7 +35,7 @@ LINT      := ruff mypy layers vermin yamllint shellcheck
 LONG      := pytest-long integration units sanity
 ROOT_LONG := debian13 ordinary-user lab-debian12 test-el --beside lab-more test-vm
 
-check: venv  ## lint, types, layers and the quick tests: no root, no lab, three minutes on two cores, the first time more
+check: venv  ## lint, types, layers and the quick tests: no root, no lab, three minutes on two cores; the first run takes longer
 	@.ci/steps $(LINT) pytest-quick --beside ansible-lint
 
 format: venv  ## format the Python code and apply lint fixes

@@ -75,7 +75,8 @@ def verdict_summary(
         for node, names in silent.items()
     ]
     weak = [f"{verdict['component']} without a firm baseline" for verdict in excused]
-    all_ok = ", ".join([f"All {len(ordered)} verdicts are OK", *weak])
+    counted = f"All {len(ordered)} verdicts are" if len(ordered) > 1 else "The only verdict is"
+    all_ok = ", ".join([f"{counted} OK", *weak])
     return {
         "lines": lines,
         "bad": not_ok,

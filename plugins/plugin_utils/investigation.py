@@ -87,6 +87,7 @@ class Investigation:
             NobodyAnswers: no node answers.
             NotFound: no host finds the user's file.
         """
+        self._check()
         self._begin()
         answer = self._decide()
         while (step := answer["next"]) and self._crew.answering:
@@ -100,6 +101,13 @@ class Investigation:
             answer = self._decide()
         self._show_end(answer)
         return self._result(answer)
+
+    def _check(self) -> None:
+        """Let plumbline refuse the question before any node is asked, which takes its time."""
+        self._write("request.json", json.dumps(self._request()))
+        folder = self._console.folder
+        documents = ("--plan", str(folder / "plan.json"), "--request", str(folder / "request.json"))
+        self._console.plumbline(["investigate", *documents])
 
     def _begin(self) -> None:
         """Ask all nodes for their state; clocks may differ, so each node has its own start."""

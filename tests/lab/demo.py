@@ -131,6 +131,7 @@ def main() -> None:
     say("Done: the lab stays up, and broken")
     print("\n".join(table(found, console.page_services(), seconds)))
     print(f"\n  Nagios has notified of {', '.join(names) or 'nothing yet'}.")
+    print("  Alarms caused by another fault are shown but page nobody.")
     problems = urljoin(lab.page, PROBLEMS)
     print(f"  Nagios: {problems}   user {console.user}   password {console.password}")
     print(f"  Report: {urljoin(lab.page, '/plumbline/index.html')}\n\n{NEXT}")

@@ -260,7 +260,7 @@ def test_baselines_of_the_new_layer_have_its_units(branch: Branch) -> None:
 
 
 def test_commands_for_bytes_only_leave_the_new_layer_out(branch: Branch) -> None:
-    assert "0 slow and 0 good measurements" in branch.of_site("locate").out
+    assert "0 slow, 0 good, " in branch.of_site("locate").out
     days = ("--days", "2", "--noise", "none", "--without-suspects")
     simulated = branch.ask("simulate", "-i", str(branch.folder / "inventory"), *days)
     assert (simulated.code, simulated.err) == (0, "")

@@ -87,6 +87,16 @@ class _Parser(argparse.ArgumentParser):
                 raise argparse.ArgumentError(action, f"{value!r}: did you mean {choice}?")
         super()._check_value(action, value)
 
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """Parse; raise UsageError that names the help of the verb if an option is not known."""
+        parsed, unknown = self.parse_known_args(args, namespace)
+        if unknown:
+            verb = (getattr(parsed, name, None) for name in ("verb", "action"))
+            called = " ".join([self.prog, *(word for word in verb if isinstance(word, str))])
+            words = " ".join(unknown)
+            raise UsageError(f"unrecognized arguments: {words} (see {called} --help)")
+        return parsed
+
     def error(self, message: str) -> NoReturn:
         raise UsageError(f"{message} (see {self.prog} --help)")
 

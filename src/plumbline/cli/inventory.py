@@ -24,6 +24,7 @@ from plumbline.plan.baseline import read_baselines
 from plumbline.plan.expectations import SCHEMA, Plan, meetings
 from plumbline.plan.policy import load
 from plumbline.plan.references import at_once, measurements, pairs, with_demonstrated
+from plumbline.plan.schedule import collisions
 from plumbline.site.documents import read_text
 from plumbline.site.inventory import plan_of, read_inventory, topology_of
 
@@ -123,7 +124,8 @@ def _plan_lines(plan: Plan, node: Optional[str]) -> Iterator[str]:
                 )
     yield from _meetings(plan, names)
     entries = (entry for name in names for entry in plan.expectations[name])
-    yield from (f"note: {note}" for note in share_notes(entries))
+    notes = (*share_notes(entries), *collisions(plan.schedule))
+    yield from (f"note: {note}" for note in notes)
     chosen = [service for service in plan.services if node in (None, service.node)]
     yield f"{len(rows)} measurements, {len(chosen)} services"
 

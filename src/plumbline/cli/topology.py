@@ -43,6 +43,7 @@ def check(arguments: argparse.Namespace) -> int:
             "or on the control host"
         )
     from plumbline.doors.ceilings import baseline_notes, share_notes
+    from plumbline.plan.schedule import collisions
     from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory, topology_of
 
     inventory = read_inventory(arguments.inventory)
@@ -51,7 +52,7 @@ def check(arguments: argparse.Namespace) -> int:
     plan = plan_of(inventory, topology)
     entries = [entry for entries in plan.expectations.values() for entry in entries]
     notes = [*_notes(topology, deployed_hosts(inventory)), *share_notes(entries)]
-    notes += baseline_notes(entries)
+    notes += [*baseline_notes(entries), *collisions(plan.schedule)]
     document = {
         "schema": 1,
         "site": topology.site,

@@ -209,6 +209,13 @@ class Findings(NamedTuple):
             for ambiguity_set in located.sets:
                 yield located, ambiguity_set
 
+    @property
+    def certain(self) -> bool:
+        """Return whether one part explains each slow or failed measurement; False if none is."""
+        sets = [ambiguity_set for _, ambiguity_set in self.sets()]
+        explained = not any(located.unexplained for located in self)
+        return bool(sets) and explained and all(each.certain for each in sets)
+
 
 class Decision(NamedTuple):
     """The next step, or None and the reason of the end; ``beyond`` are steps over the budget."""
@@ -283,7 +290,7 @@ class Investigation:
             yield from self._sibling_devices(findings.slow)
             if not any(located.sets for located in findings):
                 yield from self._path_steps()
-        else:
+        elif not findings.certain:
             yield from self._layers(layer for layer in BY_DEPTH if layer.on_devices)
 
     def _opening(self) -> Iterator[Step]:

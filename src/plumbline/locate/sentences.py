@@ -196,8 +196,8 @@ def summary(located: Located) -> str:
     """Return the number of votes, and whether the search was cut short."""
     votes = [observation.vote for observation in located.observations]
     text = (
-        f"{votes.count(Vote.BAD)} slow and {votes.count(Vote.GOOD)} good measurements, "
-        f"{votes.count(Vote.NONE)} that speak neither for nor against a part"
+        f"{votes.count(Vote.BAD)} slow, {votes.count(Vote.GOOD)} good, "
+        f"{votes.count(Vote.NONE)} inconclusive measurements"
     )
     if not located.complete:
         text += "; the search was cut short: other or fewer components may explain it too"

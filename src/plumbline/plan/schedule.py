@@ -12,7 +12,7 @@ from __future__ import annotations
 import re
 from calendar import monthrange
 from datetime import date
-from typing import Annotated, Iterable, NamedTuple, Optional
+from typing import Annotated, Any, Iterable, Iterator, Mapping, NamedTuple, Optional
 
 from pydantic import AfterValidator, model_validator
 
@@ -74,6 +74,30 @@ def gaps(text: str) -> Gaps:
     if not dates:
         raise ValueError(f"calendar {text!r} never comes, for no year has such a day; correct it")
     return _gaps(dates, times) if repeats else Gaps(None, None)
+
+
+def collisions(schedule: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    """Yield a note on each layer whose calendar starts it while pairs of hosts are tested.
+
+    ``schedule`` is that of a plan.  Minutes are compared, as slots are in UTC and hours are not.
+    """
+    slots = next((timer for timer in schedule.values() if "window_s" in timer), None)
+    if slots is None:
+        return
+    windows = _minutes(slots["calendar"])
+    for layer, timer in schedule.items():
+        apart = ((start - slot) % 3600 for start in _minutes(timer["calendar"]) for slot in windows)
+        if timer is not slots and min(apart) < slots["window_s"]:
+            yield (
+                f"{layer} starts at {timer['calendar']}, while hosts are tested in pairs for "
+                f"{format_duration(slots['window_s'])} ({slots['calendar']}), and both would be "
+                f"slow; start {layer} after that, such as at six minutes past the hour"
+            )
+
+
+def _minutes(calendar: str) -> set[int]:
+    """Return the seconds past the hour at which a calendar comes."""
+    return {second % 3600 for second in _times(_split(calendar)[2])}
 
 
 def _split(text: str) -> tuple[frozenset[int], str, str]:

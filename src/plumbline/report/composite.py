@@ -197,9 +197,13 @@ def _clock_words(run: Run, hosts: Sequence[str]) -> str:
     if compared:
         farthest = max(compared, key=lambda clock: abs(clock.ahead_s))
         at = datetime.fromtimestamp(farthest.at, timezone.utc)
+        off = (
+            f"{farthest.node}, the farthest, was {farthest.ahead_s:+.2f} s off, known to"
+            if abs(farthest.ahead_s) > farthest.within_s
+            else "none was off by more than could be known,"
+        )
         words.append(
-            f"Servers are drawn by the clients' clock: {farthest.node}, the farthest, was "
-            f"{farthest.ahead_s:+.2f} s off, known to within {farthest.within_s:.2f} s "
+            f"Servers are drawn by the clients' clock: {off} within {farthest.within_s:.2f} s "
             f"(compared {at:%Y-%m-%d %H:%M} UTC)."
         )
     if unknown:

@@ -70,7 +70,7 @@ class Line(NamedTuple):
 
 
 def heat_map_figure(metrics: Metrics) -> Figure:
-    """Return the figure: a plot for each metric with measurements."""
+    """Return the figure: a plot for each metric with measurements on two days or more."""
     drawn = {key: lines for key in metrics if (lines := list(_lines(key, metrics[key])))}
     figure = Figure("heat-map", "Heat map", ABOUT)
     if not drawn:
@@ -78,9 +78,11 @@ def heat_map_figure(metrics: Metrics) -> Figure:
     all_lines = [line for lines in drawn.values() for line in lines]
     shown = {metric: _most_relevant(lines) for metric, lines in drawn.items()}
     rows = [Row(_cells(line)) for lines in shown.values() for line in lines]
+    plots = [_plot(metric, lines) for metric, lines in shown.items() if len(_days(lines)) > 1]
     return figure._replace(
         finding=_finding(all_lines) + _left_out(len(all_lines) - len(rows)),
-        plots=[_plot(metric, lines) for metric, lines in shown.items()],
+        plots=plots,
+        absent="" if plots else "one day shows no course; the first picture takes two",
         table=Table(HEADERS, rows),
         numbers=_Numbers(all_lines),
     )

@@ -135,9 +135,9 @@ def _finding(nodes: Sequence[Node], pairs: Sequence[PairTest]) -> str:
     faulty = [node.name for node in nodes if node.state is not State.OK]
     tested = len({frozenset((test.component, test.partner)) for test in pairs})
     text = f"{number(len(nodes), 'host')}, {number(tested, 'pair')} tested"
-    if not faulty:
-        return f"{text}, all OK."
-    return f"{text}; not OK: {several(faulty, _LISTED)}."
+    text += f"; not OK: {several(faulty, _LISTED)}." if faulty else ", all OK."
+    counted = [node.retransmits for node in nodes if node.retransmits is not None]
+    return f"{text} No segment was retransmitted." if counted and not any(counted) else text
 
 
 def _axis(nodes: Sequence[Node]) -> dict[str, Any]:
@@ -200,7 +200,7 @@ def _both(node: Node) -> list[float]:
 
 
 def _retransmits(nodes: Sequence[Node]) -> Iterable[Plot]:
-    if all(node.retransmits is None for node in nodes):
+    if not any(node.retransmits for node in nodes):
         return
     trace = {
         "type": "bar",

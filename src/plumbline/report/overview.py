@@ -285,11 +285,11 @@ def _watched(sources: _Sources) -> Iterator[Entry]:
     }
     for (layer, name), verdict in sorted(groups.items()):
         if verdict.reason is Reason.WATCHED:
-            entry = _entry(Kind.WATCHED, verdict, "", "the next runs decide")
+            entry = _entry(Kind.WATCHED, verdict, "", "")
             yield entry._replace(anchor=group_anchor(layer, name))
     for _, verdict in sorted(sources.site.verdicts.items()):
         if verdict.reason is Reason.WATCHED:
-            yield _entry(Kind.WATCHED, verdict, _since(sources, verdict), "the next runs decide")
+            yield _entry(Kind.WATCHED, verdict, _since(sources, verdict), "")
 
 
 def _since(sources: _Sources, verdict: Verdict) -> str:

@@ -82,7 +82,26 @@ def _finding(site: Site, drawn: Metrics) -> str:
     }
     accepted = f" Accepted below its floor: {number(len(low), 'component')}." if low else ""
     drawn_here = f"Without the links of hosts: {number(len(places), 'component')}"
-    return f"{drawn_here}, {', '.join(words) or 'all OK'}.{accepted}"
+    return f"{drawn_here}, {', '.join(words) or 'all OK'}.{accepted}{_above_ceiling(drawn)}"
+
+
+def _above_ceiling(drawn: Metrics) -> str:
+    """Return a sentence on the baselines above their ceilings, empty if there are none."""
+    times = {
+        f"{member.name} {metric.step}": member.baseline_rate / member.ceiling_rate
+        for metric, members in drawn.items()
+        for member in members
+        if member.baseline_rate and member.ceiling_rate
+    }
+    above = {name: share for name, share in times.items() if share > 1}
+    if not above:
+        return ""
+    name, share = max(above.items(), key=lambda item: item[1])
+    more = f" and {len(above) - 1} more" if len(above) > 1 else ""
+    return (
+        f" Baseline above its ceiling: {name}{more}, {100 * share:.0f} % of it. A burst or a cache "
+        "may give some percent; with more, correct the baseline or the topology."
+    )
 
 
 def _plot(metric: Metric, members: Sequence[Member]) -> Plot:

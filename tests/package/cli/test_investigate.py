@@ -128,7 +128,7 @@ def test_measurements_from_before_the_start_do_not_vote(ask: Ask) -> None:
     records = list(measured(SLOW_DISK))
     start = dict.fromkeys(BEGUN, time.time())
     answer = ask(records, done=done(*LAYERS), begun=start)
-    assert answer["summary"].startswith("0 slow and 0 good measurements")
+    assert answer["summary"].startswith("0 slow, 0 good, ")
 
 
 def test_a_failure_is_reported_with_the_tool_s_message_and_not_as_slow(ask: Ask) -> None:

@@ -64,7 +64,7 @@ def test_a_slow_disk_and_a_slow_link_are_named(execute: Run) -> None:
     first, second, last = execute(measured(faults), code=1).out.splitlines()
     assert first.startswith("Suspect: nic oss3-nic (2 of 2 slow targets cross it, 3 healthy ones")
     assert second.startswith("Suspect: disk oss2-disk1 (1 of 1 slow disk crosses it")
-    assert last.startswith("18 slow and ")
+    assert last.startswith("18 slow, ")
 
 
 def all_slower() -> list[Record]:
@@ -83,7 +83,7 @@ def test_a_shared_loss_is_one_line_and_not_a_suspect_per_component(execute: Run)
     first, last = execute(all_slower(), code=1).out.splitlines()
     assert first.startswith("Shared loss: ost group scratch ")
     assert " 50 % of its baseline over 8 runs" in first
-    assert last.startswith("12 slow and ")
+    assert last.startswith("12 slow, ")
     raw = execute([], "--json", code=1).document
     assert raw["sets"] == []
     assert [(loss["layer"], loss["group"]) for loss in raw["shared"]] == [("ost", "scratch")]
@@ -158,7 +158,7 @@ def test_one_slow_night_is_no_fault_unless_only_that_run_is_judged(execute: Run)
         for ago in (86400.0, 2 * 86400.0)
         for record in measured({})
     ]
-    assert execute([*nights, *measured({"oss2-disk1": both(80e6)})]).out.startswith("0 slow and ")
+    assert execute([*nights, *measured({"oss2-disk1": both(80e6)})]).out.startswith("0 slow, ")
     assert execute([], "--last-run", code=1).out.startswith("Suspect: disk oss2-disk1 (")
 
 

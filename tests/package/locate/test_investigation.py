@@ -123,6 +123,8 @@ def test_an_investigation_of_the_site_names_exactly_the_faults(
     assert sorted(night.suspects()) == [((name,),) for name in named], fault
     assert end.reason == ("certain" if named else "nothing slow")
     assert [step.layer for step in night.done[:2]] == ["net", "ost"]
+    everything = [step for step in night.done if step.layer == "raw" and not step.component]
+    assert bool(everything) is not bool(named), "a certain cause needs no further devices"
     assert len(night.done) <= MOST_STEPS
 
 

@@ -177,7 +177,7 @@ def test_long_lists_are_cut() -> None:
 
 def test_the_summary_counts_votes_and_names_a_search_cut_short() -> None:
     located = LAB.locate({"oss2-disk1": both(80e6)})
-    text = "4 slow and 44 good measurements, 0 that speak neither for nor against a part"
+    text = "4 slow, 44 good, 0 inconclusive measurements"
     assert summary(located) == f"{text}."
     assert summary(located._replace(complete=False)).startswith(f"{text}; the search was cut")
 

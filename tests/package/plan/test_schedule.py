@@ -11,7 +11,7 @@ import pytest
 
 from plumbline.model.units import DAY_S
 from plumbline.plan.policy import load
-from plumbline.plan.schedule import Slots, Timer, gaps
+from plumbline.plan.schedule import Slots, Timer, collisions, gaps
 from plumbline.topology.strict import parse
 from tests.package.recorded import table
 
@@ -114,6 +114,27 @@ def test_systemd_understands_the_calendar_of_slots(slot: str) -> None:
 
 
 @pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="this machine has no systemd")
+@pytest.mark.parametrize(
+    ("calendar", "slot", "collides"),
+    [
+        ("*-*-* 01:00", "1 h", True),
+        ("hourly", "1 h", True),
+        ("*-*-* 01:06", "1 h", False),
+        ("*-*-* 01:32", "30 min", True),
+        ("*-*-* 01:36", "30 min", False),
+        ("Sun 05:04:59", "4 h", True),
+    ],
+)
+def test_a_calendar_inside_of_a_network_slot_is_noted(
+    calendar: str, slot: str, *, collides: bool
+) -> None:
+    slots = parse(Slots, {"slot": slot, "window": "5 min"}, "slots")
+    net = {"calendar": slots.calendar(), "window_s": 300}
+    notes = list(collisions({"net": net, "ost": {"calendar": calendar}}))
+    assert [note.partition(",")[0] for note in notes] == [f"ost starts at {calendar}"] * collides
+    assert not list(collisions({"ost": {"calendar": calendar}}))
+
+
 def test_systemd_accepts_and_refuses_the_same_calendars() -> None:
     wrongly_refused = [text for text, *_ in CALENDARS["comes"] if not _by_systemd(text)]
     wrongly_accepted = [text for text, _ in CALENDARS["refused"] if _by_systemd(text)]

@@ -164,6 +164,14 @@ def test_a_known_clock_offset_is_corrected_and_reported() -> None:
     assert "(compared 1970-01-01 00:00 UTC)" in sentence
 
 
+def test_clocks_that_agree_are_no_news() -> None:
+    clocks = (NodeClock("oss1", 0.0, 0.504, 0.1), NodeClock("client1", 0.0, 0.5, 0.2))
+    run = run_of(counter("d", 1, started_at=1001.0))._replace(clocks=clocks)
+    sentence = server_sentence(run, served(run, "read", WINDOW))
+    assert "none was off by more than could be known, within 0.30 s (compared" in sentence
+    assert "farthest" not in sentence
+
+
 @pytest.mark.parametrize("node", ["oss1", "client1"])
 def test_an_unknown_clock_offset_is_reported(node: str) -> None:
     clocks = (NodeClock(node, 0.0, 3.5, 0.1),)

@@ -42,11 +42,19 @@ def test_uncounted_retransmits_are_shown_as_not_recorded(site: Site) -> None:
     figure = network_figure(site._replace(pairs=uncounted))
     assert "segments retransmitted by each host" not in [plot.title for plot in figure.plots]
     assert figure.table.rows[0].cells[5] == "not recorded"
+    assert "retransmitted" not in figure.finding
+
+
+def test_a_chart_without_retransmits_is_a_sentence(site: Site) -> None:
+    clean = [pair._replace(retransmits=0) for pair in site.pairs]
+    figure = network_figure(site._replace(pairs=clean))
+    assert "segments retransmitted by each host" not in [plot.title for plot in figure.plots]
+    assert figure.finding.endswith(" No segment was retransmitted.")
 
 
 def test_an_unplanned_partner_has_no_percentage(site: Site) -> None:
     unplanned = site.pairs[0]._replace(partner="gone")
-    cells = network_figure(site._replace(pairs=[unplanned])).plots[2].data[0]
+    cells = network_figure(site._replace(pairs=[unplanned])).plots[-1].data[0]
     assert cells["x"][-1] == "gone"
     assert all(cell is None for row in cells["z"] for cell in row)
 

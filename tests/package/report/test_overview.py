@@ -165,7 +165,7 @@ def test_watched_components_come_last(site: Site) -> None:
         f"{group.layer} {group.component}",
     )
     assert (single.kind, single.state) == (Kind.WATCHED, State.OK)
-    assert (single.sentence, single.next) == (watched.sentence, "the next runs decide")
+    assert (single.sentence, single.next) == (watched.sentence, "")
 
 
 def test_kinds_and_states_decide_the_order(site: Site) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from plumbline.model.verdict import State
 from plumbline.report.figure import numbers
-from plumbline.report.overview import overview
+from plumbline.report.overview import Entry, Kind, overview
 from plumbline.report.page import Extras, pages
 from plumbline.report.site import Metrics, Site, find_metrics
 from tests.package.locate.scenes import lab
@@ -70,6 +70,15 @@ def test_the_page_loads_nothing_from_other_sites(site: Site) -> None:
     assert not [source for source in Tags(files["index.html"]).sources if "//" in source]
     assert "//" not in re.sub(r"^\s*//.*$", "", files["report.js"], flags=re.M)
     assert "script-src 'self' file:;" in files["index.html"]
+
+
+def test_watched_components_are_folded_below_the_alarms(site: Site) -> None:
+    alarm = Entry(Kind.ALARM, "ost a", State.CRITICAL, "", "ost a is slow", "look", "targets")
+    watched = alarm._replace(kind=Kind.WATCHED, state=State.OK, sentence="ost b was low")
+    page = pages(site, [], [alarm, watched])["index.html"]
+    assert page.index("ost a is slow") < page.index("<summary>Watched: 1.")
+    assert page.index("<summary>Watched: 1.") < page.index("ost b was low")
+    assert "<summary>Watched" not in pages(site, [], [alarm])["index.html"]
 
 
 def test_hostile_names_add_no_tags_and_end_no_script(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ def test_the_table_has_the_evidence() -> None:
 def test_a_healthy_site_has_no_suspects() -> None:
     figure = suspects_figure(suspects({}), LAB.plan.parts)
     assert figure.absent == "no component is a suspect"
-    assert figure.finding.startswith("0 slow and ")
+    assert figure.finding.startswith("0 slow, ")
 
 
 def test_an_old_plan_without_parts_is_reported() -> None:

@@ -111,6 +111,17 @@ def test_baselines_accepted_below_their_floor_are_reported(site: Site) -> None:
     assert marked == ["oss1-disk1"]
 
 
+def test_a_baseline_above_its_ceiling_is_named(site: Site, metrics: Metrics) -> None:
+    assert "above its ceiling" not in targets_figure(site, metrics).finding
+    metric, (first, *rest) = next(iter(metrics.items()))
+    assert first.reference.ceiling is not None
+    assert first.reference.baseline is not None
+    high = first.reference.baseline._replace(median=1.05 * first.reference.ceiling.rate)
+    first = first._replace(reference=first.reference._replace(baseline=high))
+    finding = targets_figure(site, {**metrics, metric: [first, *rest]}).finding
+    assert f"Baseline above its ceiling: {first.name} {metric.step}, 105 % of it." in finding
+
+
 def test_a_site_of_hosts_has_no_targets(site: Site) -> None:
     hosts = [entry for entry in site.expectations if entry.layer == "net"]
     assert targets_figure(site, find_metrics(site._replace(expectations=hosts))).absent

@@ -42,7 +42,7 @@ def test_a_group_without_a_firm_baseline_is_named_and_does_not_count() -> None:
     group = verdict("UNKNOWN", "scratch", group="scratch", counts=False)
     summary = verdict_summary({"oss1": [group], "oss2": []}, PLAN, HOSTS, ["raw"])
     assert summary["bad"] == []
-    assert summary["sentence"] == "All 1 verdicts are OK, scratch without a firm baseline"
+    assert summary["sentence"] == "The only verdict is OK, scratch without a firm baseline"
     counts = {**group, "counts": True}
     summary = verdict_summary({"oss1": [counts], "oss2": []}, PLAN, HOSTS, ["raw"])
     assert summary["bad"] == ["UNKNOWN scratch"]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Sequence
 
 import pytest
+from ansible.errors import AnsibleActionFail
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew, NobodyAnswers
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.investigation import (
     Console,
@@ -50,8 +51,14 @@ class Desk:
         self.requests: list[dict[str, Any]] = []
         self.arguments: list[Sequence[str]] = []
         self.now = 5000.0
+        self.refusal = ""
 
     def plumbline(self, arguments: Sequence[str]) -> str:
+        if "--records" not in arguments:
+            # the question alone, before a node is asked
+            if self.refusal:
+                raise AnsibleActionFail(self.refusal)
+            return "{}"
         self.arguments.append(arguments)
         self.requests.append(json.loads((self.folder / "request.json").read_text()))
         answer = {
@@ -119,6 +126,16 @@ def test_each_step_is_shown_and_measured_and_its_records_fetched(
         "Not within the budget: a long one",
         *("Ended: certain, 2 steps, 2 s", "", "Suspect: disk d.", "1 slow"),
     ]
+
+
+def test_a_question_that_plumbline_refuses_asks_no_node(
+    tmp_path: Path, all_nodes: list[FakeNode]
+) -> None:
+    desk = Desk(tmp_path)
+    desk.refusal = "budget: 'ten' is no time"
+    with pytest.raises(AnsibleActionFail, match="no time"):
+        desk.run(*all_nodes)
+    assert not any(node.inputs for node in all_nodes)
 
 
 def test_verbose_output_shows_commands_and_unused_results(
