@@ -1,11 +1,12 @@
-"""Calls of the plumbline command as a process with a fixed clock.
+"""Calls of the plumbline command in a process with a fixed clock.
 
-The program faketime sets the clock of the command; no module of plumbline is imported or
+The program faketime sets the clock of the command; no module of plumbline is imported here or
 replaced.
 """
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -14,8 +15,9 @@ from datetime import datetime, timezone
 from functools import cache
 from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
+from tests.forks import PROGRAM, Forks
 from tests.project.repository import tracked
 
 ROOT = Path(__file__).parents[2]
@@ -67,28 +69,69 @@ def parsed(text: str, stderr: str = "") -> Any:
             raise AssertionError(f"no JSON: {text[:300]!r} {stderr[:600]}") from error
 
 
+# What most verbs of a console import.
+IMPORTED = ("plumbline.site.inventory", "plumbline.site.report", "plumbline.site.locate", "yaml")
+ENVIRONMENT = {
+    "LC_ALL": "C.UTF-8",
+    "TZ": "UTC",
+    # file times come from the system clock
+    "NO_FAKE_STAT": "1",
+}
+
+
+def _at(moment: float) -> tuple[str, ...]:
+    """Return the command that runs another one at a time in seconds since the epoch."""
+    text = datetime.fromtimestamp(moment, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
+    return ("faketime", "-m", "-f", text)
+
+
+class _Clock:
+    """Processes that answer at one moment after another: one lives at a time."""
+
+    def __init__(self) -> None:
+        self._moment = 0.0
+        self._forks: Optional[Forks] = None
+
+    def call(self, words: Sequence[str], moment: float) -> subprocess.CompletedProcess[str]:
+        if self._forks is None or moment != self._moment:
+            self.close()
+            command = (*_at(moment), sys.executable, "-c", PROGRAM, *IMPORTED)
+            self._forks, self._moment = Forks(*command, environment=ENVIRONMENT), moment
+        return self._forks.call(words)
+
+    def close(self) -> None:
+        if self._forks is not None:
+            self._forks.close()
+            self._forks = None
+
+
+_CLOCK = _Clock()
+atexit.register(_CLOCK.close)
+
+
 def run(*argv: str, at: float, environment: Mapping[str, str] = {}) -> Answer:
-    """Run ``plumbline ARGV`` at a time in seconds since the epoch."""
-    return answer_of([COMMAND, *argv], at, environment)
+    """Run ``plumbline ARGV`` at a time in seconds since the epoch.
+
+    With variables it runs in a process of its own, as they may name other modules.
+    """
+    if environment:
+        return answer_of([COMMAND, *argv], at, environment)
+    return _answer(_CLOCK.call(argv, at))
 
 
 def answer_of(command: Sequence[str], at: float, environment: Mapping[str, str] = {}) -> Answer:
     """Run any command at a time in seconds since the epoch."""
-    moment = datetime.fromtimestamp(at, timezone.utc).strftime("%Y-%m-%d %H:%M:%S")
     process = subprocess.run(
-        ["faketime", "-m", "-f", moment, *command],
-        env={
-            **os.environ,
-            "LC_ALL": "C.UTF-8",
-            "TZ": "UTC",
-            # file times come from the system clock
-            "NO_FAKE_STAT": "1",
-            **environment,
-        },
+        [*_at(at), *command],
+        env={**os.environ, **ENVIRONMENT, **environment},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
         check=False,
         timeout=300,
     )
-    return Answer(process.returncode, process.stdout, process.stderr)
+    return _answer(process)
+
+
+def _answer(done: subprocess.CompletedProcess[str]) -> Answer:
+    return Answer(done.returncode, done.stdout, done.stderr)

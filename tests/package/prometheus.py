@@ -20,7 +20,7 @@ from tests.processes import run_to_end
 
 PROGRAM = shutil.which("prometheus")
 PROMTOOL = shutil.which("promtool")
-_WAIT_S = 60.0
+_WAIT_S = 300.0
 _HAS_TIME = re.compile(r"} \S+ \S+$")
 
 

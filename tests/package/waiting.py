@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable
 
-_WAIT_S = 60.0
+_WAIT_S = 300.0
 
 
 def eventually(condition: Callable[[], Any]) -> Any:

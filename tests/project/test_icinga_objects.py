@@ -167,7 +167,7 @@ def daemon(folder: Path) -> Iterator[Path]:
             stderr=subprocess.STDOUT,
         )
     try:
-        end = time.monotonic() + 60
+        end = time.monotonic() + 300
         while not pipe.is_fifo():
             assert process.poll() is None, (folder / "out").read_text()
             assert time.monotonic() < end, (folder / "out").read_text()

@@ -17,7 +17,7 @@ from tests.package.recorded import table
 from tests.project.test_nagios_objects import CONTACT, make, plan
 
 pytestmark = [
-    pytest.mark.long,
+    pytest.mark.daemon,
     pytest.mark.skipif(nagios.PROGRAM is None, reason="Nagios is not installed"),
 ]
 

@@ -20,7 +20,7 @@ from tests.processes import run_to_end
 
 PROGRAM = shutil.which("nagios4", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin")
 
-_WAIT_S = 60.0
+_WAIT_S = 300.0
 _MAIN = data("nagios/main.cfg")
 _COMMON = data("nagios/common.cfg")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
 from pathlib import Path
 from typing import Iterator
 
@@ -11,7 +12,7 @@ import pytest
 import tomllib
 
 from plumbline.cli import CONSOLE_LIBRARIES, build_parser
-from tests.processes import bare_python
+from tests.forks import PROGRAM, Forks
 from tests.project.repository import ROOT
 
 INVENTORY = str(ROOT / "inventories" / "example")
@@ -54,13 +55,18 @@ def arguments(parser: argparse.ArgumentParser, folder: Path) -> Iterator[str]:
             yield from (*option, value)
 
 
+@pytest.fixture(scope="module")
+def bare() -> Iterator[Forks]:
+    """Return the command line in a Python that has only the standard library."""
+    with Forks(sys.executable, "-I", "-S", "-c", PROGRAM, str(ROOT / "src")) as forks:
+        yield forks
+
+
 @pytest.mark.parametrize(("words", "parser"), VERBS)
 def test_a_verb_ends_without_a_traceback_and_names_a_library_that_it_lacks(
-    words: tuple[str, ...], parser: argparse.ArgumentParser, tmp_path: Path
+    words: tuple[str, ...], parser: argparse.ArgumentParser, bare: Forks, tmp_path: Path
 ) -> None:
-    code = f"import sys; sys.path.insert(0, {str(ROOT / 'src')!r}); import plumbline.cli as cli; "
-    call = (f"{code}sys.exit(cli.main())", *words, *arguments(parser, tmp_path))
-    ended = bare_python("-c", *call, cwd=tmp_path, timeout=60)
+    ended = bare.call([*words, *arguments(parser, tmp_path)])
     assert "Traceback" not in ended.stderr
     assert ended.returncode in EXIT_CODES
     if "-i" in parser._option_string_actions:

@@ -102,7 +102,7 @@ def test_sample_watches_a_device_until_sigterm(device: str, tmp_path: Path) -> N
     ended = run_to_end(
         *(sys.executable, "-c", WATCH, *words(tmp_path, "--device", f"d={device}")),
         env={**os.environ, "PYTHONPATH": str(SOURCE)},
-        timeout=120,
+        timeout=300,
     )
     assert (ended.returncode, ended.stderr) == (0, "")
     assert " s watched; " in ended.stdout

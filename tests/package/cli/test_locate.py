@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Any, Iterable
+from typing import Any, Iterable, Optional
 
 import pytest
 
@@ -27,9 +27,11 @@ def plan() -> dict[str, Any]:
     return with_baselines(LAB.plan)
 
 
-def measured(faults: LaneRates, retransmitted: Iterable[str] = ()) -> Iterable[Record]:
+def measured(
+    faults: LaneRates, retransmitted: Iterable[str] = (), now: Optional[float] = None
+) -> Iterable[Record]:
     """Yield the records of one night; paths across ``retransmitted`` lose segments."""
-    now = time.time()
+    now = time.time() if now is None else now
     for measurable in Site(LAB.plan.expectations).measurables():
         measured_Bps = rate(measurable.of, faults)
         yield record_of(

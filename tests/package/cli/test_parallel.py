@@ -86,7 +86,7 @@ def test_an_interrupted_probe_ends_its_ranks_and_removes_its_files(tmp_path: Pat
     process = start(tmp_path, "probe", "fs", *directories(tmp_path), "--quiet", *ENDLESS)
     eventually(lambda: processes(ranks))
     process.terminate()
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert err.endswith("plumbline: interrupted; nothing is kept\n")
     eventually(lambda: not processes(ranks))

@@ -292,7 +292,7 @@ def test_two_runs_never_measure_a_target_at_the_same_time(node: Node) -> None:
         assert {component for component, _, _ in node.records()} == {"b", "c"}
     finally:
         first.terminate()
-        first.communicate(timeout=120)
+        first.communicate(timeout=300)
 
 
 @pytest.mark.slow
@@ -367,7 +367,7 @@ def test_an_interrupted_run_kills_its_tool_and_keeps_its_records(
     process = node.start(*node.arguments(), a="hang")
     tool = node.wait_for_fio()
     process.send_signal(number)
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert err.endswith("plumbline: interrupted; what was measured before is kept\n")
     assert not alive(tool)
@@ -380,7 +380,7 @@ def test_an_interrupted_comparison_removes_its_files(node: Node) -> None:
     node.wait_for_fio()
     assert (node.home / "a/.plumbline").exists()
     process.terminate()
-    process.communicate(timeout=120)
+    process.communicate(timeout=300)
     assert process.returncode == 130
     for folder in ("a", "b", "tmp"):
         assert list((node.home / folder).iterdir()) == []
@@ -429,7 +429,7 @@ def test_other_targets_of_a_wave_are_measured_while_one_hangs(node: Node) -> Non
     # a hung target does not make finished ones look running or hung
     eventually(lambda: node.recorded_running() == ["a"])
     process.terminate()
-    _, err = process.communicate(timeout=120)
+    _, err = process.communicate(timeout=300)
     assert process.returncode == 130
     assert err.endswith("plumbline: interrupted; this is what was measured before\n")
     assert not alive(tool)

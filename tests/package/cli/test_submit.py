@@ -225,7 +225,7 @@ def test_a_pipe_without_a_reader_is_an_error_within_seconds(pipe: Path, tmp_path
     start = time.monotonic()
     with pytest.raises(ToolError, match=r"no daemon reads .*nagios.cmd; start it \(systemctl"):
         submit(tmp_path, pipe)
-    assert time.monotonic() - start < 5
+    assert time.monotonic() - start < 60
     assert sorted(path.name for path in tmp_path.iterdir()) == [
         "nagios.cmd",
         "plan.json",

@@ -52,7 +52,7 @@ def nights(
         yield [*judge_day(nodes, judging)]
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize(
     ("name", "noise", "systems", "even"),
     [
@@ -78,7 +78,7 @@ def test_a_quarter_of_the_ceiling_is_one_warning_per_file_system_by_the_fifth_ni
         assert verdict.sentence.count("floor 30 %: since 2026-01-01") == 2
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize(("rate_MBps", "systems"), [(700, []), (100, ["fs1", "fs2", "fs3"])])
 def test_a_target_of_edison_is_compared_with_its_share_of_a_unit(
     rate_MBps: float, systems: list[str]
@@ -90,7 +90,7 @@ def test_a_target_of_edison_is_compared_with_its_share_of_a_unit(
         assert not [verdict for night in judged for verdict in night if verdict.state.alarm]
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize(
     ("name", "noise"), [("edison", YEAR), ("redstorm", YEAR), ("bgl", QUIET), ("jaguar", YEAR)]
 )

@@ -13,7 +13,7 @@ FLEETS = ("edison", "redstorm")
 fleet = cache(Fleet)
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("name", FLEETS)
 def test_single_faults_are_among_the_suspects_and_alone_where_they_can_be(name: str) -> None:
     score = campaign(fleet(name), 40, 1, Random(f"7 {name}"), verbose=False)
@@ -23,7 +23,7 @@ def test_single_faults_are_among_the_suspects_and_alone_where_they_can_be(name: 
     assert score.parts < 3
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("name", FLEETS)
 def test_double_faults_are_among_the_suspects(name: str) -> None:
     score = campaign(fleet(name), 20, 2, Random(f"7 {name}"), verbose=False)

@@ -66,7 +66,7 @@ def test_a_device_gives_a_rate() -> None:
 
 
 def test_repeats_of_devices_read_together_overlap() -> None:
-    both = threading.Barrier(2, timeout=20)
+    both = threading.Barrier(2, timeout=300)
 
     def read(argv: tuple[str, ...]) -> Completed:
         both.wait()  # passes only if both reads overlap

@@ -332,7 +332,7 @@ class WaveUnit(FakeUnit):
         self._met = met
 
     def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
-        self._met.wait(timeout=60.0)
+        self._met.wait(timeout=300.0)
         yield from super().measure(context)
 
 
@@ -379,7 +379,7 @@ def test_retries_run_alone(world: World) -> None:
 
     class AgainUnit(WaveUnit):
         def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
-            self._met.wait(timeout=60.0)
+            self._met.wait(timeout=300.0)
             # a barrier for two would never be passed
             yield Retry(WaveUnit(self.tasks[0].entry.component, threading.Barrier(1)))
 
@@ -395,8 +395,8 @@ def test_an_error_in_a_wave_ends_its_other_units_and_leaves_nothing_running(worl
 
     class EndlessUnit(WaveUnit):
         def measure(self, context: UnitContext) -> Generator[Union[Record, Retry], None, None]:
-            self._met.wait(timeout=60.0)
-            assert world.stops[1].wait(timeout=60.0)
+            self._met.wait(timeout=300.0)
+            assert world.stops[1].wait(timeout=300.0)
             # the failure of an ended tool means nothing for the target
             yield context.recorder.without(self.tasks[0], Failure(Outcome.HUNG, "ended"))
 

@@ -135,8 +135,8 @@ def test_a_process_name_that_is_no_text_is_accepted(tmp_path: Path) -> None:
 
 def test_a_grandchild_that_keeps_the_output_open_does_not_block_the_runner() -> None:
     started = time.monotonic()
-    done = RUN(["sh", "-c", "sleep 60 & echo $!"], 20)
-    assert time.monotonic() - started < 10
+    done = RUN(["sh", "-c", "sleep 600 & echo $!"], 300)
+    assert time.monotonic() - started < 200
     assert not alive(int(done.stdout))
 
 

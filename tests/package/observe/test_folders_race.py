@@ -154,12 +154,12 @@ def test_a_tool_writes_to_the_opened_file_even_if_its_path_is_replaced(
             within, file = site.placed()
             words = f"round {number}"
             tool = ["/usr/bin/python3", "-IS", "-c", TOOL, str(site.home), words]
-            assert RUN(tool, 60, within).ok
+            assert RUN(tool, 300, within).ok
             assert (site.base / FILE).is_symlink()
             assert os.pread(file, len(words), 0) == words.encode()
             os.close(file)
             with pytest.raises(SkipTarget):
-                RUN(["true"], 60, within)
+                RUN(["true"], 300, within)
             assert site.precious.read_bytes() == PRECIOUS
             site.reset()
 
@@ -167,7 +167,7 @@ def test_a_tool_writes_to_the_opened_file_even_if_its_path_is_replaced(
 def refusal(within: Within) -> str:
     """Return the reason of a refusal, empty after a write or if the folder was missing."""
     try:
-        done = RUN(["sh", "-c", "echo >> probe.dat; echo > other"], 60, within)
+        done = RUN(["sh", "-c", "echo >> probe.dat; echo > other"], 300, within)
     except SkipTarget as error:
         return str(error)
     assert done.ok or done.stderr.endswith("No such file or directory\n"), done.stderr

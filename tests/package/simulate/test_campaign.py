@@ -25,7 +25,7 @@ def attempts_of(
     return list(islice(campaign(SITE, CAPACITY, terms, "1"), number))
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_hosts_of_different_speed_are_not_suspects_and_a_slow_one_is() -> None:
     """A host has one baseline for all its partners; not all pairs can reach it."""
     document = site()

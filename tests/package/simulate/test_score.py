@@ -249,7 +249,7 @@ def alarms(outcomes: Outcome) -> int:
     return sum(outcomes.raised.values())
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_noise_beyond_the_model_of_the_judge_raises_false_alarms() -> None:
     worse = YEAR._replace(run=0.6, tail_share=0.5, tail_loss=2.0)
     none, quiet, bad = (outcome(FLEET, 20, noise=noise) for noise in (NONE, QUIET, worse))
@@ -259,7 +259,7 @@ def test_noise_beyond_the_model_of_the_judge_raises_false_alarms() -> None:
     assert bad.false_days > 0
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_a_larger_loss_is_not_found_later() -> None:
     faults = [Fault("scratch-OST1", loss, 4) for loss in (0.12, 0.3, 0.6)]
     trials: list[Trial] = [outcome(FLEET, 16, fault, noise=QUIET).trials[0] for fault in faults]

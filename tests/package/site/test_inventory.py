@@ -54,11 +54,15 @@ def test_a_missing_inventory_is_reported(tmp_path: Path) -> None:
 
 LARGE = [
     (f"a: {'9' * 5000}\n", r"line 1 is no valid YAML: '9{63} is no whole number"),
-    (f"a: {'[' * 200_000}\n", r"line 1 is no valid YAML: it is more than 100 levels deep"),
+    (f"a: {'[' * 150}\n", r"line 1 is no valid YAML: it is more than 100 levels deep"),
+    # libyaml 0.2.6 has a limit of its own, which it meets first
+    (f"a: {'[' * 200_000}\n", r"line 1 is no valid YAML: .*(more than 100 levels|nesting depth)"),
 ]
 
 
-@pytest.mark.parametrize(("text", "message"), [*FILE["damaged"], *LARGE])
+@pytest.mark.parametrize(
+    ("text", "message"), [*FILE["damaged"], *LARGE], ids=lambda text: text[:40]
+)
 def test_a_damaged_file_is_named_with_the_line(tmp_path: Path, text: str, message: str) -> None:
     path = tmp_path / "notes.yml"
     path.write_text(text, encoding="utf-8")

@@ -105,13 +105,14 @@ class Console:
         self.to = folder / "paths.json"
         self.plan_path.write_text(json.dumps(raw), encoding="utf-8")
         # all runs with the fault lie within one day, at any time of the test
-        since_s = time.time() - EVENING
+        now = time.time()
+        since_s = now - EVENING
         with History(self.history) as history:
-            for record in night_after_night(measured({})):
+            for record in night_after_night(measured({}, now=now)):
                 history.save(earlier(record, since_s + DAY_S / 2))
             # two good runs within ten minutes before the fault, and two slow ones
             for minutes, faults in ((9.0, {}), (6.0, {}), (3.0, LINK), (0.0, LINK)):
-                for record in measured(faults):
+                for record in measured(faults, now=now):
                     last = earlier(record, since_s + 60 * minutes)
                     history.save(last)
             self.now = last.finished_at + 60

@@ -164,7 +164,7 @@ def figures(life: Life) -> Any:
     return members, site.pairs, site.changes, site.run
 
 
-@pytest.mark.slow
+@pytest.mark.study
 @pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
 def test_thinning_a_history_does_not_change_results(tmp_path: Path, seed: int) -> None:
     life = Life(tmp_path, seed, NIGHTS)
@@ -179,7 +179,7 @@ def test_thinning_a_history_does_not_change_results(tmp_path: Path, seed: int) -
         life.now += 25 * DAY_S
 
 
-@pytest.mark.slow
+@pytest.mark.study
 def test_thinning_keeps_saved_verdicts(tmp_path: Path) -> None:
     life = Life(tmp_path, 0, NIGHTS)
     with History(life.history) as history:
