@@ -541,12 +541,14 @@ class Suspicion(NamedTuple):
         watch = Watch(self.runner)
         try:
             self.target.refuse_lost(watch)
-            unsure = not self.others_answer or self.target.waits_for_others(watch)
+            other = self.target.waits_for_others(watch)
         except (LostTarget, NoMount) as error:
             return watch.failure(error)
         except (SkipTarget, ToolError):
             return twice
-        if unsure:
+        if other:
+            return Failure(failure.outcome, f"{twice.reason}; {other}")
+        if not self.others_answer:
             return twice
         return Failure(Outcome.HUNG, f"{failure.reason}; nothing else in this run hangs")
 
