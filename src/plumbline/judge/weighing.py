@@ -465,7 +465,7 @@ def _evidence(
 
 def _slow_moments(
     compared: Compared, weight: Weight, limit: float
-) -> tuple[int, Sequence[Optional[float]]]:
+) -> tuple[int, tuple[Optional[float], ...]]:
     """Return the number of slow moments of a loss, and the middle of each operation's runs.
 
     A slow run has lost the limit and is nearer to the loss than to health.  If at most half of the
@@ -484,7 +484,7 @@ def _slow_moments(
         slow.update(bisect_right(starts, at) for at in low[:, AT].tolist())
         middles.append(float(np.median(low[:, RATIO])) if len(low) else middle)
     few = weight.alarm and 2 * len(slow) <= weight.moments
-    return len(slow), middles if few else weight.middles
+    return len(slow), tuple(middles) if few else weight.middles
 
 
 def _against(compared: Comparison, begin: float) -> str:
