@@ -38,6 +38,7 @@ _VARIANCE_OF_A_MEDIAN = 1.57
 _RECENT_S = 7 * DAY_S
 """Longer if results stay valid for longer: rare measurements have rare runs."""
 _RECENT_RUNS = 5
+"""Newest runs of a target itself, and newest ones with peers, which may lie before these."""
 _MIN_PEERS = 2
 
 
@@ -76,21 +77,28 @@ def provisional(series: Series, weak: Optional[Baseline], limits: Limits) -> Opt
 
 
 def _recent(series: Series, limits: Limits) -> Optional[Provisional]:
-    """Return the recent runs as a reference, or their peers if these were faster."""
-    runs = _comparable((*series.samples[1:], *series.earlier), series.latest.started_at, limits)
-    if not runs:
+    """Return the recent runs as a reference, or the peers of recent runs if these were faster."""
+    samples = _comparable((*series.samples[1:], *series.earlier), series.latest.started_at, limits)
+    if not samples:
         return None
+    runs = samples[:_RECENT_RUNS]
     own = _median([sample.rate for sample in runs if sample.rate])
-    samples = [sample for sample in runs if _has_peers(sample)]
-    error = _error(_RUN_ERROR, len(runs))
-    count = "its last run" if len(runs) == 1 else f"its last {len(runs)} runs"
-    if samples:
-        peers = _median([sample.peers_rate for sample in samples if sample.peers_rate])
+    with_peers = list(filter(_has_peers, samples))[:_RECENT_RUNS]
+    if with_peers:
+        peers = _median([sample.peers_rate for sample in with_peers if sample.peers_rate])
         if peers >= own:
-            words = f"the median of its {samples[0].peers} peers in {count}"
-            return Provisional(peers, error, words, clears=True)
+            noun = "run" if with_peers == samples[: len(with_peers)] else "run with peers"
+            words = f"the median of its {with_peers[0].peers} peers in {_last(with_peers, noun)}"
+            return Provisional(peers, _error(_RUN_ERROR, len(with_peers)), words, clears=True)
+    count = _last(runs, "run")
     words = count if len(runs) == 1 else f"the median of {count}"
-    return Provisional(own, error, words, clears=bool(samples))
+    return Provisional(own, _error(_RUN_ERROR, len(runs)), words, clears=bool(with_peers))
+
+
+def _last(runs: Sequence[Sample], noun: str) -> str:
+    """Return e.g. ``its last run`` or ``its last 3 runs with peers``."""
+    number = "" if len(runs) == 1 else f"{len(runs)} "
+    return f"its last {number}{noun.replace('run', 'runs', 1) if number else noun}"
 
 
 def clearing(samples: Sequence[Sample], now: float, limits: Limits) -> bool:
@@ -103,7 +111,7 @@ def _has_peers(sample: Sample) -> bool:
 
 
 def _comparable(samples: Sequence[Sample], now: float, limits: Limits) -> list[Sample]:
-    """Return the newest runs of the last days with a rate and without contention."""
+    """Return the runs of the last days with a rate and without contention, newest first."""
     recent_s = max(_RECENT_S, limits.stale_after_s)
     return [
         sample
@@ -111,7 +119,7 @@ def _comparable(samples: Sequence[Sample], now: float, limits: Limits) -> list[S
         if sample.rate
         and 0 <= now - sample.started_at <= recent_s
         and not limits.contended(sample.coverage)
-    ][:_RECENT_RUNS]
+    ]
 
 
 def _error(spread: float, runs: int) -> float:
@@ -187,10 +195,14 @@ class Measured(NamedTuple):
     def at_ceiling(self) -> bool:
         """Return whether it is about its ceiling: no healthy rate is notably higher.
 
-        A rate far above shows that the ceiling is wrong, even if the site tolerates it.
+        A rate far above shows that the ceiling is wrong, even if the site tolerates it.  With runs
+        of its own before, it is enough that it is beyond no level even against the ceiling.
         """
         ratio = self.ratio_ceiling
-        return ratio is not None and abs(ratio - 1) <= self.limits.peer_loss
+        if ratio is None or ratio - 1 > self.limits.peer_loss:
+            return False
+        fine = self.provisional is not None and not self.low(100 * ratio)
+        return fine or 1 - ratio <= self.limits.peer_loss
 
     @property
     def ratio_baseline(self) -> Optional[float]:

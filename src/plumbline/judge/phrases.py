@@ -111,7 +111,7 @@ def over_runs(evidence: Evidence) -> str:
     """Return the loss over some runs, and its odds."""
     share = "" if evidence.ratio is None else f"{100 * evidence.ratio:.0f} % of {evidence.against} "
     runs = f"over {number(evidence.moments, 'run')}"
-    if evidence.intermittent:
+    if evidence.partial:
         runs = f"in {evidence.low} of {number(evidence.moments, 'run')}"
     return (
         f"{share}{runs} since {moment(evidence.since)}, odds "
@@ -207,7 +207,9 @@ def compared(measured: Measured) -> str:
         )
     if measured.peers_rate:
         return doubtfully(measured, f"{measured.percent:.0f} % of {peers(measured)}")
-    if measured.provisional:
+    # a rate near the ceiling is fine whatever its own runs were
+    doubtful = measured.provisional and not measured.provisional.clears
+    if measured.provisional and not (doubtful and measured.at_ceiling):
         return provisionally(measured)
     if not measured.at_ceiling:
         return measured.doubt

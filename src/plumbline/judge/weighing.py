@@ -6,6 +6,7 @@ belongs to the group, not to each member.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
 from dataclasses import replace
 from itertools import chain, islice
@@ -37,7 +38,7 @@ from plumbline.judge.runs import (
     since,
 )
 from plumbline.model.errors import DocumentError
-from plumbline.model.evidence import Evidence, Subject
+from plumbline.model.evidence import REPORTED_ODDS, Evidence, Subject
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits, Reference
@@ -49,6 +50,8 @@ _ONE_NIGHT_S = DAY_S / 2
 _MAX_FURTHER_RUNS = 9
 """Limit of hypothetical further runs: nobody measures more of them to see an alarm."""
 
+
+_SAME_RUN = " in the same run"
 
 Compared = Sequence[Comparison]
 
@@ -437,10 +440,14 @@ def _evidence(
     compared: Compared, question: Question, weight: Weight, more: Optional[int]
 ) -> Evidence:
     operations = _operations(compared)
-    losses = [(middle, number) for number, middle in enumerate(weight.middles) if middle]
+    low, middles = weight.low, weight.middles
+    if low and (weight.alarm or weight.odds >= REPORTED_ODDS):
+        low, middles = _slow_moments(compared, weight, question.limit)
+    losses = [(middle, number) for number, middle in enumerate(middles) if middle]
     lowest, number = min(losses, default=(0.0, 0))
     also = [(operations[index], exp(middle)) for middle, index in losses if index != number]
-    against = next(item.against for item in compared if item.measurement.what == operations[number])
+    item = next(item for item in compared if item.measurement.what == operations[number])
+    against = _against(item, weight.since)
     return Evidence(
         weight.odds,
         question.needed,
@@ -452,8 +459,41 @@ def _evidence(
         against,
         also=tuple(loss for loss in also if -log(loss[1]) >= question.limit),
         more=more,
-        low=weight.low,
+        low=low,
     )
+
+
+def _slow_moments(
+    compared: Compared, weight: Weight, limit: float
+) -> tuple[int, tuple[Optional[float], ...]]:
+    """Return the number of slow moments of a loss, and the middle of each operation's runs.
+
+    A slow run has lost the limit and is nearer to the loss than to health.  If at most half of the
+    moments of an alarm are slow, the middle is that of the slow runs.
+    """
+    items = numbered(compared)
+    starts = moments_of(since(merge([item.source.runs for item in items]), weight.since))
+    slow: set[int] = set()
+    middles: list[Optional[float]] = []
+    for what, middle in zip(_operations(compared), weight.middles):
+        runs = merge([item.source.runs for item in items if item.measurement.what == what])
+        runs = since(runs, weight.since)
+        low = runs[runs[:, RATIO] <= -limit]
+        if len(low):
+            low = low[low[:, RATIO] <= float(np.median(low[:, RATIO])) / 2]
+        slow.update(bisect_right(starts, at) for at in low[:, AT].tolist())
+        middles.append(float(np.median(low[:, RATIO])) if len(low) else middle)
+    few = weight.alarm and 2 * len(slow) <= weight.moments
+    return len(slow), tuple(middles) if few else weight.middles
+
+
+def _against(compared: Comparison, begin: float) -> str:
+    """Return the words for a reference; a run by name since ``begin`` has no peers in its run."""
+    by_name = any(
+        sample.rate and not sample.peers and sample.started_at >= begin
+        for sample in compared.measurement.samples
+    )
+    return compared.against.removesuffix(_SAME_RUN) if by_name else compared.against
 
 
 def _systems(nodes: Nodes) -> dict[str, str]:

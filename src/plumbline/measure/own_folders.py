@@ -6,6 +6,10 @@ A folder that others made or can write to never changes its owner, because they 
 or have put links into it: it is renamed, and a new folder is made.  The same happens to a folder
 with files that no probe makes: in a place where everybody may rename, it may be a tree of root's
 that somebody renamed to ``.plumbline``.
+
+Since Lustre 2.15 new folders are spread over the metadata targets (``lfs getdirstripe -D /MOUNT``).
+The folder is made on the metadata target of its file system's mount, with all folders in it, so
+that no other one can take the probes of an OST with it.
 """
 
 from __future__ import annotations
@@ -19,6 +23,10 @@ from stat import S_IMODE, S_ISDIR, S_ISREG
 from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.measure.targets.probe_file import NAME, TRIALS
+from plumbline.model.command import CommandRunner
+from plumbline.model.errors import ToolError
+from plumbline.model.validation import whole
+from plumbline.observe.command import SystemRunner
 from plumbline.observe.folders import open_base
 
 OWN = ".plumbline"
@@ -27,6 +35,8 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LOOK = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
 _MODE = 0o700
 _OTHERS_WRITE = 0o022
+_LFS_S = 60.0
+"""Time for one call of lfs."""
 _TRIES = 5
 """Tries: other clients of the same file system may do the same at the same time."""
 
@@ -45,7 +55,7 @@ class User(NamedTuple):
         return status.st_uid in (0, self.uid) and (plain or closed)
 
 
-def give(base: str, user: User) -> Iterator[str]:
+def give(base: str, user: User, run: CommandRunner) -> Iterator[str]:
     """Give a user its folder in ``base``; yield a sentence for each change.
 
     Raises:
@@ -57,14 +67,14 @@ def give(base: str, user: User) -> Iterator[str]:
         for _ in range(_TRIES):
             # another client was faster: start again from its result
             with suppress(FileExistsError, FileNotFoundError):
-                yield from _give(above, path, user)
+                yield from _give(above, path, user, run)
                 return
         raise OSError(f"{path} changes all the time; see who else works on it")
     finally:
         os.close(above)
 
 
-def _give(above: int, path: str, user: User) -> Iterator[str]:
+def _give(above: int, path: str, user: User, run: CommandRunner) -> Iterator[str]:
     with suppress(FileNotFoundError):
         # opened once: where everybody may rename, the name may lead elsewhere a moment later
         folder = os.open(OWN, _LOOK, dir_fd=above)
@@ -81,12 +91,36 @@ def _give(above: int, path: str, user: User) -> Iterator[str]:
             f"{path} is set aside as {aside}, because {foreign}; see who made it, and remove it "
             "when nobody needs it"
         )
-    _make(above, path, user)
-    yield f"{path} is made for {user.name}"
+    pinned = _make_pinned(path, run)
+    if not pinned:
+        os.mkdir(OWN, _MODE, dir_fd=above)
+    _take(above, path, user)
+    yield f"{path} is made for {user.name}{pinned}"
 
 
-def _make(above: int, path: str, user: User) -> None:
-    os.mkdir(OWN, _MODE, dir_fd=above)
+def _make_pinned(path: str, run: CommandRunner) -> str:
+    """Make a folder of Lustre on the metadata target of its mount, with all folders in it.
+
+    Return the metadata target after ``on``; empty without making anything if this is no Lustre, or
+    if its release refuses.
+    """
+    try:
+        asked = run(["lfs", "getdirstripe", "-m", os.path.dirname(path)], _LFS_S)
+    except ToolError:
+        # lfs is not installed
+        return ""
+    index = asked.stdout.strip()
+    if not (asked.ok and index.isascii() and index.isdecimal()):
+        return ""
+    pin = ["-i", index, "-c", "1"]
+    if not run(["lfs", "mkdir", *pin, "-o", f"{_MODE:o}", path], _LFS_S).ok:
+        return ""
+    # a release before 2.8 has no default, and no round robin either
+    run(["lfs", "setdirstripe", "-D", *pin, path], _LFS_S)
+    return f" on MDT{whole(index, 'the index of a metadata target'):04x}"
+
+
+def _take(above: int, path: str, user: User) -> None:
     folder = os.open(OWN, _OPEN, dir_fd=above)
     try:
         result = os.fstat(folder)
@@ -176,6 +210,8 @@ def _ownership(path: str, result: os.stat_result) -> str:
 def main(argv: Sequence[str]) -> int:
     """Give the user its folders; return 1 and print a sentence if a folder cannot be given."""
     _, name, *bases = argv
+    # lfs mkdir has no folder but by its path
+    os.umask(~_MODE & 0o777)
     entry = pwd.getpwnam(name)
     user = User(name, entry.pw_uid, entry.pw_gid)
     return max((_exit_code_of(base, user) for base in bases), default=0)
@@ -183,7 +219,7 @@ def main(argv: Sequence[str]) -> int:
 
 def _exit_code_of(base: str, user: User) -> int:
     try:
-        for line in give(base, user):
+        for line in give(base, user, SystemRunner()):
             print(line, flush=True)
     except OSError as error:
         reason = f"{error.strerror}: {error.filename}" if error.strerror else str(error)

@@ -282,9 +282,9 @@ class Session:
             self._context.clock.wall(),
             last=True,
             others_answer=self._others_answer(unit),
+            tries="",
         )
-        closer = suspicion.concluded(silence)
-        return silence if closer.outcome is Outcome.UNANSWERED else closer
+        return suspicion.concluded(silence)
 
     def _refuse(self, unit: Unit, error: PrivilegeError) -> None:
         """Record a forbidden measurement; in a manual run only report the remedy."""

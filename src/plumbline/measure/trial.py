@@ -486,7 +486,7 @@ class Suspicion(NamedTuple):
     """Search for the cause of a target's failure; ``last`` is True in the second try.
 
     ``since`` is the start of the trial, in seconds since the epoch; ``others_answer`` is True if
-    all other targets of the run have answered.
+    all other targets of the run have answered.  ``tries`` ends the reason of a lasting silence.
     """
 
     entry: Expectation
@@ -495,6 +495,7 @@ class Suspicion(NamedTuple):
     since: float
     last: bool
     others_answer: bool = False
+    tries: str = ", twice in this run"
 
     def waits(self, failure: Failure) -> bool:
         """Return True if the measurement is retried after the other targets."""
@@ -535,18 +536,20 @@ class Suspicion(NamedTuple):
         A query may be waiting for another target, so a silent target is at fault only if all
         others answer.
         """
-        twice = Failure(failure.outcome, f"{failure.reason}, twice in this run")
+        twice = Failure(failure.outcome, f"{failure.reason}{self.tries}")
         if not isinstance(failure, Silence):
             return twice
         watch = Watch(self.runner)
         try:
             self.target.refuse_lost(watch)
-            unsure = not self.others_answer or self.target.waits_for_others(watch)
+            other = self.target.waits_for_others(watch)
         except (LostTarget, NoMount) as error:
             return watch.failure(error)
         except (SkipTarget, ToolError):
             return twice
-        if unsure:
+        if other:
+            return Failure(failure.outcome, f"{twice.reason}; {other}")
+        if not self.others_answer:
             return twice
         return Failure(Outcome.HUNG, f"{failure.reason}; nothing else in this run hangs")
 

@@ -33,7 +33,8 @@ class Evidence(NamedTuple):
     the group lost as much, and the alarm is the group's.  ``also`` has other operations with a
     notable loss, each with measured / reference.  ``more`` is the number of further runs like the
     last one that would raise or end the alarm, None if unknown.  ``low`` is the number of slow
-    moments, None if not counted; if these are few, ``ratio`` covers only them.
+    moments, nearer to the loss than to health, None if not counted; if these are at most half,
+    ``ratio`` of an alarm covers only them.
     """
 
     odds: Annotated[float, amounts]
@@ -50,9 +51,9 @@ class Evidence(NamedTuple):
     low: Optional[Annotated[int, counts]] = None
 
     @property
-    def intermittent(self) -> bool:
-        """True if it was slow in at least two moments, but in fewer than half of them."""
-        return self.low is not None and _TWO <= self.low < self.moments / 2
+    def partial(self) -> bool:
+        """True if it was slow in at least two moments, but not in all of them."""
+        return self.low is not None and _TWO <= self.low < self.moments
 
     @property
     def reportable(self) -> bool:

@@ -58,32 +58,54 @@ def turn(hosts: Sequence[str], host: str, slot: int) -> Optional[Turn]:
         DocumentError: there is no other host, ``host`` is not among ``hosts``, or one is listed
             twice.
     """
-    ordered = sorted(hosts)
-    if len(ordered) < 2 or host not in ordered or len(set(ordered)) < len(ordered):
-        raise DocumentError(
-            f"{host} cannot be paired among {', '.join(ordered) or 'no hosts'}; "
-            "the network probe needs two or more different hosts, itself included"
-        )
-    place = ordered.index(host)
-    places = _places(len(ordered))
-    round_ = slot // 2 % _rounds(places)
-    other = _opposite(place, places, round_ * (places - 1) // _rounds(places))
-    if other >= len(ordered):
-        return None
-    initiates = (place < other) is (slot % 2 == 0)
-    return Turn(ordered[other], Role.INITIATOR if initiates else Role.RESPONDER)
+    return _Circle(hosts).turn(host, slot)
 
 
 def pairing(hosts: Sequence[str], slot: int) -> dict[str, Turn]:
     """Return the turn of every host in ``slot``, without hosts that have a bye."""
-    turns = {host: turn(hosts, host, slot) for host in sorted(hosts)}
+    circle = _Circle(hosts)
+    turns = {host: circle.turn(host, slot) for host in circle.ordered}
     return {host: own_turn for host, own_turn in turns.items() if own_turn is not None}
 
 
 def partners(hosts: Sequence[str], host: str) -> tuple[str, ...]:
     """Return the partners of ``host``, in order from slot 0."""
-    turns = [turn(hosts, host, slot) for slot in range(0, cycle(len(hosts)), 2)]
-    return tuple(pair.partner for pair in turns if pair is not None)
+    circle = _Circle(hosts)
+    place = circle.place(host)
+    others = (circle.opposite(place, round_) for round_ in range(_rounds(_places(len(hosts)))))
+    return tuple(circle.ordered[other] for other in others if other < len(hosts))
+
+
+class _Circle:
+    """Hosts at their places, sorted once for all turns."""
+
+    def __init__(self, hosts: Sequence[str]) -> None:
+        self.ordered = sorted(hosts)
+        self._place = {host: place for place, host in enumerate(self.ordered)}
+
+    def place(self, host: str) -> int:
+        """Return the place of a host; raises as ``turn`` does."""
+        ordered = self.ordered
+        if len(ordered) < 2 or host not in self._place or len(self._place) < len(ordered):
+            raise DocumentError(
+                f"{host} cannot be paired among {', '.join(ordered) or 'no hosts'}; "
+                "the network probe needs two or more different hosts, itself included"
+            )
+        return self._place[host]
+
+    def opposite(self, place: int, round_: int) -> int:
+        """Return the opposite place in a round; it is empty if there is no such host."""
+        places = _places(len(self.ordered))
+        return _opposite(place, places, round_ * (places - 1) // _rounds(places))
+
+    def turn(self, host: str, slot: int) -> Optional[Turn]:
+        """Return the turn of ``host`` in ``slot``, None for a bye; raises as ``turn`` does."""
+        place = self.place(host)
+        other = self.opposite(place, slot // 2 % _rounds(_places(len(self.ordered))))
+        if other >= len(self.ordered):
+            return None
+        initiates = (place < other) is (slot % 2 == 0)
+        return Turn(self.ordered[other], Role.INITIATOR if initiates else Role.RESPONDER)
 
 
 def _places(hosts: int) -> int:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from itertools import groupby, zip_longest
+from itertools import chain, groupby, zip_longest
 from math import inf
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, TypeVar
 
@@ -139,10 +139,29 @@ def _device(
     return Place(device.name, server, server, server, target, path, steps)
 
 
-def net_hosts(topology: Topology) -> tuple[Component, ...]:
-    """Return the hosts to pair: those with an address, sorted by name; empty if only one."""
+def networks(topology: Topology) -> list[list[Component]]:
+    """Return the hosts with an address that come to the same part, sorted by name.
+
+    Hosts are tested in pairs only within such a network.  None if only one has an address.
+
+    Raises:
+        DocumentError: a host has several ways to the network, or nobody else comes to where it
+            comes.
+    """
     hosts = sorted((host for host in topology.hosts() if host.address), key=lambda host: host.name)
-    return tuple(hosts) if len(hosts) > 1 else ()
+    if len(hosts) < 2:
+        return []
+    by_end: dict[str, list[Component]] = {}
+    for host in hosts:
+        by_end.setdefault(to_network(topology, host)[-1], []).append(host)
+    for end, (host, *others) in by_end.items():
+        if not others:
+            raise DocumentError(
+                f"plumbline_topology: {host.name} has an address, and hosts with an address are "
+                f"tested in pairs, but no other one comes to {end}: correct feeds, or take its "
+                "address away"
+            )
+    return list(by_end.values())
 
 
 _LOOPBACK = re.compile(r"127\.[\d.]+|::1|localhost(?:[.\d].*)?", re.IGNORECASE)
@@ -160,12 +179,17 @@ def _refuse_loopback(hosts: Sequence[Component]) -> None:
 
 def paired(topology: Topology, policy: Policy) -> list[Place]:
     """Return the hosts that are measured in pairs."""
-    hosts = net_hosts(topology)
+    of_networks = networks(topology)
+    hosts = sorted(chain.from_iterable(of_networks), key=lambda host: host.name)
     _refuse_duplicates([(host.address, host.name) for host in hosts], "the address {0}")
     _refuse_loopback(hosts)
+    names = {
+        host.name: [member.name for member in members]
+        for members in of_networks
+        for host in members
+    }
     rules = policy.layers.net
     common = {
-        "hosts": [host.name for host in hosts],
         "slot_s": rules.schedule.slot,
         "window_s": rules.schedule.window,
         "port": rules.port,
@@ -176,7 +200,7 @@ def paired(topology: Topology, policy: Policy) -> list[Place]:
             host.name,
             host.name,
             NET.name,
-            {"kind": "pair", "address": host.address, **common},
+            {"kind": "pair", "address": host.address, "hosts": names[host.name], **common},
             to_network(topology, host),
             NET.steps(),
         )

@@ -30,7 +30,7 @@ from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.baseline import Baselines
 from plumbline.plan.duration import seconds_of
 from plumbline.plan.policy import FsLayer, OstLayer, Policy
-from plumbline.plan.references import expectation, find_ceilings, find_goals
+from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
 from plumbline.plan.schedule import Timer
 from plumbline.plan.services import parents, path_services, services, symptom_services
 from plumbline.topology.document import NETWORK
@@ -451,8 +451,11 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
     ceilings = find_ceilings(topology, measured)
     goals = find_goals(policy, measured, ceilings)
     nodes: dict[str, list[Expectation]] = {host.name: [] for host in topology.hosts()}
+    pair_limits = PairLimits(topology)
     for assignment in measured:
-        nodes[assignment.node].append(expectation(topology, assignment, ceilings, accepted, goals))
+        nodes[assignment.node].append(
+            expectation(assignment, ceilings, accepted, goals, pair_limits)
+        )
     hosts = tuple(
         {"name": host.name, "kind": host.kind, "address": host.address or host.name}
         for host in topology.hosts()
@@ -471,7 +474,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         path_services(topology, measured, measurement_services),
         parents(topology),
         {host.name: tuple(_neighbours(topology, host)) for host in topology.hosts()},
-        {host.name: tuple(_served(measured, host.name)) for host in topology.hosts()},
+        _served(topology, measured),
         elsewhere(topology),
         tuple(policy.conditions.parameters),
         confirm_schedule(policy),
@@ -534,15 +537,13 @@ def _neighbours(topology: Topology, host: Component) -> Iterator[Neighbour]:
         yield Neighbour(part.name, part.kind, min(rates, default=None))
 
 
-def _served(measured: Sequence[Assignment], server: str) -> Iterator[str]:
-    """Yield the Lustre names of a server's targets."""
+def _served(topology: Topology, measured: Sequence[Assignment]) -> dict[str, tuple[str, ...]]:
+    """Return the Lustre names of each host's targets."""
+    osts: dict[str, list[str]] = {host.name: [] for host in topology.hosts()}
     for assignment in measured:
-        if (
-            LAYERS[assignment.layer].per_target
-            and assignment.host == server
-            and assignment.target["kind"] == "lustre"
-        ):
-            yield assignment.target["ost"]
+        if LAYERS[assignment.layer].per_target and assignment.target["kind"] == "lustre":
+            osts[assignment.host].append(assignment.target["ost"])
+    return {host: tuple(names) for host, names in osts.items()}
 
 
 def _schedule(policy: Policy, measured: Sequence[Assignment]) -> dict[str, dict[str, Any]]:

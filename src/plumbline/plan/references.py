@@ -30,7 +30,7 @@ from plumbline.parallel.terms import assign, readers, spread
 from plumbline.plan.assignments import Assignment, Step, by_server
 from plumbline.plan.baseline import Baselines, Key
 from plumbline.plan.policy import Policy, goal_of
-from plumbline.topology.ceiling import Capacities, Limit, alone, in_sum, together
+from plumbline.topology.ceiling import Capacities, Limit, alone, in_sum, minimum, together
 from plumbline.topology.document import NETWORK
 from plumbline.topology.graph import Route, Topology
 from plumbline.topology.paths import Sharing, between, sharings, to_target
@@ -314,11 +314,11 @@ def _with_kinds(topology: Topology, limit: Optional[Limit]) -> Optional[Ceiling]
 
 
 def expectation(
-    topology: Topology,
     assignment: Assignment,
     ceilings: Ceilings,
     accepted: Baselines,
     goals: Goals,
+    pair_limits: PairLimits,
 ) -> Expectation:
     """Return the expectation of a measurement; the judge compares its conditions."""
     references = {
@@ -342,36 +342,59 @@ def expectation(
         spec=assignment.spec,
         references=references,
         limits=assignment.limits,
-        partners=_partners(topology, assignment) if LAYERS[assignment.layer].paired else (),
+        partners=pair_limits.partners(assignment) if LAYERS[assignment.layer].paired else (),
     )
 
 
-def _partners(topology: Topology, assignment: Assignment) -> tuple[Partner, ...]:
-    names = partners(assignment.target["hosts"], assignment.component)
-    return tuple(_partner(topology, assignment.component, name) for name in names)
+class PairLimits:
+    """Paths and ceilings of pairs of hosts, for both directions; each pair is looked up once."""
 
+    def __init__(self, topology: Topology) -> None:
+        """Take the rates of the parts that have them."""
+        self._topology = topology
+        self._capacities = {
+            part.name: min(part.read_Bps, part.write_Bps)
+            for part in topology.components.values()
+            if part.read_Bps is not None and part.write_Bps is not None
+        }
+        self._found: dict[tuple[str, str], tuple[Route, Ceiling]] = {}
 
-def _partner(topology: Topology, own: str, name: str) -> Partner:
-    path, limit = find_pair(topology, own, name)
-    ceiling = _with_kinds(topology, limit)
-    if ceiling is None:
-        raise DocumentError(
-            f"plumbline_topology: nothing between {own} and {name} has a rate; "
-            "give the network ports of one of them link and encoding, or take its address away"
+    def partners(self, assignment: Assignment) -> tuple[Partner, ...]:
+        """Return the partners of a host with their ceilings.
+
+        Raises:
+            DocumentError: two hosts are not connected, or nothing between them has a rate.
+        """
+        components, own = self._topology.components, assignment.component
+        return tuple(
+            Partner(name, components[name].address, *self._pair(own, name))
+            for name in partners(assignment.target["hosts"], own)
         )
-    return Partner(name, topology.components[name].address, path, ceiling)
 
+    def limit(self, own: str, name: str) -> tuple[Route, Optional[Limit]]:
+        """Return the path between two hosts, and its limit for both directions."""
+        components = self._topology.components
+        path = between(self._topology, components[own], components[name])
+        return path, alone(self._capacities, path)
 
-def find_pair(topology: Topology, own: str, name: str) -> tuple[Route, Optional[Limit]]:
-    """Return the path between two hosts, and its limit for both directions."""
-    path = between(topology, topology.components[own], topology.components[name])
-    parts = [topology.components[part] for part in path]
-    capacities = {
-        part.name: min(part.read_Bps, part.write_Bps)
-        for part in parts
-        if part.read_Bps is not None and part.write_Bps is not None
-    }
-    return path, alone(capacities, path)
+    def _pair(self, own: str, name: str) -> tuple[Route, Ceiling]:
+        known = self._found.pop((name, own), None)
+        if known:
+            path, ceiling = known
+            return path[::-1], ceiling._replace(
+                limited_by=ceiling.limited_by[::-1], kinds=ceiling.kinds[::-1]
+            )
+        components = self._topology.components
+        path = between(self._topology, components[own], components[name])
+        least = minimum(self._capacities, path)
+        if least is None:
+            raise DocumentError(
+                f"plumbline_topology: nothing between {own} and {name} has a rate; "
+                "give the network ports of one of them link and encoding, or take its address away"
+            )
+        kinds = tuple(components[part].kind for part in least.limited_by)
+        self._found[own, name] = path, least._replace(kinds=kinds)
+        return self._found[own, name]
 
 
 class Line(NamedTuple):
@@ -433,9 +456,11 @@ def measurements(topology: Topology, measured: Sequence[Assignment]) -> Iterator
 def pairs(topology: Topology, measured: Sequence[Assignment]) -> Iterator[Line]:
     """Yield the network limit of each pair of hosts, once."""
     hosts = [host for host in measured if LAYERS[host.layer].paired]
+    limits = PairLimits(topology)
     for index, assignment in enumerate(hosts):
-        for other in hosts[index + 1 :]:
-            path, limit = find_pair(topology, assignment.component, other.component)
+        partner_names = frozenset(assignment.target["hosts"])
+        for other in (host for host in hosts[index + 1 :] if host.component in partner_names):
+            path, limit = limits.limit(assignment.component, other.component)
             own = assignment._replace(path=path)
             yield _single_line(own, other.component, ("send or receive", "single"), limit)
 

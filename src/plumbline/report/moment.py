@@ -53,7 +53,9 @@ WRITE = Column("write", "MB/s", MB)
 MOVED = Column("moved", "MB/s", MB)
 REQUESTS = Column("operations", "operations/s")
 LATENCY = Column("mean latency", "ms", 1e-3, adds=False)
-COLUMNS = (READ, WRITE, MOVED, REQUESTS, LATENCY)
+READ_LATENCY = Column("mean latency of reads", "ms", 1e-3, adds=False)
+DISK_WRITES = Column("time of 90 % of disk writes", "ms", 1e-3, adds=False)
+COLUMNS = (READ, WRITE, MOVED, REQUESTS, LATENCY, READ_LATENCY, DISK_WRITES)
 
 
 class Line(NamedTuple):

@@ -12,6 +12,7 @@ loss of it shows.
 from __future__ import annotations
 
 from contextlib import contextmanager
+from itertools import chain
 from math import ceil, exp, log, sqrt
 from random import Random
 from statistics import median
@@ -414,7 +415,10 @@ class Measuring:
         self._hosts = {
             member.key[1]: member for member in fleet.members if LAYERS[member.key[0]].paired
         }
-        self._partners = tuple(sorted(self._hosts))
+        # hosts meet only within their network
+        self._networks = sorted(
+            {tuple(sorted(host.expectation.target["hosts"])) for host in self._hosts.values()}
+        )
         self._members = {member.key: member for member in fleet.members}
         self._expected: Mapping[tuple[str, str], Expectation] = {}
 
@@ -447,9 +451,10 @@ class Measuring:
                 yield from self._test_pairs(slot, rates_Bps)
 
     def _days_of_rounds(self) -> int:
-        if not self._hosts:
+        if not self._networks:
             return 0
-        return ceil(cycle(len(self._hosts)) * self._periods_s[NET.name] / DAY_S)
+        slots = max(cycle(len(hosts)) for hosts in self._networks)
+        return ceil(slots * self._periods_s[NET.name] / DAY_S)
 
     def confirm(
         self, chosen: Sequence[Expectation], start: float, rates_Bps: Mapping[Flow, float]
@@ -505,7 +510,8 @@ class Measuring:
 
     def _test_pairs(self, slot: int, rates_Bps: Mapping[Flow, float]) -> Iterator[Record]:
         slot_s = self._periods_s[NET.name]
-        for host, turn in pairing(self._partners, slot).items():
+        turns = (pairing(hosts, slot).items() for hosts in self._networks)
+        for host, turn in chain.from_iterable(turns):
             if turn.role is not Role.INITIATOR:
                 continue
             for flow in self._hosts[host].flows():

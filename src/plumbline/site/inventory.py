@@ -20,7 +20,7 @@ from plumbline.plan.assignments import assignments
 from plumbline.plan.baseline import read_baselines
 from plumbline.plan.expectations import Plan, compile_plan
 from plumbline.plan.policy import load
-from plumbline.plan.references import expectation, find_ceilings, find_goals
+from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
 from plumbline.store.replacing import replace, writing
 from plumbline.topology.document import Zone
 from plumbline.topology.graph import Topology, build
@@ -121,9 +121,10 @@ def expectations_of(inventory: Inventory) -> dict[tuple[str, str], Expectation]:
     measured = assignments(topology, policy)
     ceilings = find_ceilings(topology, measured)
     goals = find_goals(policy, measured, ceilings)
+    pair_limits = PairLimits(topology)
     return {
         (assignment.layer, assignment.component): expectation(
-            topology, assignment, ceilings, {}, goals
+            assignment, ceilings, {}, goals, pair_limits
         )
         for assignment in measured
     }

@@ -3,10 +3,15 @@
 Prometheus's node exporter counts operations, bytes and seconds of each device of a host;
 ``plumbline_device_info`` maps devices to components.  Lustre servers count the same for each OST
 and all clients (``plumbline counters``).  ``increase`` handles counters that restart at 0.
+
+Lustre counts a write (obdfilter) before it is committed to the disk (``ofd_commitrw_write`` in
+``ofd_io.c``), so writes of an OST go by the time of its disk I/O, a histogram (``brw_stats``).
+OSTs on ZFS count no time of writes there (``osd_write_commit`` in ``osd-zfs/osd_io.c``).
 """
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.latency import Latency, Load, Loads, compare
@@ -18,7 +23,8 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Operation
 from plumbline.model.service import DEVICE_INFO
-from plumbline.observe.counters import BYTES, OPERATIONS, SECONDS
+from plumbline.model.validation import real
+from plumbline.observe.counters import BYTES, DISK_TIME, OPERATIONS, SECONDS
 from plumbline.site.prometheus import Prometheus, Span
 from plumbline.store.plan import SitePlan
 
@@ -27,7 +33,10 @@ _LEAST_OPERATIONS = 100.0
 
 
 class _Counters(NamedTuple):
-    """Counters of one operation, and their label with the name of the device or OST."""
+    """Counters of one operation, and their label with the name of the device or OST.
+
+    ``seconds`` is empty if ``operations`` is a histogram of their seconds.
+    """
 
     operations: str
     bytes: str
@@ -35,12 +44,8 @@ class _Counters(NamedTuple):
     label: str = "component"
 
 
-def _of_osts(operation: Operation) -> _Counters:
-    matcher = f'{{source="obdfilter",operation="{operation.value}"}}'
-    operations, moved, seconds = (
-        f"{metric.name}{matcher}" for metric in (OPERATIONS, BYTES, SECONDS)
-    )
-    return _Counters(operations, moved, seconds, "target")
+_READS = '{source="obdfilter",operation="read"}'
+_WRITES = 'operation="write"}'
 
 
 _DEVICES = {
@@ -55,7 +60,17 @@ _DEVICES = {
         "node_disk_write_time_seconds_total",
     ),
 }
-_OSTS = {operation: _of_osts(operation) for operation in _DEVICES}
+_OSTS = {
+    Operation.READ: _Counters(
+        f"{OPERATIONS.name}{_READS}", f"{BYTES.name}{_READS}", f"{SECONDS.name}{_READS}", "target"
+    ),
+    Operation.WRITE: _Counters(
+        f'{DISK_TIME.name}_bucket{{source="osd-ldiskfs",{_WRITES}',
+        f'{BYTES.name}{{source="obdfilter",{_WRITES}',
+        "",
+        "target",
+    ),
+}
 
 
 def site_loads(prometheus: Prometheus, span: Span) -> Loads:
@@ -78,14 +93,14 @@ def site_loads(prometheus: Prometheus, span: Span) -> Loads:
 
 
 def _loads(prometheus: Prometheus, counters: _Counters, span: Span) -> list[Load]:
-    operations, moved, seconds = (
-        {
-            (curve.labels.get(counters.label, ""), at): value
-            for curve in prometheus.over(_increase(counter, counters.label, span.step_s), span)
-            for at, value in curve.points
-        }
-        for counter in counters[:3]
-    )
+    moved = _growths(prometheus, counters.bytes, counters.label, span)
+    if counters.seconds:
+        operations, seconds = (
+            _growths(prometheus, counter, counters.label, span)
+            for counter in (counters.operations, counters.seconds)
+        )
+    else:
+        operations, seconds = _of_histogram(prometheus, counters.operations, counters.label, span)
     return [
         Load(at - span.step_s, component, moved[component, at] / span.step_s, took / count)
         for (component, at), count in operations.items()
@@ -93,6 +108,49 @@ def _loads(prometheus: Prometheus, counters: _Counters, span: Span) -> list[Load
         and moved.get((component, at), 0.0) > 0
         and (took := seconds.get((component, at), 0.0)) > 0
     ]
+
+
+_Growths = dict[tuple[str, float], float]
+"""Growth of a counter by name and end of the window."""
+
+
+def _growths(prometheus: Prometheus, counter: str, label: str, span: Span) -> _Growths:
+    return {
+        (curve.labels.get(label, ""), at): value
+        for curve in prometheus.over(_increase(counter, label, span.step_s), span)
+        for at, value in curve.points
+    }
+
+
+_MIDDLE = 0.75
+"""Of a bucket from half of its largest value to that value."""
+
+
+def _of_histogram(
+    prometheus: Prometheus, counter: str, label: str, span: Span
+) -> tuple[_Growths, _Growths]:
+    """Return the growth of operations and of their seconds from the buckets of a histogram.
+
+    Each bucket counts with its middle, those above the last one with its largest value.
+    """
+    query = f"sum by ({label}, le) (increase({counter}[{span.step_s:g}s]))"
+    buckets: dict[tuple[str, float], list[tuple[float, float]]] = {}
+    for curve in prometheus.over(query, span):
+        text = curve.labels.get("le", "")
+        limit = inf if text == "+Inf" else real(text, "the largest value of a bucket")
+        for at, below in curve.points:
+            buckets.setdefault((curve.labels.get(label, ""), at), []).append((limit, below))
+    operations, seconds = _Growths(), _Growths()
+    for place, counts in buckets.items():
+        counts.sort()
+        last = max((limit for limit, _ in counts if limit < inf), default=0.0)
+        operations[place] = counts[-1][1]
+        befores = (0.0, *(below for _, below in counts))
+        seconds[place] = sum(
+            (below - before) * (_MIDDLE * limit if limit < inf else last)
+            for (limit, below), before in zip(counts, befores)
+        )
+    return operations, seconds
 
 
 def _increase(counter: str, label: str, window_s: float) -> str:

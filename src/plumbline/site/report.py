@@ -191,6 +191,11 @@ def _mean(chosen: str) -> str:
 
 
 _SERVED = 'source="obdfilter"'
+# obdfilter counts a write before it is on the disk
+_DISK_WRITES = (
+    f"histogram_quantile(0.9, sum by (target, le) (rate({counters.DISK_TIME.name}_bucket"
+    '{{source="osd-ldiskfs",operation="write"{only}}}{range})))'
+)
 _KINDS = (
     _Kind(
         "OST",
@@ -198,7 +203,8 @@ _KINDS = (
         (
             (charts.READ, _rate(counters.BYTES.name, f'{_SERVED},operation="read"')),
             (charts.WRITE, _rate(counters.BYTES.name, f'{_SERVED},operation="write"')),
-            (charts.LATENCY, _mean(f'{_SERVED},operation=~"read|write"')),
+            (charts.READ_LATENCY, _mean(f'{_SERVED},operation="read"')),
+            (charts.DISK_WRITES, _DISK_WRITES),
         ),
     ),
     _Kind(

@@ -55,11 +55,11 @@ class Sum(NamedTuple):
 
 def alone(capacities: Capacities, path: Sequence[str]) -> Optional[Limit]:
     """Return the limit of a single flow, None if nothing on its path has a rate."""
-    ceiling = _minimum(capacities, path)
+    ceiling = minimum(capacities, path)
     if ceiling is None:
         return None
     others = [name for name in path if name not in ceiling.limited_by]
-    return Limit(ceiling, _minimum(capacities, others))
+    return Limit(ceiling, minimum(capacities, others))
 
 
 def together(capacities: Capacities, paths: Paths) -> dict[str, Optional[Limit]]:
@@ -89,7 +89,8 @@ def in_sum(capacities: Capacities, paths: Paths) -> Optional[Sum]:
     return Sum(Limit(ceiling, _add(_fill(capacities, rest), rest)), min(rates), max(rates))
 
 
-def _minimum(capacities: Capacities, path: Iterable[str]) -> Optional[Ceiling]:
+def minimum(capacities: Capacities, path: Iterable[str]) -> Optional[Ceiling]:
+    """Return the ceiling of a single flow, None if nothing on its path has a rate."""
     rated = {name: rate for name in path if (rate := capacities.get(name)) is not None}
     if not rated:
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from graphlib import CycleError, TopologicalSorter
 from itertools import chain, product
+from types import MappingProxyType
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError
@@ -161,6 +162,11 @@ def join(near: Sequence[Route], far: Sequence[Route]) -> Route:
     return next(iter(paths))
 
 
+def connected(near: Sequence[Route], far: Sequence[Route]) -> bool:
+    """Return whether any of the near routes meets one of the far ones."""
+    return any(not set(route).isdisjoint(other) for route in near for other in far)
+
+
 def _joined(route: Route, other: Route) -> list[Route]:
     for index, name in enumerate(route):
         if name in other:
@@ -295,6 +301,8 @@ class Topology(NamedTuple):
     routes: Mapping[str, tuple[Route, ...]]
     """Routes of each component to the network, itself first."""
     targets: Mapping[str, Target]
+    ways: Mapping[str, tuple[Route, ...]] = MappingProxyType({})
+    """All routes of each client with ``through``, which chooses the network of its address."""
 
     def hosts(self) -> tuple[Component, ...]:
         """Return the clients and servers in the order of the document."""
@@ -331,7 +339,12 @@ def build(raw: object, zone: Zone = Zone.FASTEST) -> Topology:
         {name: part.through for name, part in components.items() if part.through},
     )
     targets = dealt(_targets(document, components), components, routes)
-    return Topology(document.site, components, routes, targets)
+    ways = {
+        part.name: tuple((part.name, *way) for other in part.feeds for way in routes[other])
+        for part in components.values()
+        if part.kind == "client" and part.through
+    }
+    return Topology(document.site, components, routes, targets, ways)
 
 
 def _refuse_unsafe(names: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.errors import DocumentError
 from plumbline.topology.document import HOSTS
-from plumbline.topology.graph import Component, Route, Target, Topology, join
+from plumbline.topology.graph import Component, Route, Target, Topology, connected, join
 
 
 def to_target(topology: Topology, target: Target) -> Route:
@@ -19,7 +19,11 @@ def to_target(topology: Topology, target: Target) -> Route:
         DocumentError: target and client are not connected, or by several paths.
     """
     far = _through(topology, target.on, target.through)
-    return (*join(topology.routes[target.client], far), target.name)
+    near = topology.routes[target.client]
+    # a client in two networks has its address in one, and targets in both
+    if not connected(near, far):
+        near = topology.ways.get(target.client, near)
+    return (*join(near, far), target.name)
 
 
 def storage_side(topology: Topology, target: Target) -> Route:
@@ -28,7 +32,8 @@ def storage_side(topology: Topology, target: Target) -> Route:
     It begins at the end of the client's route to the network; raises as ``to_target`` does.
     """
     path = to_target(topology, target)
-    client_parts = {name for route in topology.routes[target.client] for name in route}
+    routes = (*topology.routes[target.client], *topology.ways.get(target.client, ()))
+    client_parts = {name for route in routes for name in route}
     return path[max(index for index, name in enumerate(path) if name in client_parts) :]
 
 
@@ -62,7 +67,9 @@ def to_network(topology: Topology, host: Component) -> Route:
     if len(routes) > 1:
         choices = " or ".join(" - ".join(route) for route in routes)
         raise DocumentError(
-            f"plumbline_topology: {host.name} reaches the network by {choices}; choose with through"
+            f"plumbline_topology: {host.name} reaches the network by {choices}, and hosts with an "
+            "address are tested in pairs; choose the way of its address with through, or take its "
+            "address away"
         )
     return routes[0]
 

@@ -29,6 +29,7 @@ COUNTERS = (
     "node_disk_read_bytes_total",
     "node_disk_read_time_seconds_total",
 )
+BUCKETS = "plumbline_lustre_disk_io_seconds_bucket"
 LUSTRE = (
     "plumbline_lustre_operations_total",
     "plumbline_lustre_bytes_total",
@@ -62,15 +63,22 @@ def devices(slowdown: float, reset_at: Optional[int] = None) -> Iterator[Sample]
 def osts(slowdown: float) -> Iterator[Sample]:
     """Yield counters of Lustre servers for each OST, summed over clients.
 
-    The counters of a client (osc) for the same OSTs differ and must be ignored.
+    The disk takes 16 ms for each write, and ``slowdown`` times that for one OST; obdfilter counts
+    them before.  The counters of a client (osc) for the same OSTs differ and must be ignored.
     """
     for number, ost in enumerate(OSTS):
-        for source, slower in (("obdfilter", slowdown if ost == SLOW_OST else 1.0), ("osc", 9.0)):
+        disk_s = 0.016 * (slowdown if ost == SLOW_OST else 1.0)
+        for source in ("obdfilter", "osc"):
             labels = f'instance="oss",source="{source}",target="{ost}",operation="write"'
             for after, at in scrapes():
                 writes = 20.0 * after * (1 + number / 50)
-                for name, value in zip(LUSTRE, (writes, writes * 4e6, writes * 0.02 * slower)):
+                for name, value in zip(LUSTRE, (writes, writes * 4e6, writes * 0.002)):
                     yield Sample(name, labels, value, at)
+        labels = f'instance="oss",source="osd-ldiskfs",target="{ost}",operation="write"'
+        for after, at in scrapes():
+            for limit in ("0.008", "0.016", "0.032", "0.064", "+Inf"):
+                count = 20.0 * after * (1 + number / 50) * (disk_s <= float(limit))
+                yield Sample(BUCKETS, f'{labels},le="{limit}"', count, at)
 
 
 @pytest.fixture
@@ -120,11 +128,11 @@ def test_a_slow_device_is_named_with_its_probe(
 @pytest.mark.long
 def test_a_slow_ost_is_named_with_its_probe_and_saved_for_its_node(folder: Path, ask: Run) -> None:
     history = folder / "history.sqlite"
-    with holding(folder, openmetrics(osts(3.0))) as prometheus:
+    with holding(folder, openmetrics(osts(4.0))) as prometheus:
         text = ask(prometheus.address, code=1)
         ask(prometheus.address, "--save", str(history))
     first, remedy, counts, _ = text.out.splitlines()
-    assert first.startswith(f"oss3 {SLOW_OST}: write latency 3.0 times that of its 5 peers")
+    assert first.startswith(f"oss3 {SLOW_OST}: write latency 4.0 times that of its 5 peers")
     assert remedy == f"  Next: on client1, plumbline probe ost --component {SLOW_OST}"
     assert counts == "1 suspected of 6 compared"
     (suspicion,) = suspicions_of(history, "client1", time.time()) or ()

@@ -27,6 +27,7 @@ BYTES = "plumbline_lustre_bytes_total"
 OPERATIONS = "plumbline_lustre_operations_total"
 SECONDS = "plumbline_lustre_operation_seconds_total"
 RECOVERY = "plumbline_lustre_recovery_status"
+BUCKETS = "plumbline_lustre_disk_io_seconds_bucket"
 LNET = "plumbline_lnet_bytes_total"
 OSTS = 40
 SLOW, MOVED_AWAY, CLEARED = "scratch-OST0003", "scratch-OST0007", "scratch-OST0011"
@@ -67,7 +68,12 @@ def _ost(number: int, after: int, at: float) -> Iterator[Sample]:
     slow_s = max(0, min(after, 300) + 300) if name == SLOW else 0
     yield Sample(BYTES, f'{labels},operation="write"', calls * 1e6, at)
     yield Sample(OPERATIONS, f'{labels},operation="write"', calls, at)
-    yield Sample(SECONDS, f'{labels},operation="write"', calls * 0.01 + slow_s * 4 * 0.5, at)
+    yield Sample(SECONDS, f'{labels},operation="write"', calls * 0.01, at)
+    disk = f'instance="{host}",source="osd-ldiskfs",target="{name}",operation="write"'
+    fast = calls - slow_s * 4
+    for limit, below in (("0.008", 0), ("0.016", fast), ("0.512", fast), ("+Inf", calls)):
+        yield Sample(BUCKETS, f'{disk},le="{limit}"', below, at)
+    yield Sample(BUCKETS, f'{disk},le="1.024"', calls, at)
     yield Sample(RECOVERY, f'{labels},status="complete"', 1, at)
 
 
@@ -123,7 +129,10 @@ def test_the_hour_around_a_moment_is_drawn_with_the_probes(tmp_path: Path, draw:
     }
     # the busiest at the moment or in the hour, and the sum of all others
     assert now["OST", "scratch-OST0027", "write"] == pytest.approx(40e6)
-    assert now["OST", SLOW, "mean latency"] == pytest.approx(0.01 + 0.5)
+    # Prometheus interpolates within a bucket
+    disk_writes = "time of 90 % of disk writes"
+    assert now["OST", SLOW, disk_writes] == pytest.approx(0.512 + 0.9 * 0.512)
+    assert now["OST", "scratch-OST0027", disk_writes] == pytest.approx(0.008 + 0.9 * 0.008)
     assert now["MDT", "scratch-MDT0000", "operations"] == pytest.approx(500)
     assert now["router", "rtr1:9100", "moved"] == pytest.approx(9e8)
     assert now["client", "c1:9100", "read"] == pytest.approx(3e6)
@@ -137,7 +146,10 @@ def test_the_hour_around_a_moment_is_drawn_with_the_probes(tmp_path: Path, draw:
     assert f"Not counted at this moment, though in this hour: {MOVED_AWAY}" in page.err
     assert f"Counted by several servers in this hour (failed over): {MOVED_AWAY}" in page.err
     assert f"restarted): {CLEARED}" in page.err
-    assert "No figure above 0 in this hour of: OST read, client write\n" in page.err
+    assert (
+        "No figure above 0 in this hour of: OST read, OST mean latency of reads, client write\n"
+        in page.err
+    )
     for line in page.err.splitlines():
         assert line.removeprefix("plumbline: ") in page.text
 

@@ -245,7 +245,7 @@ def test_an_acceptance_remains_when_conditions_change() -> None:
 def test_the_best_of_five_nights_is_compared_with_the_goal(
     rate: float, expected: tuple[State, Reason]
 ) -> None:
-    promised = Reference(CEILING, None, goal=200e6)
+    promised = Reference(CEILING._replace(rate=300e6), None, goal=200e6)
     assert outcome(recorded([rate] * 5), promised, Limits()) == expected
     assert outcome(recorded([rate] * 4), promised, Limits()) == NOTHING
 

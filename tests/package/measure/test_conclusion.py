@@ -86,8 +86,8 @@ class Connected(FakeTarget):
     def refuse_lost(self, run: CommandRunner) -> None:
         self.state(run)
 
-    def waits_for_others(self, run: CommandRunner) -> bool:
-        return self._shares
+    def waits_for_others(self, run: CommandRunner) -> str:
+        return "fs-MDT0001 is DISCONN" if self._shares else ""
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ from plumbline.model.record import Outcome, Record
 from plumbline.store.database import Selection
 from plumbline.store.history import History
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
-from tests.package.measure.targets import ALL_IMPORTS, FILES, imports, of_ost
+from tests.package.measure.targets import ALL_IMPORTS, FILES, CaseRun, imports, of_ost
 from tests.package.measure.units import FakeClock, expectation
 from tests.package.recorded import data, text
 
@@ -48,6 +48,7 @@ def client(after: str, osts: Sequence[str], server: str, mdt: str) -> FakeRunner
     states = {f"OST000{index}": server for index in range(3)}
     answers[ALL_IMPORTS] = imports(OST0003="DISCONN", **states)
     answers[MDC] = data("lustre/lctl_mdc_import.txt").replace("state: FULL", f"state: {mdt}")
+    answers["lfs getdirstripe -m"] = HANGING
     return FakeRunner({**answers, "lfs df": HANGING, "lfs df --ost=": HANGING})
 
 
@@ -140,6 +141,26 @@ def test_an_ost_is_hung_if_only_it_gives_no_answer(measure: Measure) -> None:
 def test_an_ost_is_not_blamed_while_its_metadata_server_is_lost(measure: Measure) -> None:
     write, _ = measure(UP, "lustre-OST0003", mdt="DISCONN")
     assert write.outcome is Outcome.UNANSWERED
+    assert write.reason.endswith("; lustre-MDT0000 is DISCONN")
+
+
+def test_an_ost_is_hung_though_a_metadata_server_that_its_file_does_not_need_is_lost() -> None:
+    case = CaseRun("lustre", {"does": ["waits_for_others"], "changes": {}})
+    one = data("lustre/lctl_mdc_import.txt")
+    two = one.replace("MDT0000", "MDT0001").replace("state: FULL", "state: DISCONN")
+    answers: dict[str, Answer] = {MDC: f"{one}{two}", "lfs getdirstripe -m": "0\n"}
+    case.run = FakeRunner(answers)
+    assert case.do() == ""
+    assert [call.split()[-1] for call in case.run.called("lfs getdirstripe")] == [
+        *("/mnt/lustre", "/mnt/lustre/.plumbline", "/mnt/lustre/.plumbline/lustre-OST0003")
+    ]
+    # folders that an older release has made lie on any of them
+    case.run = FakeRunner({**answers, "lfs getdirstripe -m": [answer(n) for n in "010"]})
+    assert case.do() == "lustre-MDT0001 is DISCONN"
+    case.run = FakeRunner({**answers, "lfs getdirstripe -m": HANGING})
+    assert case.do() == "lustre-MDT0001 is DISCONN"
+    case.run = FakeRunner({MDC: ""})
+    assert case.do() == "lctl shows no metadata target of lustre"
 
 
 def test_no_ost_is_blamed_for_a_stuck_query_while_another_gives_no_answer(

@@ -7,11 +7,14 @@ import pwd
 import subprocess
 import sys
 from pathlib import Path
-from typing import Callable
+from typing import Callable, Sequence
 
 import pytest
 
 from plumbline.measure.own_folders import User, give
+from plumbline.model.command import Completed
+from tests.package.fakes import Answer, FakeRunner, answer
+from tests.package.observe.symptoms_nodes import missing
 from tests.processes import run_to_end
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
@@ -29,7 +32,7 @@ def base(tmp_path: Path) -> Path:
 
 
 def given(base: Path) -> list[str]:
-    return list(give(str(base), DAEMON))
+    return list(give(str(base), DAEMON, FakeRunner({"": missing})))
 
 
 def is_own(base: Path) -> bool:
@@ -55,6 +58,40 @@ def test_a_folder_is_made_once_and_then_left_alone(base: Path) -> None:
     assert given(base) == [f"{base}/.plumbline is made for daemon"]
     assert is_own(base)
     assert given(base) == []
+
+
+def test_on_lustre_the_folder_and_all_in_it_lie_on_the_metadata_target_of_the_mount(
+    base: Path,
+) -> None:
+    def made(argv: Sequence[str]) -> Completed:
+        Path(argv[-1]).mkdir(mode=int(argv[argv.index("-o") + 1], 8))
+        return Completed(tuple(argv), 0, "", "", 0.1)
+
+    run = FakeRunner({"lfs getdirstripe": "11\n", "lfs mkdir": made, "lfs setdirstripe": ""})
+    assert list(give(str(base), DAEMON, run)) == [
+        f"{base}/.plumbline is made for daemon on MDT000b"
+    ]
+    assert is_own(base)
+    assert run.calls == [
+        f"lfs getdirstripe -m {base}",
+        f"lfs mkdir -i 11 -c 1 -o 700 {base}/.plumbline",
+        f"lfs setdirstripe -D -i 11 -c 1 {base}/.plumbline",
+    ]
+    assert list(give(str(base), DAEMON, run)) == []
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        {"lfs getdirstripe": answer("", "lfs: getdirstripe for '/tmp' failed", 25)},
+        {"lfs getdirstripe": "0\n", "lfs mkdir": answer("", "Operation not permitted", 1)},
+    ],
+    ids=["no Lustre", "refused"],
+)
+def test_elsewhere_the_folder_is_made_as_before(base: Path, answers: dict[str, Answer]) -> None:
+    run = FakeRunner(answers)
+    assert list(give(str(base), DAEMON, run)) == [f"{base}/.plumbline is made for daemon"]
+    assert is_own(base)
 
 
 def test_files_of_the_user_stay_and_files_of_root_are_given_to_the_user(base: Path) -> None:

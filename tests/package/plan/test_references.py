@@ -12,7 +12,7 @@ from plumbline.model.limits import Baseline, Ceiling
 from plumbline.plan.assignments import assignments
 from plumbline.plan.baseline import Baselines, Key
 from plumbline.plan.policy import load
-from plumbline.plan.references import expectation, find_ceilings
+from plumbline.plan.references import PairLimits, expectation, find_ceilings
 from plumbline.topology.graph import build
 from tests.package.sites import part, site
 
@@ -23,8 +23,11 @@ def expectations(
     topology = build(document)
     assigned = assignments(topology, load({}))
     ceilings = find_ceilings(topology, assigned)
+    pair_limits = PairLimits(topology)
     return {
-        f"{item.layer} {item.component}": expectation(topology, item, ceilings, accepted or {}, {})
+        f"{item.layer} {item.component}": expectation(
+            item, ceilings, accepted or {}, {}, pair_limits
+        )
         for item in assigned
     }
 

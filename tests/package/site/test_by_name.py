@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import exp
 from pathlib import Path
-from typing import Iterator, NamedTuple
+from typing import Iterator, NamedTuple, Sequence
 
 import pytest
 
@@ -40,19 +40,26 @@ def history(tmp_path: Path) -> Iterator[History]:
 class Node:
     """A node that measures six targets, or one of them by name."""
 
-    def __init__(self, history: History, reference: Reference, odds: float) -> None:
+    def __init__(
+        self,
+        history: History,
+        reference: Reference,
+        odds: float,
+        targets: Sequence[str] = TARGETS,
+    ) -> None:
         self.history = history
+        self.targets = targets
         self.runs = 0
         limits = Limits(alarm_odds=odds, end_odds=ENDS[odds])
         references = {"write/single": reference, "read/single": reference}
         self.entries = [
-            expectation(component=name, references=references, limits=limits) for name in TARGETS
+            expectation(component=name, references=references, limits=limits) for name in targets
         ]
 
     def all_of(self, nights: int) -> Node:
         """Save nightly runs of all targets, the last one a day ago."""
         for night in range(nights, 0, -1):
-            for number, name in enumerate(TARGETS):
+            for number, name in enumerate(self.targets):
                 rate = RATE * exp(DIFFER[(night + number) % len(DIFFER)])
                 self._save(f"night-{night}", name, rate, NOW - night * DAY_S)
         return self
@@ -198,3 +205,39 @@ def test_slow_targets_measured_by_name_are_no_reference_for_one_another(
     for name in TARGETS[:3]:
         node.by_name(0.34, target=name)
     assert node.by_name(0.34, 0.34).verdict().state is State.CRITICAL
+
+
+def test_a_repaired_target_measured_by_name_is_ok_at_each_run(history: History) -> None:
+    """Its peers lie further back than its last five runs, of which most were slow."""
+    node = Node(history, NO_BASELINE, EDISON, TARGETS[:4]).all_of(2).by_name(0.3, 0.3, 0.3, 0.3)
+    assert node.verdict().state is State.CRITICAL
+    for good in range(1, 9):
+        verdict = node.by_name(0.98).verdict(last_run=True)
+        assert verdict.state is State.OK, verdict.sentence
+        assert (
+            "% of the median of its 3 peers in its last 2 runs with peers 201" in verdict.sentence
+        )
+        service = node.verdict()
+        if service.state.alarm:
+            runs = f"30 % of its few peers in 4 of {4 + good} runs since "
+            assert runs in service.sentence.replace("31 %", "30 %")
+
+
+def test_runs_that_miss_the_limit_of_a_gross_loss_do_not_count_as_slow(history: History) -> None:
+    node = Node(history, NO_BASELINE, EDISON, TARGETS[:4]).all_of(2)
+    service = node.by_name(0.3, 0.3, 0.3, 0.3, 0.85, 0.98, 0.84, 0.98).verdict()
+    assert service.state is State.CRITICAL
+    assert "% of its few peers in 4 of 8 runs since " in service.sentence
+    # two such runs would make the middle of all 55 %
+    assert service.ratio_runs == pytest.approx(0.3, abs=0.01)
+
+
+def test_after_its_own_runs_a_rate_near_the_ceiling_needs_no_reference(history: History) -> None:
+    reference = Reference(CEILING._replace(rate=RATE / 0.86), None)
+    node = Node(history, reference, EDISON).by_name(0.3, 0.3, 0.3)
+    for _ in range(4):
+        verdict = node.by_name(1.0).verdict(last_run=True)
+        assert verdict.state is State.OK, verdict.sentence
+        assert "% of the ceiling 232.6 MB/s by disk oss2-disk1" in verdict.sentence
+    below = node.by_name(0.8).verdict(last_run=True)
+    assert (below.state, below.reason) == (State.UNKNOWN, Reason.NO_REFERENCE)

@@ -7,7 +7,7 @@ import time
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence, cast
 
 import pytest
 
@@ -16,7 +16,7 @@ from plumbline.model.errors import DocumentError, PlumblineError, ToolError, Usa
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.limits import Ceiling, Reference
 from plumbline.model.record import Operation
-from plumbline.site.latency import latencies
+from plumbline.site.latency import latencies, site_loads
 from plumbline.site.prometheus import Curve, Prometheus, Span
 from plumbline.store.plan import SitePlan
 from tests.package.judgements import NOW, REFERENCE, expectation
@@ -96,6 +96,61 @@ def test_too_few_components_are_unknown() -> None:
     }
     result = latencies(plan(clients), by_layer, WINDOW_S)
     assert (result.latencies, result.unknown) == ((), ("a", "b", "c", "d"))
+
+
+# --- Writes of OSTs go by their disk I/O: obdfilter counts them before the commit.
+
+
+class OstServers:
+    """Answers of a Prometheus about six OSTs, of which the disk of one writes more slowly."""
+
+    warnings: Sequence[str] = ()
+    url = "http://console:9090"
+    seconds: Mapping[str, float] = {"e": 0.1}
+
+    def over(self, query: str, span: Span) -> list[Curve]:
+        """Return the growth in each window by OST, or by OST and bucket."""
+        if "node_disk" in query:
+            return []
+        if "disk_io_seconds_bucket" in query:
+            assert 'source="osd-ldiskfs",operation="write"' in query
+            return [
+                curve
+                for name in "abcdef"
+                for curve in self._buckets(name, self.seconds.get(name, 0.006), span)
+            ]
+        value = {"bytes": 1e8 * span.step_s, "seconds": 5.0}
+        kind = next((name for name in value if f"_{name}_total" in query), "operations")
+        return [
+            Curve({"target": f"scratch-OST{name}"}, self._points(value.get(kind, 1000.0), span))
+            for name in "abcdef"
+        ]
+
+    def _buckets(self, name: str, seconds: float, span: Span) -> Iterator[Curve]:
+        limits = [0.001 * 2**power for power in range(15)]
+        for text, limit in [*((f"{limit:g}", limit) for limit in limits), ("+Inf", 1e9)]:
+            count = 1000.0 if seconds <= limit else 0.0
+            labels = {"target": f"scratch-OST{name}", "le": text}
+            yield Curve(labels, self._points(count, span))
+
+    def _points(self, value: float, span: Span) -> tuple[tuple[float, float], ...]:
+        count = int((span.end - span.start) / span.step_s)
+        return tuple((span.start + step * span.step_s, value) for step in range(1, count + 1))
+
+
+def test_a_slow_disk_under_writes_is_seen_though_obdfilter_counts_no_commit() -> None:
+    clients = {"client1": list(map(ost, "abcdef"))}
+    span = Span(NOW, NOW + WINDOWS * WINDOW_S, WINDOW_S)
+    measured = site_loads(cast(Prometheus, OstServers()), span)
+    write = {load.device: load.latency_s for load in measured["ost"][Operation.WRITE]}
+    # the middle of the buckets from 4 to 8 ms and from 64 to 128 ms
+    assert write["scratch-OSTa"] == pytest.approx(0.006)
+    assert write["scratch-OSTe"] == pytest.approx(0.096)
+    assert {load.latency_s for load in measured["ost"][Operation.READ]} == {0.005}
+    found = latencies(plan(clients), measured, WINDOW_S)
+    assert [(latency.measured.name, latency.operation) for latency in found.slow] == [
+        ("scratch-OSTe", Operation.WRITE)
+    ]
 
 
 # --- Errors of Prometheus are one sentence, and the token goes only to the given server.

@@ -136,5 +136,5 @@ def test_a_host_with_two_ways_to_the_network_is_refused() -> None:
     document["parts"].append({"name": "switch2", "kind": "switch"})
     part(document, "client1")["feeds"] = ["switch1", "switch2"]
     topology = build(document)
-    with pytest.raises(DocumentError, match="client1 - switch1 or client1 - switch2; choose"):
+    with pytest.raises(DocumentError, match="client1 - switch1 or client1 - switch2, and hosts"):
         to_network(topology, topology.components["client1"])

@@ -52,9 +52,9 @@ class DirectoryTarget(FileTarget):
         self._device = mount.device
         return TargetState(space.fill, (), {"filesystem": mount.kind})
 
-    def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
-        """Return False: the directory is the entire target."""
-        return False
+    def waits_for_others(self, run: CommandRunner) -> str:  # noqa: ARG002
+        """Return nothing: the directory is the entire target."""
+        return ""
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
         """Return the bytes of the underlying block device, None for a network file system."""

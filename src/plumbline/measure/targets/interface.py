@@ -93,9 +93,9 @@ class Target(ABC):
             SkipTarget: the connection is lost, or its state cannot be determined.
         """
 
-    def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
-        """Return True if a query about this target may hang because of another server."""
-        return False
+    def waits_for_others(self, run: CommandRunner) -> str:  # noqa: ARG002
+        """Return why a query about this target may hang because of another server, else empty."""
+        return ""
 
     def traffic(self, run: CommandRunner) -> Optional[int]:  # noqa: ARG002
         """Return the target's byte counter, None if this node cannot read it."""

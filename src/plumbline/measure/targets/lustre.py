@@ -53,6 +53,7 @@ from plumbline.observe.lustre_output import (
     Import,
     Usage,
     lustre_stats,
+    parameters,
     parse_import,
     parse_layout,
     parse_objects,
@@ -136,11 +137,15 @@ def eviction(states: str, ost: str, since: float) -> str:
     return ""
 
 
-def metadata_lost(run: CommandRunner, file_system: str) -> bool:
-    """Return True if a metadata server of a file system is or may be disconnected."""
-    imports = f"mdc.{file_system}-MDT*-mdc-*.import"
-    states = _STATE.findall(run(["lctl", "get_param", imports], QUICK_S).stdout)
-    return not states or set(states) != {"FULL"}
+def metadata_states(run: CommandRunner, file_system: str) -> dict[str, str]:
+    """Return the state of this client's connection to each metadata target of a file system."""
+    pattern = f"mdc.{file_system}-MDT*-mdc-*.import"
+    output = run(["lctl", "get_param", pattern], QUICK_S).stdout
+    states: dict[str, str] = {}
+    for name, text in parameters(output, (pattern,)):
+        state = _STATE.search(text)
+        states[name.split(".", 1)[1].partition("-mdc-")[0]] = state[1] if state else "unknown"
+    return states
 
 
 _DF_S = 20.0
@@ -214,11 +219,35 @@ class LustreTarget(FileTarget):
         if not self._client.imports_hidden:
             self._connected(run)
 
-    def waits_for_others(self, run: CommandRunner) -> bool:
-        """Return True if a metadata server is lost, because it creates and finds the files."""
+    def waits_for_others(self, run: CommandRunner) -> str:
+        """Return the lost metadata targets that create and find the file."""
         if self._client.imports_hidden:
-            return not run(["lfs", "df", "--mdt", self._mount], _DF_S).ok
-        return metadata_lost(run, self._file_system)
+            answered = run(["lfs", "df", "--mdt", self._mount], _DF_S).ok
+            return "" if answered else f"no metadata target of {self._file_system} answers lfs df"
+        states = metadata_states(run, self._file_system)
+        lost = {target: state for target, state in states.items() if state != "FULL"}
+        if not states:
+            return f"lctl shows no metadata target of {self._file_system}"
+        # all paths begin at the first one, so a query about them would hang
+        askable = lost and f"{self._file_system}-MDT0000" not in lost
+        needed = self._metadata_targets(run) if askable else None
+        return ", ".join(
+            f"{target} is {state}"
+            for target, state in lost.items()
+            if needed is None or target in needed
+        )
+
+    def _metadata_targets(self, run: CommandRunner) -> Optional[set[str]]:
+        """Return the metadata targets of the file's folders, None if one gives no answer."""
+        targets = set()
+        for folder in (self._mount, self._file.own, self._file.folder):
+            completed = run(["lfs", "getdirstripe", "-m", folder], QUICK_S)
+            index = completed.stdout.strip()
+            if not (completed.ok and index.isascii() and index.isdecimal()):
+                return None
+            number = whole(index, "the index of a metadata target")
+            targets.add(f"{self._file_system}-MDT{number:04x}")
+        return targets
 
     def server_answers(self, run: CommandRunner) -> Optional[bool]:
         """Return True if the client is connected to another OST of the same servers.

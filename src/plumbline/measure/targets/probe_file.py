@@ -377,9 +377,9 @@ class FileTarget(Target):
         if fault:
             raise SkipTarget(fault)
 
-    def waits_for_others(self, run: CommandRunner) -> bool:  # noqa: ARG002
-        """Return True: the file's folders may lie on several servers."""
-        return True
+    def waits_for_others(self, run: CommandRunner) -> str:  # noqa: ARG002
+        """Return the reason: the file's folders may lie on several servers."""
+        return "its folders may lie on other servers"
 
     def cause(self, run: CommandRunner, output: str, since: float) -> str:  # noqa: ARG002
         """Return cause and remedy of a tool's failure by its output; empty if unknown."""
