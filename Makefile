@@ -112,7 +112,8 @@ programs:
 
 # Said before the tools are installed. A user without these programs sees the scenes that need none; the lab brings its own.
 demo-programs:
-	@.ci/root || .ci/prerequisites requirements/debian.txt requirements/demo.txt || .ci/prerequisites requirements/debian.txt 2>/dev/null
+	@.ci/root || .ci/prerequisites requirements/debian.txt requirements/demo.txt
+
 # What makes Debian systems and virtual machines.
 builders:
 	@.ci/prerequisites requirements/root.txt
