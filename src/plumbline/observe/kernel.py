@@ -19,13 +19,8 @@ from plumbline.model.errors import ToolError
 from plumbline.model.units import DAY_S
 from plumbline.model.validation import read_json, times, whole
 from plumbline.observe import lustre
-from plumbline.observe.kernel_messages import (
-    LOST_CONNECTIONS,
-    LOST_LINKS,
-    Message,
-    find_context,
-    parse_fault,
-)
+from plumbline.observe.kernel_matching import find_context, parse_fault
+from plumbline.observe.kernel_messages import LOST_CONNECTIONS, LOST_LINKS, Message
 from plumbline.observe.node import Node, Parts, ask
 from plumbline.observe.symptom import Look, Symptom
 

@@ -9,8 +9,7 @@ A message that does not clearly mean a fault has no row, or is in HARMLESS.
 
 from __future__ import annotations
 
-import re
-from typing import Iterable, Iterator, Mapping, NamedTuple, Optional
+from typing import Iterator, NamedTuple
 
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import Direction
@@ -571,37 +570,3 @@ EVENTS = {
     for kind, texts in _texts().items()
 }
 """One Perl pattern for each kind; in Perl several groups may have the same name."""
-
-
-def _any(texts: Iterable[str]) -> re.Pattern[str]:
-    """Compile one pattern that matches if any of these does."""
-    return re.compile("|".join(re.sub(r"\(\?P<\w+>", "(?:", text) for text in texts))
-
-
-_CONTEXT = tuple((kind, re.compile(text)) for kind, texts in CONTEXT.items() for text in texts)
-_FAULTS = tuple((message, re.compile(text)) for message in MESSAGES for text in message.texts)
-# nearly all messages match nothing, which one pattern shows faster than 200
-_ANY_CONTEXT = _any(text for texts in CONTEXT.values() for text in texts)
-_ANY_FAULT = _any(text for message in MESSAGES for text in message.texts)
-_ANY_HARMLESS = _any(text for texts in HARMLESS.values() for text in texts)
-
-_LONGEST = 1024
-"""Most characters of a message, LOG_LINE_MAX of the kernel (kernel/printk/printk.c)."""
-
-
-def find_context(text: str) -> Mapping[str, re.Match[str]]:
-    """Return the matches of a message by kind of CONTEXT."""
-    line = text[:_LONGEST]
-    if not _ANY_CONTEXT.match(line):
-        return {}
-    return {kind: match for kind, pattern in reversed(_CONTEXT) if (match := pattern.match(line))}
-
-
-def parse_fault(text: str) -> tuple[Optional[Message], str]:
-    """Return the fault in a message, None if there is none, and the name it is about, if any."""
-    line = text[:_LONGEST]
-    if _ANY_FAULT.match(line) and not _ANY_HARMLESS.match(line):
-        for message, pattern in _FAULTS:
-            if matched := pattern.match(line):
-                return message, matched.groupdict().get("name") or ""
-    return None, ""

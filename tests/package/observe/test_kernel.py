@@ -10,7 +10,8 @@ import pytest
 
 from plumbline.observe import kernel
 from plumbline.observe.kernel import LogEntry, faults
-from plumbline.observe.kernel_messages import MESSAGES, parse_fault
+from plumbline.observe.kernel_matching import parse_fault
+from plumbline.observe.kernel_messages import MESSAGES
 from plumbline.observe.symptom import Direction
 from tests.package.fakes import Answer
 from tests.package.observe.symptoms_nodes import journal, make_node
