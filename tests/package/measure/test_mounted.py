@@ -83,6 +83,12 @@ def test_bricks_of_glusterfs_have_server_and_path() -> None:
     assert system.base == 10
 
 
+@pytest.mark.parametrize("source", ["oss1:scratch", "oss1:/scratch/folder", "fe80::1:/scratch"])
+def test_a_volume_is_known_by_each_form_of_its_mount(source: str) -> None:
+    system = listed(GLUSTERFS._replace(source=source), of_bricks())
+    assert len(system.members) == 6
+
+
 def test_a_replicated_volume_has_no_brick_that_can_be_measured_alone() -> None:
     dht = "subvolumes[0] = cluster/replicate.scratch-replicate-0\n"
     with pytest.raises(UsageError, match="not of single bricks"):

@@ -183,7 +183,9 @@ def _file_system(mount: Mount) -> str:
 
 def _bricks(run: CommandRunner, mount: Mount) -> MountedSystem:
     graph = f"{mount.point}/.meta/graphs/active"
-    found = _MEMBER.findall(ask(run, ["cat", f"{graph}/{_file_system(mount)}-dht/private"]))
+    # mount writes HOST:/VOLUME, the client itself HOST:VOLUME
+    volume = mount.source.rpartition(":")[2].lstrip("/").partition("/")[0]
+    found = _MEMBER.findall(ask(run, ["cat", f"{graph}/{volume}-dht/private"]))
     if not all(client for client, _ in found):
         raise UsageError(
             f"{mount.point} is a volume of {found[0][1]} and its like, not of single bricks: its "
