@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from typing import Iterator, Mapping, Sequence
+from typing import Iterator, Mapping
 
 import pytest
 
@@ -20,16 +20,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="the lab needs root"))
 
 
-def brought_up(lab: Lab, stopped: Sequence[str] = ()) -> Iterator[Lab]:
-    """Bring up a lab, deploy plumbline in it, and remove the lab at the end.
-
-    ``stopped`` are patterns of timers that would disturb the tests.
-    """
+def brought_up(lab: Lab) -> Iterator[Lab]:
+    """Bring up a lab, deploy plumbline in it, and remove the lab at the end."""
     try:
         lab.playbook("lab_up")
         lab.playbook("site")
-        if stopped:
-            lab.on_host("all", " ".join(("systemctl stop", *(f"'{timer}'" for timer in stopped))))
         yield lab
     finally:
         lab.playbook("lab_down")
