@@ -192,10 +192,11 @@ def table(
         if fault.service not in seconds or not named:
             yield "    not found; a busy machine hides it: measure again"
             continue
-        (suspect,) = named
-        shown = [name for name, service in bad.items() if suspect.words in service.output]
+        suspect = named[0]
+        paths = [name for name in bad if name.startswith("PATH ")]
+        shown = [name for name in paths if suspect.words in bad[name].output]
         slow = [name for name in bad for part in suspect.follows if name.startswith(f"{part} ")]
-        yield f"    named    {suspect.words}, after {seconds[fault.service]:.0f} s"
+        yield f"    named    {suspect.words}; first alarm after {seconds[fault.service]:.0f} s"
         yield f"    by       {', '.join(f'{name} ({bad[name].state})' for name in shown)}"
         yield f"    follows  {', '.join(f'{name} ({bad[name].state})' for name in slow)}"
 

@@ -90,6 +90,7 @@ def investigate(lab: Lab, folder: Path) -> list[list[list[str]]]:
 
 @pytest.mark.story
 def test_a_second_deployment_changes_nothing(deployed: Lab) -> None:
+    """It comes before the timers are stopped, which it would start again."""
     assert changes(deployed.recap("site")) == {}
 
 

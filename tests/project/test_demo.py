@@ -17,7 +17,7 @@ from tests.project.repository import ROOT
 SERVICES = {
     ("oss3", "PATH nic oss3-nic"): Service("CRITICAL", "PATH CRITICAL - Suspect: nic oss3-nic", 1),
     ("lab", "PATH file system a"): Service("WARNING", "Suspect: nic oss3-nic (...", 1),
-    ("oss3", "NET oss3 send receive"): Service("CRITICAL", "NET CRITICAL - oss3 ...", 1),
+    ("oss3", "NET oss3 send receive"): Service("CRITICAL", "ceiling by nic oss3-nic", 1),
     ("oss3", "OST a-OST0004 read"): Service("OK", "OST OK - b watching: read 20.1 MB/s", 1),
     ("oss3", "OST a-OST0005 read"): Service("WARNING", "OST WARNING - ", 1),
     ("oss1", "NET oss1 send receive"): Service("OK", "NET OK - oss1", 1),
@@ -45,7 +45,7 @@ def test_the_table_names_suspect_services_and_what_follows() -> None:
         "  one disk slows down to 20 MB/s",
         "    not found; a busy machine hides it: measure again",
         "  one link slows down to 200 Mbit/s",
-        "    named    nic oss3-nic, after 61 s",
+        "    named    nic oss3-nic; first alarm after 61 s",
         "    by       PATH nic oss3-nic (CRITICAL), PATH file system a (WARNING)",
         "    follows  NET oss3 send receive (CRITICAL), OST a-OST0005 read (WARNING)",
     ]
