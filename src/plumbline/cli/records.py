@@ -6,14 +6,14 @@ import argparse
 import os
 import time
 from datetime import datetime, timezone
-from itertools import starmap
+from itertools import chain, groupby, starmap
 from math import isnan
 from pathlib import Path
-from typing import Any, Mapping
+from typing import Any, Iterable, Iterator, Mapping
 
 from plumbline.cli.options import nothing_deployed, parse_date
 from plumbline.cli.output import print_json, remark, say, show
-from plumbline.doors.table import render
+from plumbline.doors.table import render, stream
 from plumbline.judge.phrases import date_of
 from plumbline.measure.targets.interface import Holder
 from plumbline.measure.targets.whereabouts import whereabouts
@@ -32,7 +32,7 @@ from plumbline.model.trend import Note
 from plumbline.observe.command import SystemRunner
 from plumbline.site.answers import answer
 from plumbline.store.collection import add_note, read_notes
-from plumbline.store.database import Day, Selection
+from plumbline.store.database import Day, Selection, month_of
 from plumbline.store.files import DATABASE, HISTORY, STATE
 from plumbline.store.history import History, SeriesKey
 from plumbline.store.snapshot import load_expectations
@@ -57,22 +57,31 @@ def history(arguments: argparse.Namespace) -> int:
     selection = Selection(layer=arguments.layer, component=arguments.component, since=since)
     with History(path) as history:
         all_days = history.days(arguments.layer, arguments.component)
-        days = [day for day in all_days if since is None or day[1].at >= since]
+        days = (day for day in all_days if since is None or day[1].at >= since)
         if arguments.json:
             for record in history.records(selection):
                 print_json(record)
-            if days:
-                remark(f"daily figures, no records: {len(days)}")
+            if number := sum(1 for _ in days):
+                remark(f"daily figures, no records: {number}")
         else:
-            rows = [*sorted(starmap(_day_row, days)), *map(_row, history.records(selection))]
-            if arguments.component and not rows:
+            # a site has millions of rows, so only a month of daily figures is in memory
+            rows = chain(_day_rows(days), map(_row, history.records(selection)))
+            first = next(rows, None)
+            if arguments.component and first is None:
                 raise DocumentError(
                     f"nothing is recorded of {arguments.component} in this selection; correct the "
                     "name or the options: plumbline history shows all records"
                 )
             headers = ("started", "layer", "component", "operation", "with", "rate", "coverage")
-            say(render((*headers, "outcome"), rows))
+            for part in stream((*headers, "outcome"), chain([first] if first else (), rows)):
+                say(part)
     return 0
+
+
+def _day_rows(days: Iterable[tuple[SeriesKey, Day]]) -> Iterator[tuple[str, ...]]:
+    """Yield the rows of daily figures, which come month by month, in the order of time."""
+    for _, month in groupby(days, key=lambda day: month_of(day[1].at)):
+        yield from sorted(starmap(_day_row, month))
 
 
 def _day_row(key: SeriesKey, day: Day) -> tuple[str, ...]:

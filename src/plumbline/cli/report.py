@@ -139,7 +139,7 @@ def _row(test: Test) -> tuple[str, ...]:
         "unknown" if test.ceiling is None else shown(test.ceiling),
         shown(test.before),
         shown(test.after),
-        signed(test.change),
+        signed(test.change) + ("" if test.error is None else f" ± {100 * test.error:.0f} %"),
         ""
         if test.ceiling is None
         else f"{test.before / test.ceiling:.0%} -> {test.after / test.ceiling:.0%}",

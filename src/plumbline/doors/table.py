@@ -6,7 +6,8 @@ Output to a file or pipe is always plain, so it can be searched and cut.
 from __future__ import annotations
 
 import sys
-from typing import Optional, Sequence
+from itertools import chain, islice
+from typing import Iterable, Iterator, Optional, Sequence
 
 from plumbline.model.command import printable
 
@@ -38,12 +39,39 @@ def render(
     return ScreenText(_plain(headers, rows))
 
 
+_FIRST_ROWS = 1000
+"""Rows that decide on the form and the widths of a long table."""
+
+
+def stream(headers: Sequence[str], rows: Iterable[Sequence[str]]) -> Iterator[ScreenText]:
+    """Yield a table in parts; of a long one only the first rows are kept.
+
+    A longer cell of a later row widens its column from there on.
+    """
+    source = iter(rows)
+    first = list(islice(source, _FIRST_ROWS))
+    rest = next(source, None)
+    if rest is None:
+        yield render(headers, first)
+        return
+    yield render(headers, first, terminal=False)
+    widths = [len(header) for header in headers]
+    for row in first:
+        widths = [max(width, len(cell)) for width, cell in zip(widths, map(printable, row))]
+    for row in chain([rest], source):
+        cells = [printable(cell) for cell in row]
+        widths = [max(width, len(cell)) for width, cell in zip(widths, cells)]
+        yield ScreenText(_line(cells, widths))
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "  ".join(cell.ljust(width) for cell, width in zip(cells, widths)).rstrip()
+
+
 def _plain(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     lines = [headers, *rows]
     widths = [max(len(line[column]) for line in lines) for column in range(len(headers))]
-    return "\n".join(
-        "  ".join(cell.ljust(width) for cell, width in zip(line, widths)).rstrip() for line in lines
-    )
+    return "\n".join(_line(line, widths) for line in lines)
 
 
 def _rich(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -192,8 +192,17 @@ class Launcher(NamedTuple):
 
     @property
     def libraries(self) -> str:
-        """Folder of its libraries if it is installed in a separate folder, else empty."""
-        return str(Path(self.program).parents[1] / "lib") if self.program else ""
+        """Folder of its libraries if it is a separate one, else empty.
+
+        MPICH from pip lies beside Python, where the linker does not look for ``libmpi.so.12``;
+        mpi4py asks for it by that name alone.
+        """
+        if self.program:
+            return str(Path(self.program).parents[1] / "lib")
+        if self.kind is not Kind.MPICH or not os.path.isabs(self.python):
+            return ""
+        beside = Path(self.python).parents[1] / "lib"
+        return str(beside) if (beside / "libmpi.so.12").exists() else ""
 
 
 def assumed(launch: Launch) -> Launcher:

@@ -364,10 +364,14 @@ def _effect(axis: str, line: Mapping[Value, Spread]) -> tuple[float, str]:
     if ratio >= 1 - LOSS:
         return ratio, f"The axis {title} makes no difference: {called(knee.value)} will do."
     more = ", and more may bring more" if knee.rising else ""
-    return ratio, (
-        f"Take {called(knee.value)}: {format_rate(knee.rate_Bps)}{more}; "
-        f"{called(worst)}: {ratio * 100:.0f} % of the best."
-    )
+    best = max(spread.median for spread in line.values())
+    rate = format_rate(knee.rate_Bps)
+    if knee.rate_Bps == best:
+        start = f"Take {called(knee.value)}: {rate}{more}"
+    else:
+        share = f"{knee.rate_Bps / best * 100:.0f} % of the best"
+        start = f"{called(knee.value)} will do: {rate}, {share}"
+    return ratio, f"{start}; {called(worst)}: {ratio * 100:.0f} % of the best."
 
 
 def _uncovered(all_points: Sequence[Summary], points: Sequence[Summary]) -> str:

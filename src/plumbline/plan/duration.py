@@ -1,7 +1,8 @@
 """Duration and bytes of a node's run of a layer, if everything is healthy.
 
 Each operation lasts as long as its bytes take at the baseline, or else at the ceiling, and no
-longer than its limit.
+longer than its limit.  If only shared parts have a rate, its share of these counts: the ceiling is
+that of the whole.
 """
 
 from __future__ import annotations
@@ -54,8 +55,11 @@ def _operations(entry: Expectation, partner: str) -> Iterator[tuple[Scenario, fl
     for operation, scenario, reference in entry.steps():
         is_transfer = operation.quantity == BYTES_PER_S
         ceiling = reference.ceiling.rate if reference.ceiling else 0.0
+        usual = reference.ceiling.demonstrable if reference.ceiling else 0.0
         most = max(pairs, default=ceiling)
-        rate = reference.baseline.median if reference.baseline and is_transfer else most
+        rate = max(pairs, default=usual)
+        if reference.baseline and is_transfer:
+            rate = reference.baseline.median
         seconds = entry.spec.seconds
         if entry.spec.bytes and rate:
             seconds = min(seconds, entry.spec.bytes / rate)

@@ -8,12 +8,13 @@ upgrade, and Edison's report its tests by month.
 from __future__ import annotations
 
 from array import array
-from math import log
+from math import hypot, log
 from pathlib import Path
-from typing import Iterable, Iterator, NamedTuple, Optional
+from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.layers import LAYERS
 from plumbline.model.quantity import Quantity
+from plumbline.model.statistics import deviation, error_of_median
 from plumbline.model.trend import Course
 from plumbline.report.change import split
 from plumbline.report.marks import marks
@@ -39,7 +40,9 @@ class Test(NamedTuple):
     """One test in both periods; ``members`` components were measured in both.
 
     ``ceiling``, ``before`` and ``after`` are medians over them, rates of ``quantity``; ``change``
-    is the median of their changes, a fraction; ``ceiling`` is None if unknown.
+    is the median of their changes, a fraction; ``ceiling`` is None if unknown.  ``error`` is the
+    standard error of the change by the spread of the runs, a fraction; None if no component has two
+    runs in each period.
     """
 
     name: str
@@ -49,12 +52,13 @@ class Test(NamedTuple):
     before: float
     after: float
     change: float
+    error: Optional[float]
     apart: tuple[tuple[str, float], ...]
     """Components whose change differs from the median change, with their changes."""
 
 
 class Comparison(NamedTuple):
-    """Tests in the order from disk to file system; ``lost`` were measured in one period only."""
+    """Tests, the largest loss first; ``lost`` were measured in one period only."""
 
     tests: tuple[Test, ...]
     lost: tuple[str, ...]
@@ -95,6 +99,7 @@ def compare(plan: SitePlan, path: Path, before: Period, after: Period) -> Compar
             elif any(member.days for pair in pairs for member in pair):
                 lost.append(name)
     between = ((mark.at, mark.text) for mark in marks(site) if since <= mark.at < site.now)
+    tests.sort(key=lambda test: test.change)
     return Comparison(tuple(tests), tuple(lost), tuple(between))
 
 
@@ -121,7 +126,7 @@ def _within(course: Course, period: Period) -> Course:
     return course._replace(times=times, rates=rates, days=0)
 
 
-def _test(name: str, quantity: Quantity, pairs: Iterable[tuple[Member, Member]]) -> Test:
+def _test(name: str, quantity: Quantity, pairs: Sequence[tuple[Member, Member]]) -> Test:
     rows = list(_rows(pairs))
     change = middle(after / before - 1 for _, before, after, _ in rows)
     assert change is not None
@@ -138,8 +143,17 @@ def _test(name: str, quantity: Quantity, pairs: Iterable[tuple[Member, Member]])
         middle(before for _, before, _, _ in rows) or 0.0,
         middle(after for _, _, after, _ in rows) or 0.0,
         change,
+        middle(_error(*pair) for pair in pairs),
         tuple(sorted(apart, key=lambda component: -abs(log((1 + component[1]) / (1 + change))))),
     )
+
+
+def _error(first: Member, second: Member) -> Optional[float]:
+    """Return the standard error of a component's change, None without two runs in each period."""
+    logs = [[log(rate) for rate in member.days.rates() if rate] for member in (first, second)]
+    if min(map(len, logs)) < 2:
+        return None
+    return hypot(*(error_of_median(deviation(rates), len(rates)) for rates in logs))
 
 
 def _rows(

@@ -343,7 +343,8 @@ def caveat(
         for device, names in devices.items()
         if device and len(names) > 1
     ]
-    if written_bytes < memory:
+    # a re-read writes nothing
+    if 0 < written_bytes < memory:
         enough = math.ceil(2 * memory * option_bytes / written_bytes / _GIB)
         parts.append(
             f"{format_size(written_bytes)} fit into the page cache: where direct I/O is not "

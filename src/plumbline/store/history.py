@@ -226,9 +226,9 @@ class History(Store):
     def days(
         self, layer: Optional[str], component: Optional[str]
     ) -> Iterator[tuple[SeriesKey, Day]]:
-        """Yield the daily figures of one or all components, with the series."""
+        """Yield the daily figures of one or all components, with the series, month by month."""
         where, values = Selection(layer, component).where()
-        rows = self.rows(f"SELECT {SERIES}, figures FROM days {where}", values)
+        rows = self.rows(f"SELECT {SERIES}, figures FROM days {where} ORDER BY month", values)
         return ((SeriesKey(*key), day) for *key, figures in rows for day in unpack_days(figures))
 
     def rates(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from math import log, sqrt
 from pathlib import Path
 from typing import Iterator
 
@@ -33,9 +34,17 @@ FITS = "{} fit into the page cache"
         ("b", (4, 2, 4), "a, b lie on one device: a difference is noise", ""),
         ("/proc", (0.25, 3, 0.25), FITS.format("256 MiB"), "--bytes 6GiB"),
         ("/proc", (4, 2, 4), "", ""),
+        # a re-read
+        ("/proc", (0, 4, 0), "", ""),
         ("/proc", (1, 3, 0.25), FITS.format("1 GiB"), "--bytes 2GiB"),
     ],
-    ids=["one device", "page cache", "fine", "ranks share the page cache of a host"],
+    ids=[
+        "one device",
+        "page cache",
+        "fine",
+        "writes nothing",
+        "ranks share the page cache of a host",
+    ],
 )
 def test_a_comparison_that_shows_little_gets_a_warning(
     tmp_path: Path, other: str, sizes: tuple[float, ...], start: str, advice: str
@@ -75,6 +84,7 @@ def test_an_invalid_second_directory_is_refused_at_once(
 TODAY = time.time() // DAY_S * DAY_S
 UPGRADE = TODAY - 4 * DAY_S
 SLOWER = 0.8
+NOISE = 0.98
 LAGGARD = "scratch-OST0002"
 
 
@@ -87,7 +97,9 @@ def measured(targets: list[str]) -> Iterator[Record]:
     for night in range(8):
         at = TODAY - (8 - night) * DAY_S + 3600
         for target in targets:
-            rate = 100e6 if at < UPGRADE else 100e6 * SLOWER * (0.5 if target == LAGGARD else 1)
+            rate = 100e6 * (NOISE if night % 2 else 1 / NOISE)
+            if at >= UPGRADE:
+                rate *= SLOWER * (0.5 if target == LAGGARD else 1)
             yield record(
                 id=f"{night} {target}",
                 run_id=f"night-{night}",
@@ -119,19 +131,22 @@ def test_the_loss_after_an_upgrade_is_shown_with_the_ceiling(
     )
     (test,) = run("compare", *periods, *site, "--json").document["tests"]
     assert (test["name"], test["members"], test["quantity"]) == ("ost read", 6, "B/s")
-    assert (test["before"], test["after"]) == (100e6, 80e6)
+    assert (test["before"], test["after"]) == pytest.approx((100e6, 80e6), rel=1e-3)
     assert test["change"] == pytest.approx(SLOWER - 1)
+    # of four nights in each period: 1.2533 x 1.4826 x MAD / sqrt(4), twice
+    assert test["error"] == pytest.approx(-1.2533 * 1.4826 * log(NOISE) / sqrt(2), rel=1e-3)
     assert test["apart"] == [[LAGGARD, pytest.approx(SLOWER / 2 - 1)]]
     lines = run("compare", *periods, *site).out.splitlines()
     assert lines[1].split()[:3] == ["ost", "read", "6"]
-    assert " -20.0 % " in lines[1]
+    assert " -20.0 % ± 3 % " in lines[1]
     assert f"ost read, apart from the others: {LAGGARD} -60.0 %" in lines
     assert lines[-1].endswith("UTC: Lustre 2.15.8")
 
 
 def test_runs_are_compared_by_name(site: tuple[str, ...], run: Run) -> None:
     (test,) = run("compare", "night-3", "night-4", *site, "--json").document["tests"]
-    assert test["change"] == pytest.approx(SLOWER - 1)
+    assert test["change"] == pytest.approx(SLOWER / NOISE**2 - 1)
+    assert test["error"] is None
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,18 @@ def test_records_are_printed_as_a_table(state: str, run: Run) -> None:
     assert last.endswith("failed fio said no")
 
 
+def test_a_long_history_is_printed_in_parts_as_a_short_one(tmp_path: Path, run: Run) -> None:
+    with History(tmp_path / "history.sqlite") as history:
+        for number in range(1003):
+            name = "a" if number < 1002 else "a-much-longer-name"
+            history.save(record(id=f"r{number}", component=name, started_at=1000.0 + number))
+    header, *lines = run("history", "--state", str(tmp_path)).out.splitlines()
+    assert len(lines) == 1003
+    operation = header.index("operation")
+    assert {line[operation - 2 :][:3] for line in lines[:-1]} == {lines[0][operation - 2 :][:3]}
+    assert lines[-1].split()[3] == "a-much-longer-name"
+
+
 def test_an_unknown_component_is_an_error_message(state: str, run: Run) -> None:
     output = run("history", "nosuch", "--state", state, code=65)
     assert "nothing is recorded of nosuch in this selection; correct the name" in output.err

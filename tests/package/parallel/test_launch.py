@@ -25,6 +25,7 @@ from plumbline.parallel.launch import (
     command,
     end_ranks,
     find_launcher,
+    library_paths,
     parse_clients,
 )
 from tests.package.fakes import Answer, FakeRunner
@@ -144,6 +145,19 @@ def test_mpi4py_is_found_in_the_folder_of_its_mpi(tmp_path: Path) -> None:
 
 
 SLEEPS = "import time; print(flush=True); time.sleep(60)"
+
+
+def test_mpich_of_pip_is_found_beside_its_python(tmp_path: Path) -> None:
+    launcher = Launcher(Kind.MPICH, "5.0.2", str(tmp_path / "bin/python"))
+    assert launcher.libraries == ""
+    (tmp_path / "lib").mkdir()
+    (tmp_path / "lib/libmpi.so.12").touch()
+    assert launcher.libraries == str(tmp_path / "lib")
+    assert [word.partition("=")[0] for word in library_paths(launcher)] == [
+        *("PYTHONPATH", "LD_LIBRARY_PATH")
+    ]
+    assert launcher._replace(kind=Kind.OPENMPI).libraries == ""
+    assert launcher._replace(python="python3").libraries == ""
 
 
 def test_a_stopped_rank_is_ended_and_ranks_of_other_jobs_are_not() -> None:

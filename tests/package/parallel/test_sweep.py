@@ -256,6 +256,12 @@ def test_advice_begins_with_the_important_axes_and_ends_with_the_gaps() -> None:
         "Take 4 writers: 400.0 MB/s, and more may bring more; 1 writer: 50 % of the best.",
         "The axis stripes makes no difference: 1 stripe will do.",
     ]
+    # the best by a hair does not contradict the advice
+    rates = ((4, 399), (16, 400), (1, 99))
+    nearly = tuple(done(point(writers, MIB), rate, rate) for writers, rate in rates)
+    first, line, _ = advice(Ledger({}, PLANNED, nearly), "scratch")
+    assert "with 16 writers" in first
+    assert line == "4 writers will do: 399.0 MB/s, 100 % of the best; 1 writer: 25 % of the best."
     assert last.startswith("Not covered: other values of oversubscription, stripe size, targets, ")
     assert last.endswith("; each point was measured once; points without a figure: 1.")
     assert advice(Ledger({}, PLANNED), "scratch") == ()

@@ -14,9 +14,11 @@ from tests.package.sites import inventory_document, part, site
 
 
 def of_paper(name: str, clients: str, rate: str) -> dict[str, Any]:
-    """Return a machine of the papers with several clients instead of login1."""
+    """Return a machine of the papers with several clients instead of its own."""
     document: dict[str, Any] = inventory_document(name, "topology")
-    part(document, "login1").update(name=clients, rate=rate)
+    first, *others = (found for found in document["parts"] if found["kind"] == "client")
+    first.update(name=clients, rate=rate)
+    document["parts"] = [found for found in document["parts"] if found not in others]
     for file_system in document["file_systems"]:
         file_system["client"] = clients
     return document
@@ -34,8 +36,14 @@ def crossed(topology: Topology) -> dict[str, set[str]]:
 
 
 def edison(clients: str = "login[1-4]") -> Plan:
-    topology = build(of_paper("edison", clients, "10 GB/s"))
-    return compile_plan(topology, load(inventory_document("edison", "policy")), {})
+    document = of_paper("edison", clients, "10 GB/s")
+    # its eighth of the unit: else each target is given room for all of it
+    part(document, "oss[01-84]-array[1-4]")["rate"] = "500 MB/s"
+    topology = build(document)
+    policy = inventory_document("edison", "policy")
+    # its clients are those of the inventory
+    del policy["layers"]["fs"]
+    return compile_plan(topology, load(policy), {})
 
 
 @pytest.mark.parametrize(
