@@ -139,7 +139,8 @@ def _little(values: array[float]) -> array[float]:
     return values
 
 
-SCHEMA = 3
+SCHEMA = 8
+"""Never lower than before: states of plumbline 0.1.0 have written 1 to 7."""
 
 _BUSY_WAIT_S = 30.0
 _REVISED = (
@@ -228,7 +229,10 @@ CREATE TABLE IF NOT EXISTS collected (
     id TEXT NOT NULL,
     answered_at REAL,
     tried_at REAL,
-    trouble TEXT NOT NULL
+    trouble TEXT NOT NULL,
+    -- bytes of new records on a day, since 1970
+    day INTEGER NOT NULL DEFAULT 0,
+    kept INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE IF NOT EXISTS clocks (
     node TEXT PRIMARY KEY, at REAL NOT NULL, ahead_s REAL NOT NULL, within_s REAL NOT NULL
@@ -395,14 +399,23 @@ class Store:
                     self._create()
             schema = self._schema()
         if schema != SCHEMA:
-            raise StoreError(
-                f"history {self.path} has schema {schema}, this version of plumbline reads "
-                f"{SCHEMA}; update plumbline on this host, or move the file aside "
-                f"(mv {self.path} {self.path}.other)"
-            )
+            raise StoreError(self._other_schema(schema))
         if is_new:
             with self._trouble():
                 keep_owner(self.path, 0o640)
+
+    def _other_schema(self, schema: int) -> str:
+        """Return the sentence on a history of another version."""
+        if schema > SCHEMA:
+            return (
+                f"history {self.path} is of a newer plumbline (schema {schema}, this version reads "
+                f"{SCHEMA}); update plumbline on this host"
+            )
+        return (
+            f"history {self.path} is of plumbline 0.1.0 (schema {schema}), which this version does "
+            f"not read; move it aside (mv {self.path} {self.path}.0.1.0) and measure again: its "
+            "records no longer count, baselines stay in the inventory"
+        )
 
     def _schema(self) -> int:
         ((schema,),) = self._connection.execute("PRAGMA user_version")
