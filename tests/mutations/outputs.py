@@ -12,6 +12,7 @@ from plumbline.measure.probes.interface import parse_version
 from plumbline.measure.sample import diskstats
 from plumbline.measure.targets import target_for
 from plumbline.measure.targets.lustre import eviction
+from plumbline.measure.targets.mounted import system_at
 from plumbline.measure.targets.whereabouts import whereabouts
 from plumbline.model.codec import read_document, write
 from plumbline.model.command import Completed
@@ -50,7 +51,7 @@ from plumbline.parallel.launch import Launch, find_launcher
 from plumbline.site.prometheus import parse_answer, parse_complaint
 from tests.mutations.reader import Reader, encoded, put, text
 from tests.package.fakes import Answer, FakeRunner, answer, file_status
-from tests.package.measure import targets, test_whereabouts
+from tests.package.measure import targets, test_mounted, test_whereabouts
 from tests.package.measure.jobs import GOOD, VERSIONS, Good, completed
 from tests.package.observe import nodes as conditions
 from tests.package.observe import symptoms_nodes as nodes
@@ -156,6 +157,30 @@ def _targets() -> Iterator[Reader]:
     )
     device = {"kind": "device", "device": "/dev/x"}
     yield from _by_answer("device", DEVICE, _measured(lambda: target_for(device, "d1"), SIZE))
+
+
+def _lost_metadata() -> Iterator[Reader]:
+    """The folders of a probe file are on MDT0000, and MDT0001 is lost."""
+    imports = data("lustre/lctl_mdc_import.txt")
+    lost = imports.replace("MDT0000", "MDT0001").replace("state: FULL", "state: DISCONN")
+    answers: dict[str, Answer] = {
+        "lctl get_param mdc.lustre-MDT*-mdc-*.import": f"{imports}{lost}",
+        "lfs getdirstripe -m": "0\n",
+    }
+    target = partial(target_for, {"kind": "lustre", "mount": "/mnt/lustre"}, "lustre-OST0003")
+    yield from _by_answer("lost metadata", answers, lambda run: target().waits_for_others(run))
+
+
+def _mounted() -> Iterator[Reader]:
+    """Lists of the targets of a mount, and indices that a person chooses."""
+    sites = (
+        ("OSTs of a mount", test_mounted.LUSTRE, test_mounted.LFS),
+        ("bricks of a mount", test_mounted.GLUSTERFS, test_mounted.of_bricks()),
+    )
+    for name, mount, answers in sites:
+        yield from _by_answer(name, answers, partial(system_at, mount=mount))
+    system = system_at(FakeRunner(test_mounted.LFS), test_mounted.LUSTRE)
+    yield Reader("--index", encoded("0-2,3"), lambda given, _: system.numbered(text(given)))
 
 
 def _lustre_output() -> Iterator[Reader]:
@@ -433,6 +458,8 @@ def _unique() -> tuple[Reader, ...]:
     makers = (
         _probes,
         _targets,
+        _lost_metadata,
+        _mounted,
         _lustre_output,
         _where,
         _launchers,

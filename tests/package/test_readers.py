@@ -34,6 +34,9 @@ CALLS = {"read_json", "loads", "raw_decode", "read_yaml", "whole", "real", "Dict
 """A function is a reader by its name, or by a call that turns a text into a value."""
 
 NO_READERS = {
+    "cli/__init__.py parse_args": "options of the command line",
+    "measure/own_folders.py _make_pinned": "makes a folder; lustre.py is fed the same answer",
+    "site/latency.py _of_histogram": "asks Prometheus, whose answers are fed",
     "site/conversation.py _parse_line": "asks a process; the parts of its answer are fed",
     "site/report.py read_site": "reads a history",
     "cli/options.py parse_date": "an option of the command line",
