@@ -15,12 +15,13 @@ import time
 from pathlib import Path
 from typing import Any, NoReturn
 
-from tests.processes import can_mount
-
 FOLDER = Path(os.environ.get("PRETENDED", "."))
 
 
 def enter(node: str, *words: str) -> NoReturn:
+    # the command of the console runs without the paths of the tests
+    from tests.processes import can_mount
+
     os.environ.update(NODE=node, PATH=f"{FOLDER / 'bin'}:{os.environ['PATH']}")
     if (FOLDER / node / "down").exists():
         print("No route to host", file=sys.stderr)

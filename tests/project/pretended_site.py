@@ -14,6 +14,7 @@ from plumbline.model.record import Record
 from tests.package.cli.test_locate import plan
 from tests.package.locate.scenes import lab_document
 from tests.package.recorded import data
+from tests.processes import can_mount
 from tests.project import pretended_node
 from tests.project.playbook import run_playbook
 from tests.project.repository import ROOT
@@ -46,11 +47,13 @@ class FakeSite:
         document = plan()
         (folder / "plan.json").write_text(json.dumps(document), encoding="utf-8")
         all_records = list(records)
+        # a user namespace has the group of root alone
+        group = 64999 if can_mount() else 0
         for name in NODES:
             node_folder = folder / name
             (node_folder / "etc/plumbline").mkdir(parents=True)
             groups = Path("/etc/group").read_text(encoding="utf-8")
-            (node_folder / "etc/group").write_text(f"{groups}plumbline-checks:x:64999:\n")
+            (node_folder / "etc/group").write_text(f"{groups}plumbline-checks:x:{group}:\n")
             expectations = json.dumps(document["nodes"][name])
             (node_folder / "etc/plumbline/expectations.json").write_text(
                 expectations, encoding="utf-8"
