@@ -33,6 +33,7 @@ from plumbline.measure.trial import Recorder
 from plumbline.measure.unit_context import Step, Unit
 from plumbline.model.errors import DocumentError, PlumblineError
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Record
@@ -98,6 +99,26 @@ class Result(NamedTuple):
         }
 
 
+def skipped_first(units: Sequence[Unit], history: History) -> list[Unit]:
+    """Return targets that the last run skipped before the others, else in their order.
+
+    If a limit ends every run, it ends another part of them each time.
+    """
+    layers = {task.entry.layer for unit in units for task in unit.tasks}
+    names = {
+        (layer, name)
+        for layer in layers
+        if LAYERS[layer].per_target
+        for name in history.skipped(layer)
+    }
+    return sorted(
+        units,
+        key=lambda unit: (
+            not any((task.entry.layer, task.entry.component) in names for task in unit.tasks)
+        ),
+    )
+
+
 def measure(
     expectations: Expectations, units: Sequence[Unit], history: History, options: RunOptions
 ) -> Result:
@@ -128,7 +149,7 @@ def measure(
             )
         )
         session.settle_killed(groups)
-        interrupted = _run(session, units)
+        interrupted = _run(session, skipped_first(units, history))
     records = tuple(history.records(Selection(run_id=run_id)))
     if interrupted and not records:
         raise KeyboardInterrupt
