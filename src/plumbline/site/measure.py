@@ -34,6 +34,7 @@ from plumbline.measure.unit_context import Step, Unit
 from plumbline.model.codec import compact
 from plumbline.model.errors import DocumentError, PlumblineError, StoreError
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.published import Unrecorded
@@ -138,6 +139,25 @@ def _leave_note(note: Unrecorded, locks: Path) -> None:
             return
 
 
+def skipped_first(units: Sequence[Unit], history: History) -> list[Unit]:
+    """Return targets that the last run skipped before the others, else in their order.
+
+    If a limit ends every run, it ends another part of them each time.
+    """
+    layers = {task.entry.layer for unit in units for task in unit.tasks}
+    names = {
+        (layer, name)
+        for layer in layers
+        if LAYERS[layer].per_target
+        for name in history.skipped(layer)
+    }
+
+    def measured(unit: Unit) -> bool:
+        return not any((task.entry.layer, task.entry.component) in names for task in unit.tasks)
+
+    return sorted(units, key=measured)
+
+
 def measure(
     expectations: Expectations, units: Sequence[Unit], history: History, options: RunOptions
 ) -> Result:
@@ -169,7 +189,7 @@ def measure(
             )
         )
         session.settle_killed(groups)
-        interrupted = _run(session, units)
+        interrupted = _run(session, skipped_first(units, history))
     records = tuple(history.records(Selection(run_id=run_id)))
     if interrupted and not records:
         raise KeyboardInterrupt

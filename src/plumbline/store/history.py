@@ -231,6 +231,14 @@ class History(Store):
         rows = self.rows(f"SELECT {SERIES}, figures FROM days {where} ORDER BY month", values)
         return ((SeriesKey(*key), day) for *key, figures in rows for day in unpack_days(figures))
 
+    def skipped(self, layer: str) -> set[str]:
+        """Return the components of a layer whose last record says that they were skipped."""
+        query = (
+            "SELECT component FROM records WHERE outcome = 'skipped' AND seq IN "
+            "(SELECT max(seq) FROM records WHERE layer = ? GROUP BY component)"
+        )
+        return {name for (name,) in self.table(query, (layer,))}
+
     def rates(
         self, run_id: str, layer: str, operation: Operation, scenario: Scenario
     ) -> dict[str, float]:
