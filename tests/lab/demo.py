@@ -118,7 +118,7 @@ def main() -> None:
         measure(lab, screen, STEPS)
         lab.playbook("baseline", {"runs": "0", "reason": "demonstration"})
         console = Console(lab)
-        screen.line(counted(console.page_services()))
+        report(screen, console, "all measured")
     start = time.time()
     with screen.stage(f"Now {' and '.join(fault.story for fault in FAULTS)}"):
         for fault in FAULTS:
@@ -135,6 +135,15 @@ def main() -> None:
     problems = urljoin(lab.page, PROBLEMS)
     print(f"  Nagios: {problems}   user {console.user}   password {console.password}")
     print(f"  Report: {urljoin(lab.page, '/plumbline/index.html')}\n\n{NEXT}")
+
+
+def report(screen: Screen, console: Console, text: str) -> None:
+    """Print how many services are in which state; the log has those that are not OK."""
+    services = console.page_services()
+    screen.line(f"{text}: {counted(services)}")
+    for (host, name), service in sorted(services.items()):
+        if service.state != "OK":
+            screen.keep(f"{service.state} {host}: {name}: {service.output}\n")
 
 
 def counted(services: Mapping[tuple[str, str], Service]) -> str:
@@ -163,7 +172,7 @@ def detected(lab: Lab, console: Console, screen: Screen) -> dict[str, float]:
         for fault in FAULTS:
             if services[fault.service].state in ("WARNING", "CRITICAL"):
                 seconds.setdefault(fault.service, time.monotonic() - start)
-        screen.line(f"{', '.join(layers)} measured: {counted(console.page_services())}")
+        report(screen, console, f"{', '.join(layers)} measured")
         if len(seconds) == len(FAULTS) and number >= len(ROUNDS):
             break
     return seconds
