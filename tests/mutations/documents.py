@@ -61,8 +61,8 @@ from plumbline.plan.baseline import (
 from plumbline.plan.expectations import Plan
 from plumbline.simulate.fleet import parse_fault, parse_losses
 from plumbline.site.answers import _parse, document_of
+from plumbline.site.conversation import RawAnswer, parse_answer
 from plumbline.site.documents import read_records, read_verdicts
-from plumbline.site.gather import _place, _record_of, _unreadable
 from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory
 from plumbline.site.inventory import read_document as read_yaml_document
 from plumbline.site.investigate import read_earlier, read_request, sent_symptoms
@@ -544,19 +544,10 @@ def _records(data: bytes, folder: Path) -> None:
 
 
 def _answer(data: bytes, _: Path) -> object:
-    """Read an answer of a node line by line, like the console."""
+    """Read an answer of a node like the console."""
     head, *lines = data.split(b"\n")
-    parsed: list[object] = [read_document(Head, _parse(text(head)))]
-    before = Cursor()
-    for line in lines:
-        try:
-            row = json.loads(line)
-        except (ValueError, RecursionError):
-            row = _unreadable(line)
-        if isinstance(row, list):
-            before = Cursor(_place(row, before))
-            parsed.append(_record_of(row[1]))
-    return parsed
+    end = lines.pop() if lines else b""
+    return parse_answer(RawAnswer(head, tuple(lines), end), Request(Cursor()))
 
 
 def _symptoms(data: bytes, folder: Path) -> object:

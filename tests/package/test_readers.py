@@ -34,7 +34,7 @@ CALLS = {"read_json", "loads", "raw_decode", "read_yaml", "whole", "real", "Dict
 """A function is a reader by its name, or by a call that turns a text into a value."""
 
 NO_READERS = {
-    "site/gather.py _line": "asks a process; the parts of its answer are fed",
+    "site/conversation.py _parse_line": "asks a process; the parts of its answer are fed",
     "site/report.py read_site": "reads a history",
     "cli/options.py parse_date": "an option of the command line",
     "cli/options.py parse_span": "the same",

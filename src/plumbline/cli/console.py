@@ -111,6 +111,8 @@ def _remarks(result: NodeResult) -> list[str]:
     if result.damaged:
         remarks.append(f"{len(result.damaged)} records left out, first: {result.damaged[0]}")
     remarks += result.left_out
+    if result.waiting:
+        remarks.append(result.waiting)
     for consequence, reason in (
         ("without its symptoms", result.unsaid),
         ("without its changes", result.conditions),

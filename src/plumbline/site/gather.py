@@ -1,17 +1,17 @@
 """Collect records of many nodes at once into the history, and keep the history small.
 
 A thread for each node waits for any command that connects to ``plumbline export`` there; only one
-thread writes to the history at a time.  A node is asked for more after its last answer is kept, so
-memory has one answer per node.  Nodes are not trusted: lines, answers and time are limited, each
-record is checked, and a node reports only what the plan lets it (:mod:`plumbline.site.scope`).
+thread at a time parses an answer and writes it to the history.  A node is asked for more after its
+last answer is kept, so memory has the text of one answer per node, and one that is parsed.
+
+Nodes are not trusted: answers, time, and what is kept of a node in a day are limited, each record
+is checked, and a node reports only what the plan lets it (:mod:`plumbline.site.scope`).  The cursor
+passes only what was kept or left out with a sentence; the rest waits on the node.
 """
 
 from __future__ import annotations
 
 import json
-import os
-import signal
-import subprocess
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
@@ -19,201 +19,43 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.model.codec import read_document, write
 from plumbline.model.errors import DocumentError, PlumblineError, StoreError, ToolError
-from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request
-from plumbline.model.record import SCHEMA, Record
+from plumbline.model.exchange import Cursor, Head, Request
+from plumbline.model.record import Record
 from plumbline.model.series import Running
 from plumbline.model.trend import NodeClock
-from plumbline.model.units import DAY_S, LARGEST
-from plumbline.model.validation import read_json, storable
+from plumbline.model.units import DAY_S, format_size
+from plumbline.model.validation import storable
 from plumbline.observe.symptom import TROUBLE
+from plumbline.site.conversation import (
+    MOST_ANSWER_BYTES,
+    Answer,
+    Conversation,
+    parse_answer,
+)
 from plumbline.site.scope import RECORDS, LeftOut, Scope, Scopes
 from plumbline.store import facts
 from plumbline.store.collection import ConsoleHistory
 from plumbline.store.history import KEEP_DAYS, Thinned
 from plumbline.store.replacing import replace, writing
 
-_LONGEST_LINE = 16 << 20
-_MOST_COMPLAINTS = 1 << 16
-_MOST_DIGITS = 20
-_GRACE_S = 2.0
-
-
-class Unreachable(ToolError):
-    """A node did not answer, or its answer is invalid; the message has the reason."""
-
-
-class Answer(NamedTuple):
-    """One answer of a node.
-
-    ``cursor`` is the place of the last record, None if there is none; ``damaged`` has a reason for
-    each record that cannot be kept.
-    """
-
-    head: Head
-    records: tuple[Record, ...]
-    cursor: Optional[Cursor]
-    more: bool
-    damaged: tuple[str, ...]
-
-
-class Conversation:
-    """A connection to one node; a context manager that ends it."""
-
-    def __init__(self, argv: Sequence[str], limit_s: float) -> None:
-        """Start the command; kill it after ``limit_s`` seconds.
-
-        Raises:
-            ToolError: it is not installed or cannot be started, or no thread can watch it.
-        """
-        self._limit_s = limit_s
-        self._late = False
-        self._complaints = os.memfd_create("stderr")
-        try:
-            self._process = subprocess.Popen(
-                list(argv),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._complaints,
-                start_new_session=True,
-            )
-        except OSError as error:
-            os.close(self._complaints)
-            raise ToolError(f"{argv[0]} cannot be started: {error.strerror}") from error
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._streams = self._process.stdin, self._process.stdout
-        self._alarm = threading.Timer(limit_s, self._ring)
-        self._alarm.daemon = True
-        try:
-            self._alarm.start()
-        except RuntimeError as error:
-            self.kill()
-            self.__exit__()
-            raise ToolError(
-                f"no thread can be had to watch {argv[0]}; ask fewer at once"
-            ) from error
-
-    def __enter__(self) -> Conversation:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._alarm.cancel()
-        for stream in self._streams:
-            with suppress(OSError):
-                stream.close()
-        try:
-            self._process.wait(_GRACE_S)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            with suppress(subprocess.TimeoutExpired):
-                self._process.wait(_GRACE_S)
-        os.close(self._complaints)
-
-    def kill(self) -> None:
-        """Kill the command and its child processes."""
-        with suppress(ProcessLookupError, PermissionError):
-            os.killpg(self._process.pid, signal.SIGKILL)
-
-    def ask(self, request: Request) -> Answer:
-        """Return the answer to a request.
-
-        Raises:
-            Unreachable: there is no answer, or it is cut or invalid.
-        """
-        try:
-            self._streams[0].write(json.dumps(write(request)).encode() + b"\n")
-            self._streams[0].flush()
-        except OSError as error:
-            raise self._silence() from error
-        try:
-            return self._answer(request)
-        except DocumentError as error:
-            raise Unreachable(storable(str(error))) from error
-
-    def _answer(self, request: Request) -> Answer:
-        first = self._line()
-        if isinstance(first, dict) and "error" in first:
-            raise DocumentError(f"it says: {first['error']!s:.500}")
-        head = read_document(Head, first, "its answer")
-        cursor = Cursor() if head.again else request.after
-        records: list[Record] = []
-        damaged: list[str] = []
-        last: Optional[Cursor] = None
-        while isinstance(line := self._line(), list):
-            place = _place(line, last or cursor)
-            if len(records) + len(damaged) == MOST_RECORDS:
-                raise DocumentError(f"it sent more than the {MOST_RECORDS} records asked for")
-            try:
-                records.append(_record_of(line[1]))
-                last = Cursor(place, records[-1].id)
-            except DocumentError as error:
-                damaged.append(storable(str(error)))
-                last = Cursor(place)
-        if not isinstance(line, dict) or line.get("end") != len(records) + len(damaged):
-            raise DocumentError(f"its answer was cut: it ends with {line!r:.80}")
-        return Answer(head, tuple(records), last, line.get("more") is True, tuple(damaged))
-
-    def _line(self) -> Any:
-        text = self._streams[1].readline(_LONGEST_LINE)
-        if not text.endswith(b"\n"):
-            if len(text) == _LONGEST_LINE:
-                raise DocumentError(f"it sent a line of more than {_LONGEST_LINE} bytes")
-            raise self._silence()
-        try:
-            return read_json(text)
-        except ValueError:
-            return _unreadable(text)
-
-    def _silence(self) -> PlumblineError:
-        """Return the error for the end of the input."""
-        if self._late:
-            return Unreachable(f"it did not finish within {self._limit_s:g} s")
-        with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_GRACE_S)
-        complaints = os.pread(self._complaints, _MOST_COMPLAINTS, 0).decode("utf-8", "replace")
-        last = next((line for line in reversed(complaints.splitlines()) if line.strip()), "")
-        code = self._process.poll()
-        ended = "ended without an answer" if code is None else f"ended with code {code}"
-        return Unreachable(last.strip()[:300] or f"the connection {ended}")
-
-    def _ring(self) -> None:
-        self._late = True
-        self.kill()
-
-
-def _unreadable(text: bytes) -> list[Any]:
-    """Return the place of a record that is no JSON, with None; raise DocumentError otherwise."""
-    place, comma, _ = text.partition(b",")
-    if comma and place[:1] == b"[" and place[1:].isdigit() and len(place) <= _MOST_DIGITS:
-        return [int(place[1:]), None]
-    raise DocumentError(f"its answer begins with {text[:80].decode('utf-8', 'replace')!r}")
-
-
-def _place(line: list[Any], before: Cursor) -> int:
-    """Return the place of a record; raise DocumentError if it does not follow ``before``."""
-    if len(line) != 2 or type(line[0]) is not int or not before.seq < line[0] <= LARGEST:
-        raise DocumentError(f"its answer is damaged at {line!r:.80}")
-    return int(line[0])
-
-
-def _record_of(raw: Any) -> Record:
-    """Return a record; raise DocumentError if it is damaged, Unreachable if it is too new."""
-    schema = raw.get("schema") if isinstance(raw, dict) else None
-    if isinstance(schema, int) and schema > SCHEMA:
-        raise Unreachable(
-            f"it has records of schema {schema}, this plumbline reads {SCHEMA}; "
-            "deploy the role console again"
-        )
-    record = Record.from_json(raw)
-    if not record.id:
-        raise DocumentError(f"a record of {record.component} has no id")
-    return record
-
+_MOST_DAMAGED = 1000
+"""Most damaged records of a node in one collection; each has its reason."""
 
 _CLOCK_WITHIN_S = 0.02
 """Sufficient accuracy of a clock: readings of counters are a second apart."""
+
+
+class Quota(NamedTuple):
+    """Limits of one node, so that none takes memory, disk or time of the others.
+
+    ``answer`` and ``run`` are bytes of an answer and of all answers of one collection; ``day`` is
+    bytes of new records in the history in one day (UTC).
+    """
+
+    answer: int = MOST_ANSWER_BYTES
+    run: int = 64 << 20
+    day: int = 128 << 20
 
 
 class GatherOptions(NamedTuple):
@@ -223,13 +65,15 @@ class GatherOptions(NamedTuple):
     remote: Sequence[str]
     limit_s: float
     at_once: int
+    quota: Quota = Quota()
 
 
 class NodeResult(NamedTuple):
     """Result of one node; ``trouble`` is empty if it answered to the end.
 
     ``clock_s`` is the lead of its clock in seconds; ``damaged`` has the records left out, with
-    reasons; ``left_out`` has a sentence on each kind of what it may not report.  ``unsaid``,
+    reasons; ``left_out`` has a sentence on each kind of what it may not report; ``waiting`` is the
+    reason why records wait on the node for another collection, empty if none do.  ``unsaid``,
     ``conditions`` and ``untaken`` are the reasons why its symptoms did not arrive, its ledger was
     not kept, and it did not get its suspicions.
     """
@@ -241,6 +85,7 @@ class NodeResult(NamedTuple):
     clock_s: float = 0.0
     damaged: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
+    waiting: str = ""
     trouble: str = ""
     unsaid: str = ""
     conditions: str = ""
@@ -272,6 +117,12 @@ def gather(nodes: Sequence[str], scopes: Scopes, options: GatherOptions) -> Iter
             work.stop()
 
 
+Next = Optional[Request]
+"""The next request to a node, None at the end."""
+
+Take = Callable[[Answer, int, tuple[float, float]], Next]
+
+
 class _Collection:
     """Requests to nodes, each in its own thread, until stopped."""
 
@@ -292,10 +143,11 @@ class _Collection:
         """Collect from one node; raise StoreError if the history cannot be written."""
         with ConsoleHistory(self._options.history) as console_history:
             scope = self._scopes.of(node)
-            state = _Progress(scope, self._options.history, console_history)
+            state = _Progress(scope, self._options, console_history)
             try:
                 argv = [word.replace("{node}", node) for word in self._options.remote]
-                with Conversation(argv, self._options.limit_s) as conversation:
+                limits = self._options.limit_s, self._options.quota.answer
+                with Conversation(argv, *limits) as conversation:
                     self._open.add(conversation)
                     try:
                         self._talk(conversation, state)
@@ -308,35 +160,44 @@ class _Collection:
             # an unexpected error fails this node only
             except Exception as error:  # noqa: BLE001
                 state.note(trouble=f"its answer cannot be kept: {error!r}")
+            state.note(left_out=state.left_out.sentences())
             if state.result.trouble:
                 with self._keeping:
                     console_history.failed(node, state.result.trouble, time.time())
             return state.result
 
     def _talk(self, conversation: Conversation, state: _Progress) -> None:
-        request = state.first_request()
-        while not self._stopped:
-            asked_at = time.time()
-            answer = conversation.ask(request)
-            state.compare(answer.head.now, asked_at, time.time())
-            with self._keeping:
-                state.keep(answer)
-            if not answer.more:
-                state.look_again(conversation)
-                state.keep_last(answer.head)
-                return
-            request = Request(state.result.cursor)
+        request: Optional[Request] = state.first_request()
+        while request and not self._stopped:
+            request = self._exchange(conversation, request, state.take)
+        if state.clock_is_vague and not self._stopped:
+            # without a second answer the first comparison stays
+            with suppress(PlumblineError):
+                self._exchange(conversation, Request(state.result.cursor, 1), state.compare)
+        with self._keeping:
+            state.keep_clock()
+
+    def _exchange(self, conversation: Conversation, request: Request, take: Take) -> Next:
+        """Ask, and take the answer in turn with the other nodes; return the next request."""
+        asked_at = time.time()
+        raw = conversation.ask(request)
+        answered_at = time.time()
+        with self._keeping:
+            answer = parse_answer(raw, request)
+            return take(answer, raw.size, (asked_at, answered_at))
 
 
 class _Progress:
     """Progress of reading a node."""
 
-    def __init__(self, scope: Scope, history: Path, kept: ConsoleHistory) -> None:
+    def __init__(self, scope: Scope, options: GatherOptions, kept: ConsoleHistory) -> None:
         self.result = NodeResult(scope.node, cursor=kept.cursor(scope.node))
+        self.left_out = LeftOut()
         self._scope = scope
-        self._left_out = LeftOut()
-        self._history = history
+        self._history = options.history
+        self._quota = options.quota
         self._kept = kept
+        self._read_bytes = 0
         self._clock: Optional[NodeClock] = None
 
     def note(self, **changes: Any) -> None:
@@ -353,49 +214,58 @@ class _Progress:
         known_at = facts.collected_at(self._history, node)
         return Request(self.result.cursor, conditions_at=known_at, suspected=suspected)
 
-    def compare(self, node_time: float, asked_at: float, answered_at: float) -> None:
+    def take(self, answer: Answer, size: int, between: tuple[float, float]) -> Next:
+        """Keep an answer of ``size`` bytes that came ``between`` two times."""
+        self._read_bytes += size
+        self.compare(answer, size, between)
+        self.keep(answer)
+        if answer.more and not self.result.waiting:
+            return Request(self.result.cursor)
+        self.keep_last(answer.head)
+        return None
+
+    def compare(self, answer: Answer, _size: int, between: tuple[float, float]) -> None:
         """Note the lead of the node's clock; the quickest answer is the most accurate.
 
         The node read its clock at some time between request and answer.
         """
+        asked_at, answered_at = between
         within_s = abs(answered_at - asked_at) / 2
         if self._clock is None or within_s < self._clock.within_s:
-            ahead_s = node_time - (asked_at + answered_at) / 2
+            ahead_s = answer.head.now - (asked_at + answered_at) / 2
             self._clock = NodeClock(self.result.node, answered_at, ahead_s, within_s)
             self.note(clock_s=round(ahead_s, 1))
 
-    def look_again(self, conversation: Conversation) -> None:
-        """Compare the clocks again if the first answer was slow, because of a login.
+    @property
+    def clock_is_vague(self) -> bool:
+        """Return whether to compare the clocks again: the first answer is slow by the login."""
+        return self._clock is not None and self._clock.within_s > _CLOCK_WITHIN_S
 
-        Without a second answer the first comparison stays.
-        """
-        if self._clock is None or self._clock.within_s <= _CLOCK_WITHIN_S:
-            return
-        asked_at = time.time()
-        with suppress(PlumblineError):
-            answer = conversation.ask(Request(self.result.cursor, 1))
-            self.compare(answer.head.now, asked_at, time.time())
+    def keep_clock(self) -> None:
+        """Keep the state of the node's clock, if it was read."""
+        if self._clock:
+            self._kept.clock(self._clock)
 
     def keep(self, answer: Answer) -> None:
         """Keep the records of an answer, its cursor, and its ledger of conditions if any."""
         before, head, now = self.result, answer.head, time.time()
         cursor = answer.cursor or (Cursor() if head.again else before.cursor)
         again = before.again or head.again
-        oldest = now - KEEP_DAYS * DAY_S
-        # records dropped here for their age must not come back
-        records = [
-            record
-            for record in self._own(answer.records)
-            if not again or (record.started_at >= oldest and not self._kept.is_thinned(record))
-        ]
-        self.note(
-            new=before.new + self._kept.keep(before.node, records, cursor, now),
-            cursor=cursor,
-            again=again,
-            damaged=before.damaged + answer.damaged,
-            left_out=self._left_out.sentences(),
-            untaken=_short(head.untaken) or before.untaken,
-        )
+        self.note(again=again, untaken=_short(head.untaken) or before.untaken)
+        if self._kept.kept_bytes(before.node, now) < self._quota.day:
+            oldest = now - KEEP_DAYS * DAY_S
+            # records dropped here for their age must not come back
+            records = [
+                record
+                for record in self._own(answer.records)
+                if not again or (record.started_at >= oldest and not self._kept.is_thinned(record))
+            ]
+            self.note(
+                new=before.new + self._kept.keep(before.node, records, cursor, now),
+                cursor=cursor,
+                damaged=before.damaged + answer.damaged,
+            )
+        self._note_limits(answer, now)
         # a damaged ledger does not replace the earlier copy
         try:
             if head.conditions is not None:
@@ -405,6 +275,21 @@ class _Progress:
         except DocumentError as error:
             self.note(conditions=storable(str(error)))
 
+    def _note_limits(self, answer: Answer, now: float) -> None:
+        """Note why records have to wait on the node, if they do."""
+        left = answer.more or self.result.cursor != (answer.cursor or self.result.cursor)
+        if not left:
+            return
+        if self._kept.kept_bytes(self.result.node, now) >= self._quota.day:
+            size = format_size(self._quota.day)
+            reason = f"it sent {size} of new records today, the rest waits there until tomorrow"
+            self.note(waiting=f"{reason}; see with plumbline history what it measures so often")
+        elif self._read_bytes >= self._quota.run:
+            size = format_size(self._quota.run)
+            self.note(waiting=f"{size} read, the rest waits there for the next collection")
+        elif len(self.result.damaged) >= _MOST_DAMAGED:
+            self.note(waiting="the rest waits there for the next collection")
+
     def _own(self, records: Iterable[Record]) -> Iterator[Record]:
         """Yield the records that the node may send; count the others."""
         for record in records:
@@ -413,18 +298,15 @@ class _Progress:
                 yield record
             # a clone, and a node that was renamed, send again what the console has already
             elif not self._kept.has(record.id):
-                self._left_out.add(RECORDS, record.layer, record.component, whose)
+                self.left_out.add(RECORDS, record.layer, record.component, whose)
 
     def keep_last(self, head: Head) -> None:
-        """Keep the current state of a node: its clock, its runs, its symptoms."""
-        if self._clock:
-            self._kept.clock(self._clock)
-        running = self._scope.running(head.running, self._left_out)
+        """Keep the current state of a node: its runs, its symptoms."""
+        running = self._scope.running(head.running, self.left_out)
         self._kept.replace_running(self.result.node, [Running(*begun) for begun in running])
-        symptoms = self._scope.symptoms(head.symptoms, self._left_out)
+        symptoms = self._scope.symptoms(head.symptoms, self.left_out)
         _keep_symptoms(self._history, self.result.node, symptoms)
-        unsaid = _short((symptoms or {}).get(TROUBLE, ""))
-        self.note(unsaid=unsaid, left_out=self._left_out.sentences())
+        self.note(unsaid=_short((symptoms or {}).get(TROUBLE, "")))
 
 
 def _short(trouble: object) -> str:

@@ -25,6 +25,8 @@ from plumbline.observe.node import components_of
 from plumbline.observe.symptom import TROUBLE, Report, Symptom
 
 _LONGEST_NAME = 60
+_MOST_KINDS = 20
+_MOST_NAMES = 1000
 
 
 class Noun(NamedTuple):
@@ -58,8 +60,12 @@ class LeftOut:
     def add(self, noun: Noun, layer: str, component: str, whose: str) -> None:
         """Count one; ``whose`` is the end of its sentence."""
         kind = _Kind(noun, _short(layer), whose)
+        if kind not in self._counts and len(self._counts) >= _MOST_KINDS:
+            kind = _Kind(noun, "any layer", "of other nodes as well")
         self._counts[kind] = self._counts.get(kind, 0) + 1
-        self._names.setdefault(kind, {})[_short(component)] = None
+        names = self._names.setdefault(kind, {})
+        if len(names) < _MOST_NAMES:
+            names[_short(component)] = None
 
     def sentences(self) -> tuple[str, ...]:
         """Return a sentence for each kind."""

@@ -59,10 +59,10 @@ class Unanswered(NamedTuple):
 
 
 _KEEP = (
-    "INSERT INTO collected (node, seq, id, answered_at, tried_at, trouble) "
-    "VALUES (?, ?, ?, ?, ?, '') ON CONFLICT (node) DO UPDATE SET seq = excluded.seq, "
+    "INSERT INTO collected (node, seq, id, answered_at, tried_at, trouble, day, kept) "
+    "VALUES (?, ?, ?, ?, ?, '', ?, ?) ON CONFLICT (node) DO UPDATE SET seq = excluded.seq, "
     "id = excluded.id, answered_at = excluded.answered_at, tried_at = excluded.tried_at, "
-    "trouble = ''"
+    "trouble = '', day = excluded.day, kept = excluded.kept"
 )
 # only an existing id is tolerated, no other fault of a row
 _NEW = f"INSERT {RECORD} ON CONFLICT (id) DO NOTHING"
@@ -93,9 +93,19 @@ class ConsoleHistory(History):
             StoreError: it cannot be written; then nothing of it is stored.
         """
         with self.transaction():
-            new = sum(self.change(_NEW, row(record, deflate)) for record in records)
-            self.change(_KEEP, (node, *cursor, now, now))
+            new, size = 0, self.kept_bytes(node, now)
+            for record in records:
+                values = row(record, deflate)
+                if self.change(_NEW, values):
+                    new += 1
+                    size += sum(len(value) for value in values if isinstance(value, (bytes, str)))
+            self.change(_KEEP, (node, *cursor, now, now, day_of(now), size))
         return new
+
+    def kept_bytes(self, node: str, now: float) -> int:
+        """Return the bytes of the records that were stored of a node today, in UTC."""
+        query = "SELECT kept FROM collected WHERE node = ? AND day = ?"
+        return sum(kept for (kept,) in self.table(query, (node, day_of(now))))
 
     def has(self, record_id: str) -> bool:
         """Return whether there is a record of this id."""

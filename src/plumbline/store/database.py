@@ -139,7 +139,7 @@ def _little(values: array[float]) -> array[float]:
     return values
 
 
-SCHEMA = 3
+SCHEMA = 8
 
 _BUSY_WAIT_S = 30.0
 _REVISED = (
@@ -228,7 +228,10 @@ CREATE TABLE IF NOT EXISTS collected (
     id TEXT NOT NULL,
     answered_at REAL,
     tried_at REAL,
-    trouble TEXT NOT NULL
+    trouble TEXT NOT NULL,
+    -- bytes of new records on a day, since 1970
+    day INTEGER NOT NULL DEFAULT 0,
+    kept INTEGER NOT NULL DEFAULT 0
 );
 CREATE TABLE IF NOT EXISTS clocks (
     node TEXT PRIMARY KEY, at REAL NOT NULL, ahead_s REAL NOT NULL, within_s REAL NOT NULL

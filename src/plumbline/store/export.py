@@ -20,7 +20,7 @@ from plumbline.model.series import Running
 from plumbline.store.database import RUNNING, inflate, running
 from plumbline.store.snapshot import mark_interrupted
 
-MOST_BYTES = 8 << 20
+MOST_BYTES = 2 << 20
 """Limit of records' bytes in one answer; bounds the memory on both sides."""
 
 _TRIES = 20

@@ -21,7 +21,7 @@ from plumbline.model.series import SAMPLES, Running
 from plumbline.model.trend import SERVER
 from plumbline.parallel.profile import form
 from plumbline.store import recent as past
-from plumbline.store.database import Selection, read_record
+from plumbline.store.database import SCHEMA, Selection, read_record
 from plumbline.store.history import KEEP_RECORDS, History, SeriesKey
 from plumbline.store.recent import (
     Member,
@@ -138,7 +138,7 @@ def test_another_schema_is_refused_and_left_alone(tmp_path: Path, schema: int) -
     content = path.read_bytes()
     with pytest.raises(
         StoreError,
-        match=rf"has schema {schema}, this version of plumbline reads 3; update .*\(mv .*\.other\)",
+        match=rf"has schema {schema}, this version of plumbline reads {SCHEMA}; update .*\(mv ",
     ):
         History(path)
     assert path.read_bytes() == content

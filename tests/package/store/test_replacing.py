@@ -274,7 +274,7 @@ def test_the_age_of_a_collected_look_follows_the_clock_of_its_node(tmp_path: Pat
     folder = tmp_path / "symptoms"
     folder.mkdir()
     for node in ("oss1", "oss2"):
-        text = json.dumps({**write(SAVED.report), "looked_at": 1000.0})
+        text = json.dumps({**write(SAVED.report), "node": node, "looked_at": 1000.0})
         (folder / f"{node}.json").write_text(text, encoding="utf-8")
     with Collection(history) as collection:
         collection.clock(NodeClock("oss1", 1e5, -99_000.0, 1.0))
