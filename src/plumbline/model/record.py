@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from plumbline.model.quantity import Quantity
 
 
-SCHEMA = 1
+SCHEMA = 2
+"""Above that of any earlier record, so that an old console waits for its update."""
+
+_FORMER_SCHEMA = 1
+"""Schema of records of plumbline 0.1.0, whose rates had other names."""
 
 
 _OPERATIONS: dict[str, Operation] = {}
@@ -234,7 +238,8 @@ class Record(_RecordFields):
         """
         name = raw.get("id", "without an id") if isinstance(raw, dict) else "that is no mapping"
         try:
-            same_schema(raw, SCHEMA, f"record {name}", "update plumbline on this host")
+            if raw["schema"] != _FORMER_SCHEMA:
+                same_schema(raw, SCHEMA, f"record {name}", "update plumbline on this host")
             return read(cls, without_schema(raw))
         except (KeyError, TypeError, OverflowError) as error:
             raise DocumentError(f"record {name} is damaged: {error!r}") from error

@@ -33,7 +33,7 @@ class Process(NamedTuple):
     lock: str
 
 
-SCHEMA = 1
+SCHEMA = 3
 
 SAMPLES = 30
 """Number of samples kept for each series."""

@@ -140,6 +140,7 @@ def _little(values: array[float]) -> array[float]:
 
 
 SCHEMA = 8
+"""Never lower than before: states of plumbline 0.1.0 have written 1 to 7."""
 
 _BUSY_WAIT_S = 30.0
 _REVISED = (
@@ -398,14 +399,23 @@ class Store:
                     self._create()
             schema = self._schema()
         if schema != SCHEMA:
-            raise StoreError(
-                f"history {self.path} has schema {schema}, this version of plumbline reads "
-                f"{SCHEMA}; update plumbline on this host, or move the file aside "
-                f"(mv {self.path} {self.path}.other)"
-            )
+            raise StoreError(self._other_schema(schema))
         if is_new:
             with self._trouble():
                 keep_owner(self.path, 0o640)
+
+    def _other_schema(self, schema: int) -> str:
+        """Return the sentence on a history of another version."""
+        if schema > SCHEMA:
+            return (
+                f"history {self.path} is of a newer plumbline (schema {schema}, this version reads "
+                f"{SCHEMA}); update plumbline on this host"
+            )
+        return (
+            f"history {self.path} is of plumbline 0.1.0 (schema {schema}), which this version does "
+            f"not read; move it aside (mv {self.path} {self.path}.0.1.0) and measure again: its "
+            "records no longer count, baselines stay in the inventory"
+        )
 
     def _schema(self) -> int:
         ((schema,),) = self._connection.execute("PRAGMA user_version")

@@ -74,7 +74,7 @@ def test_a_record_of_an_older_version_is_read_by_its_old_keys() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"schema": 2}, "schema 2"),
+        ({"schema": 3}, "schema 3"),
         ({"operation": "erase"}, "erase"),
         ({"surprise": 1}, "surprise"),
         ({"tool": {"name": "fio"}}, "damaged"),

@@ -26,7 +26,7 @@ from plumbline.cli import main
 from plumbline.model.codec import write
 from plumbline.model.errors import StoreError, ToolError
 from plumbline.model.exchange import MOST_RECORDS, Head
-from plumbline.model.record import Record
+from plumbline.model.record import SCHEMA, Record
 from plumbline.model.series import Running
 from plumbline.observe.changes import Ledger
 from plumbline.site.gather import GatherOptions, _Collection, gather
@@ -454,10 +454,26 @@ def test_records_of_a_newer_plumbline_wait_until_the_console_is_updated(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
     records = site.measure("client1", 3)
-    spoil(site, json.dumps({**records[1].to_json(), "schema": 2}))
-    assert site.collect() == 69
-    assert "deploy the role console again" in capsys.readouterr().out
-    assert site.record_ids() == []
+    spoil(site, json.dumps({**records[1].to_json(), "schema": SCHEMA + 1}))
+    node = result(site, capsys)["client1"]
+    assert "deploy the role console again" in node["trouble"]
+    assert (node["cursor"]["seq"], site.record_ids()) == (0, [])
+    # as after the update: nothing was passed over
+    spoil(site, json.dumps(records[1].to_json()))
+    assert site.collect() == 0
+    assert site.record_ids() == [record.id for record in records]
+
+
+def test_a_node_with_an_old_plumbline_is_collected(site: Site) -> None:
+    """Its records have schema 1, and other names of rates."""
+    (sent,) = site.measure("client1")
+    raw = sent.to_json()
+    old = {f"{name}_Bps": raw.pop(name) for name in ("rate", "repeats", "profile")}
+    spoil(site, json.dumps({**raw, **old, "schema": 1}), place=1)
+    assert site.collect() == 0
+    with History(site.history) as history:
+        (collected,) = history.records(Selection())
+    assert collected == sent
 
 
 @pytest.mark.slow
