@@ -2,7 +2,8 @@
 
 A run is compared with its reference: the logarithm of measured / reference is 0 in the median while
 the component is healthy.  Two hypotheses predict each run from those before it.  *Healthy*: the
-component has an offset smaller than the limit, mostly no larger than the usual error of references.
+component has an offset smaller than the limit, mostly no larger than the usual error of references,
+or one that this error explains.
 *Slow*: it has lost the limit or more, any size with equal odds on a logarithmic scale.  Under both,
 a run is normally near that offset, and sometimes disturbed: lower by a long tail, or, seldom,
 faster.  A disturbance tends to go on into the next run, the more the sooner that follows.
@@ -24,7 +25,7 @@ No state is kept but the runs: the same runs give the same answer everywhere.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from math import inf, pi, sqrt
+from math import inf, nan, pi, sqrt
 from typing import Any, NamedTuple, Sequence
 
 import numpy as np
@@ -34,6 +35,7 @@ from plumbline.judge.runs import (
     FADES,
     FEWEST,
     IN_ONE_GO_S,
+    NIGHT_S,
     NUMBER,
     RATIO,
     SPREAD,
@@ -173,10 +175,54 @@ def _by_moment(
     sizes = flat[:, None] * _SIZES + np.arange(_SIZES)
     ratios = _ratios(streams)[steps, number]
     added = np.bincount(sizes.ravel(), ratios.ravel(), measured.size * _SIZES)
-    added = added.reshape(*shape, _SIZES)
-    steady = np.clip(added, -_MOST, _MOST)
+    added = np.clip(added.reshape(*shape, _SIZES), -_MOST, _MOST)
+    steady = _by_night(
+        moments, added, _most(streams, added.shape[1:]), _single(ratios, sizes, added)
+    )
     intermittent = np.log1p(_SHARE * np.expm1(steady))
     return np.concatenate([steady, intermittent], axis=-1), measured
+
+
+def _single(ratios: _Array, cells: _Array, added: _Array) -> _Array:
+    """Return the most that a single run adds in each moment, in the shape of ``added``."""
+    single = np.full(added.size, -_MOST)
+    np.maximum.at(single, cells.ravel(), ratios.ravel())
+    return np.minimum(added, single.reshape(added.shape))
+
+
+def _most(streams: Sequence[_Stream], shape: tuple[int, ...]) -> _Array:
+    """Return the logarithm of the odds against a night that takes as much as each size."""
+    limit = np.array([stream.limit for stream in streams])
+    night, seldom = np.array([stream.source.noise[-2:] for stream in streams]).T
+    edges = limit * _step(limit) ** np.arange(_SIZES + 1)[:, None]
+    shares = (1 + edges / night) ** -seldom
+    most = np.full(shape, _MOST)
+    places = [stream.case for stream in streams], [stream.claim for stream in streams]
+    np.minimum.at(most, places, -np.log(shares[:-1] - shares[1:]).T)
+    return most
+
+
+def _by_night(
+    moments: Sequence[Sequence[float]], added: _Array, most: _Array, single: _Array
+) -> _Array:
+    """Return the evidence that each moment adds if that of its night is limited.
+
+    The runs of a night together show no more against chance than the first one alone, or than the
+    odds against a night that takes as much from all of them.
+    """
+    total, before, first = np.zeros((3, *added.shape[1:]))
+    limited = np.zeros_like(added)
+    begins = np.full(len(moments), -inf)
+    for moment, sizes in enumerate(added):
+        at = np.array([own[moment] if moment < len(own) else nan for own in moments])
+        new = at - begins > NIGHT_S
+        begins[new], first[new] = at[new], single[moment][new]
+        total[new] = before[new] = 0.0
+        total += sizes
+        now = np.minimum(total, np.maximum(first, most))
+        limited[moment] = now - before
+        before = now
+    return limited
 
 
 class _Offsets(NamedTuple):
@@ -207,20 +253,19 @@ def _offsets(streams: Sequence[_Stream]) -> _Offsets:
     seldom = np.where([stream.shared for stream in streams], _SELDOM, 0.0)
     healthy = ((np.arange(_HEALTHY) + 0.5) / _HEALTHY * 2 - 1)[:, None] * limit
     sizes = _sizes(limit)
-    usual = np.exp(-((healthy / off) ** 2) / 2) / (off * _ROOT)
-    weight = (1 - _ODD) * usual + _ODD / (2 * limit)
-    weight *= (1 - seldom) / weight.sum(axis=0)
     widths = np.concatenate(
         [
             np.broadcast_to(2 * limit / _HEALTHY, healthy.shape),
             sizes * (_step(limit) - 1),
         ]
     )
-    return _Offsets(
-        np.concatenate([healthy, -sizes]),
-        widths**2 / 12,
-        np.concatenate([weight, np.broadcast_to(seldom / _SIZES, sizes.shape)]),
-    )
+    at = np.concatenate([healthy, -sizes])
+    # by the error of its reference a healthy component may seem to have lost the limit
+    weight = (1 - _ODD) * widths * np.exp(-((at / off) ** 2) / 2) / (off * _ROOT)
+    weight[:_HEALTHY] += _ODD / _HEALTHY
+    weight *= (1 - seldom) / weight.sum(axis=0)
+    weight[_HEALTHY:] += seldom / _SIZES
+    return _Offsets(at, widths**2 / 12, weight)
 
 
 def _ratios(streams: Sequence[_Stream]) -> _Array:
@@ -261,7 +306,7 @@ class _Filter:
         self._ratio = np.maximum(table[:, :, RATIO], self._first.at[-1])
         noise = np.array([stream.source.noise for stream in streams]).T
         self._stays, near = self._lasting(table, noise[3])
-        lower, faster, tail_width, _, alike = noise
+        lower, faster, tail_width, _, alike = noise[:5]
         self._near, self._other = alike * near, 1 - alike
         new = 1 - self._stays
         self._new = new * (1 - lower - faster), new * lower, new * faster
