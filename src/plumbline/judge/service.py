@@ -14,6 +14,7 @@ from plumbline.judge.phrases import (
     figures,
     figures_and_ceiling,
     limited,
+    moment,
     more,
     number,
     over_runs,
@@ -187,7 +188,7 @@ def _finding(ruling: Ruling, weighed: Optional[Evidence], *, alarm: bool) -> Fin
         return _watched(measured, finding, weighed)
     if finding.reason.single_run and _is_low(measured):
         other = below_goal(measured) or below_floor(measured) or profile_over_runs(measured)
-        return other or _watched(measured, finding, weighed)
+        return other or _gross(measured, weighed) or _watched(measured, finding, weighed)
     if finding.reason is Reason.PROFILE or finding.reason.fine:
         profile = profile_over_runs(measured)
         if profile:
@@ -197,6 +198,17 @@ def _finding(ruling: Ruling, weighed: Optional[Evidence], *, alarm: bool) -> Fin
     if weighed and finding.reason.fine and weighed.reportable and weighed.what == measured.what:
         return _watched(measured, finding, weighed)
     return finding
+
+
+def _gross(measured: Measured, weighed: Optional[Evidence]) -> Optional[Finding]:
+    """Return a warning if all runs of a day were beyond ``critical``, whatever the odds."""
+    if weighed is None or weighed.gross_since is None or weighed.what != measured.what:
+        return None
+    text = (
+        f"{figures_and_ceiling(measured)}: beyond the critical level {measured.limits.critical} in "
+        f"all runs since {moment(weighed.gross_since)}; {so_far(weighed)}"
+    )
+    return Finding(State.WARNING, Reason.SLOW, text)
 
 
 def _is_low(measured: Measured) -> bool:

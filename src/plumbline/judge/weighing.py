@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from itertools import chain, islice
-from math import exp, inf, log
+from math import exp, inf, isnan, log
 from typing import Hashable, Iterable, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
@@ -26,6 +26,7 @@ from plumbline.judge.references import (
     Groups,
     Measurement,
     References,
+    Table,
     of_group,
 )
 from plumbline.judge.runs import (
@@ -54,6 +55,8 @@ from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Series
 from plumbline.model.units import DAY_S
 
+_A_DAY_APART_S = 0.9 * DAY_S
+"""Between the nightly runs of a timer that is late by an hour or two."""
 _MAX_FURTHER_RUNS = 9
 """Limit of hypothetical further runs: nobody measures more of them to see an alarm."""
 
@@ -501,7 +504,29 @@ def _evidence(
         also=tuple(loss for loss in also if -log(loss[1]) >= question.limit),
         more=more,
         low=weight.low,
+        gross_since=_gross_since(compared, operations[number]),
     )
+
+
+def _gross_since(compared: Compared, operation: str) -> Optional[float]:
+    """Return the start of an operation's last runs if all were gross, and a day apart at least.
+
+    That is compared with the peers of the same run, even a single one: a busy file system takes as
+    much from each of two days.
+    """
+    for item in compared:
+        runs, critical = item.source.runs, item.measurement.limits.critical
+        if item.measurement.what != operation or not critical.alerts(100 * exp(runs[-1, RATIO])):
+            continue
+        table = Table([item.measurement])
+        start = last = None
+        for at, ratio in zip(table.at[::-1].tolist(), (table.rates - table.peers_rates)[::-1]):
+            if isnan(ratio) or not critical.alerts(100 * exp(ratio)):
+                break
+            start, last = at, last or at
+        if start is not None and last - start >= _A_DAY_APART_S:
+            return float(start)
+    return None
 
 
 def _systems(nodes: Nodes) -> dict[str, str]:

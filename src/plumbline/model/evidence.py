@@ -33,7 +33,9 @@ class Evidence(NamedTuple):
     the group lost as much, and the alarm is the group's.  ``also`` has other operations with a
     notable loss, each with measured / reference.  ``more`` is the number of further runs like the
     last one that would raise or end the alarm, None if unknown.  ``low`` is the number of slow
-    moments, None if not counted; if these are few, ``ratio`` covers only them.
+    moments, None if not counted; if these are few, ``ratio`` covers only them.  ``gross_since`` is
+    the start of its last runs if all of these, a day apart at least, were beyond ``critical`` of
+    the peers in the same run.
     """
 
     odds: Annotated[float, amounts]
@@ -48,6 +50,7 @@ class Evidence(NamedTuple):
     also: tuple[tuple[str, Annotated[float, amounts]], ...] = ()
     more: Optional[Annotated[int, counts]] = None
     low: Optional[Annotated[int, counts]] = None
+    gross_since: Optional[Annotated[float, times]] = None
 
     @property
     def intermittent(self) -> bool:

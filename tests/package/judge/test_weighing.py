@@ -441,6 +441,40 @@ def test_a_device_without_file_system_is_compared_with_those_of_its_server() -> 
     assert result.against == "its peers' shares of their baselines"
 
 
+@pytest.mark.parametrize(
+    ("rates", "runs"),
+    [
+        ([200e6] * 9 + [40e6, 40e6], 2),
+        ([200e6] * 9 + [40e6] * 3, 3),
+        # one run, one that was not gross, one that was good again
+        ([200e6] * 10 + [40e6], 0),
+        ([200e6] * 9 + [40e6, 110e6], 0),
+        ([200e6] * 8 + [40e6, 200e6, 40e6], 0),
+    ],
+)
+def test_runs_a_day_apart_that_are_all_gross_are_known(rates: Sequence[float], runs: int) -> None:
+    begun = NOW - 310 - (runs - 1) * DAY_S if runs else None
+    assert gross_since(rates, peers=1) == begun
+    assert gross_since(rates, peers=5) == begun
+
+
+def test_gross_runs_without_peers_may_be_busy_days() -> None:
+    assert gross_since([200e6] * 9 + [40e6] * 3, peers=0) is None
+
+
+def gross_since(rates: Sequence[float], peers: int) -> Optional[float]:
+    """Return the start of the gross runs of a target with a run a night."""
+    rate, peers_rate = rates[-1], 200e6 if peers else None
+    earlier = [
+        Sample(NOW - 310 - night * DAY_S, rate, None, peers_rate, peers, None)
+        for night, rate in enumerate(rates[:-1][::-1], start=1)
+    ]
+    memory = snapshot(series(rate, peers_rate, earlier, component=NAMES[0]))
+    result = Weighing({"c": fleet()}, {"c": Node(memory)}).evidence(("ost", NAMES[0], False))
+    assert result
+    return result.gross_since
+
+
 def pairs(rates: Mapping[str, Mapping[str, Sequence[float]]]) -> dict[str, Optional[Evidence]]:
     """Return the evidence of hosts; ``rates`` are by host and partner."""
     entries = {
