@@ -166,7 +166,7 @@ def _with_obstacles(candidates: Sequence[Candidate], layer: Layer) -> list[Candi
 
 
 def _obstacle(size: int, in_question: int) -> str:
-    if 1 < in_question and size < 2 * in_question:
+    if in_question > 1 and size < 2 * in_question:
         return f"{in_question} of {size} of its group are in question: a loss that all share"
     return ""
 

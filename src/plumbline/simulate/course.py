@@ -102,13 +102,13 @@ class Confirmer:
 
     def _confirm(self, evidence: _NodeEvidence, rates_Bps: Mapping[Flow, float]) -> None:
         """Confirm the low results of a planned run, from the first look to the end."""
-        node, begun, now, ends = evidence.look
+        node, begun, first, ends = evidence.look
         past = confirming.PastRuns(
             node.measured,
             dict.fromkeys((expectation.component for expectation in node.chosen), begun),
         )
         queue: Sequence[confirming.QueuePlace] = ()
-        for now in _looks(now, ends, node.chosen[0].confirm.every_s):
+        for now in _looks(first, ends, node.chosen[0].confirm.every_s):
             layer = confirming.Layer(node.chosen, evidence.verdict, evidence)
             queue = confirming.places(confirming.find_candidates(layer), past, now)
             due = confirming.turns(layer, queue, past, now)
