@@ -212,17 +212,29 @@ def _by_night(
     """
     total, before, first = np.zeros((3, *added.shape[1:]))
     limited = np.zeros_like(added)
-    begins = np.full(len(moments), -inf)
-    for moment, sizes in enumerate(added):
-        at = np.array([own[moment] if moment < len(own) else nan for own in moments])
-        new = at - begins > NIGHT_S
-        begins[new], first[new] = at[new], single[moment][new]
+    begins = np.diff(_nights(moments), axis=0, prepend=-1) > 0
+    for moment, (sizes, new) in enumerate(zip(added, begins)):
+        first[new] = single[moment][new]
         total[new] = before[new] = 0.0
         total += sizes
         now = np.minimum(total, np.maximum(first, most))
         limited[moment] = now - before
         before = now
     return limited
+
+
+def _nights(moments: Sequence[Sequence[float]]) -> _Array:
+    """Return the number of each moment's night, moments x cases."""
+    at = np.full((max(map(len, moments)), len(moments)), nan)
+    for case, own in enumerate(moments):
+        at[: len(own), case] = own
+    nights: _Array = np.zeros(at.shape, int)
+    begins = at[:1].ravel()
+    for moment in range(1, len(at)):
+        new = at[moment] - begins > NIGHT_S
+        begins = np.where(new, at[moment], begins)
+        nights[moment] = nights[moment - 1] + new
+    return nights
 
 
 class _Offsets(NamedTuple):
@@ -408,6 +420,7 @@ class _Recursion:
         self._needed = np.array([question.needed for question in questions])
         self._ends = np.array([question.ends for question in questions])
         self._starts = np.ones((max(map(len, moments)), len(cases), 1, 1))
+        self._nights = _nights(moments)
         for number, (question, begins) in enumerate(zip(questions, moments)):
             change = question.change
             if change and begins and change.at <= begins[-1]:
@@ -458,6 +471,12 @@ class _Recursion:
         best = self._path.reshape(len(self._path), -1).argmax(axis=1)
         return self._start.reshape(len(self._path), -1)[np.arange(len(best)), best]
 
+    def _steady_start(self) -> _Array:
+        """Return the same for a loss of every run alone."""
+        path = self._path[:, :, :_SIZES].reshape(len(self._path), -1)
+        start = self._start[:, :, :_SIZES].reshape(len(path), -1)
+        return start[np.arange(len(path)), path.argmax(axis=1)]
+
     def _ended(self, added: _Array, measured: _Array, present: _Array) -> _Array:
         """Return the alarms that end: no claim explains the runs any more, by any size."""
         ended: _Array = np.zeros(len(added), bool)
@@ -487,6 +506,9 @@ class _Recursion:
             return
         start = self._likeliest()
         raised = likely & (moment - start + 1 >= FEWEST)
+        # what came and went for a night is no alarm the next time, unless it stays
+        stays = self._nights[self._steady_start(), np.arange(len(raised))] < self._nights[moment]
+        raised &= (self._times == 0) | stays
         self._since[raised] = start[raised]
         slow = self._slow[raised] * _CHANCES + _LEAST * self._even[raised]
         self._likely[raised] = slow / slow.sum(axis=(1, 2), keepdims=True)

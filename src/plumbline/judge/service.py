@@ -20,6 +20,7 @@ from plumbline.judge.phrases import (
     over_runs,
     peers,
     repeats,
+    slow_nights,
     so_far,
     weighed,
 )
@@ -144,7 +145,12 @@ def by_evidence(rulings: Sequence[Ruling], weighed: Optional[Evidence]) -> tuple
 def with_runs(verdict: Verdict, of_runs: Optional[Evidence]) -> Verdict:
     """Return the verdict of a service with the evidence of its last runs."""
     ratio = of_runs.ratio if of_runs else None
-    return verdict._replace(evidence=(*weighed(of_runs), *verdict.evidence), ratio_runs=ratio)
+    note = slow_nights(of_runs) if verdict.state is State.OK else ""
+    return verdict._replace(
+        sentence=verdict.sentence + note,
+        evidence=(*weighed(of_runs), *verdict.evidence),
+        ratio_runs=ratio,
+    )
 
 
 def severity(ratio: Optional[float], limits: Limits) -> State:

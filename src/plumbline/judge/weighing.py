@@ -57,6 +57,7 @@ from plumbline.model.units import DAY_S
 
 _A_DAY_APART_S = 0.9 * DAY_S
 """Between the nightly runs of a timer that is late by an hour or two."""
+_SEVERAL = 2
 _MAX_FURTHER_RUNS = 9
 """Limit of hypothetical further runs: nobody measures more of them to see an alarm."""
 
@@ -492,6 +493,7 @@ def _evidence(
     lowest, number = min(losses, default=(0.0, 0))
     also = [(operations[index], exp(middle)) for middle, index in losses if index != number]
     against = next(item.against for item in compared if item.measurement.what == operations[number])
+    slow_nights, nights = _slow_nights(compared, operations[number], question.limit)
     return Evidence(
         weight.odds,
         question.needed,
@@ -505,7 +507,17 @@ def _evidence(
         more=more,
         low=weight.low,
         gross_since=_gross_since(compared, operations[number]),
+        slow_nights=slow_nights,
+        nights=nights,
     )
+
+
+def _slow_nights(compared: Compared, operation: str, limit: float) -> tuple[int, int]:
+    """Return the number of nights with several runs of an operation, all slow, and of all."""
+    runs = next(item.source.runs for item in compared if item.measurement.what == operation)
+    days, places, sizes = np.unique(runs[:, AT] // DAY_S, return_inverse=True, return_counts=True)
+    slow = np.bincount(places, runs[:, RATIO] <= -limit) == sizes
+    return int((slow & (sizes >= _SEVERAL)).sum()), len(days)
 
 
 def _gross_since(compared: Compared, operation: str) -> Optional[float]:

@@ -35,7 +35,7 @@ class Evidence(NamedTuple):
     last one that would raise or end the alarm, None if unknown.  ``low`` is the number of slow
     moments, None if not counted; if these are few, ``ratio`` covers only them.  ``gross_since`` is
     the start of its last runs if all of these, a day apart at least, were beyond ``critical`` of
-    the peers in the same run.
+    the peers in the same run.  ``slow_nights`` of ``nights`` had several runs, all of them slow.
     """
 
     odds: Annotated[float, amounts]
@@ -51,6 +51,8 @@ class Evidence(NamedTuple):
     more: Optional[Annotated[int, counts]] = None
     low: Optional[Annotated[int, counts]] = None
     gross_since: Optional[Annotated[float, times]] = None
+    slow_nights: Annotated[int, counts] = 0
+    nights: Annotated[int, counts] = 0
 
     @property
     def intermittent(self) -> bool:

@@ -431,6 +431,26 @@ def test_an_intermittent_loss_is_one_alarm_that_counts_its_low_nights() -> None:
     assert alone(*nights, question=NEVER).since == 5 * DAY_S
 
 
+def morning(night: int, ratio: float) -> list[Run]:
+    """Return a planned run and, if it is low, seven more of the morning."""
+    hours = (2, *range(5, 12)) if ratio < 0.8 else (2,)
+    return [Run(night * DAY_S + hour * HOUR_S, log(ratio), 0.05) for hour in hours]
+
+
+def test_what_comes_and_goes_for_a_night_is_one_alarm_unless_it_stays() -> None:
+    def alarm(*ratios: float) -> bool:
+        runs = [run for night, ratio in enumerate(ratios) for run in morning(night, ratio)]
+        return weight_of([Source(rows(runs), 0.02)]).alarm
+
+    first = [*[1.0] * 5, 0.4]
+    again = [*first, *[1.0] * 9, 0.4]
+    assert alarm(*first)
+    assert not alarm(*again[:-1])
+    assert not alarm(*again)
+    assert not alarm(*again, *[1.0] * 6, 0.4)
+    assert alarm(*again, 0.4)
+
+
 def test_an_intermittent_operation_next_to_a_slow_one_has_its_median() -> None:
     writes = [0.5, 0.5, 0.9, 0.5, 1.0, 1.0, 0.5, 1.0, 1.0, 0.5]
     weight = both(writes, [0.5] * 2 + [1.0] * 8)

@@ -462,6 +462,19 @@ def test_gross_runs_without_peers_may_be_busy_days() -> None:
     assert gross_since([200e6] * 9 + [40e6] * 3, peers=0) is None
 
 
+def test_nights_with_several_runs_that_are_all_slow_are_counted() -> None:
+    hours = {3: (0.5, 0.6), 7: (0.5, 1.0), 8: (0.5,), 12: (0.4, 0.4, 0.5)}
+    runs = [
+        Sample((night + 0.1 + 0.05 * place) * DAY_S, share * 200e6, None, None, 0, None)
+        for night in range(15)
+        for place, share in enumerate(hours.get(night, (1.0,)))
+    ]
+    memory = snapshot(series(200e6, None, runs[::-1], component=NAMES[0]))
+    result = Weighing({"c": fleet()}, {"c": Node(memory)}).evidence(("ost", NAMES[0], False))
+    assert result
+    assert (result.slow_nights, result.nights) == (2, 16)
+
+
 def gross_since(rates: Sequence[float], peers: int) -> Optional[float]:
     """Return the start of the gross runs of a target with a run a night."""
     rate, peers_rate = rates[-1], 200e6 if peers else None
