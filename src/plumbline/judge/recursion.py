@@ -86,6 +86,8 @@ _CHANCES: _Array = np.repeat([0.9 / _SIZES, 0.1 / _SIZES], _SIZES)
 """Prior probability of each size, for steady and for intermittent losses."""
 _MOST_TIMES = 3
 """An alarm that came back this often takes sixteen good moments to end, and no more."""
+_ONE_OPERATION = 1.5
+"""A night takes as much more from one operation of a component alone as from all of them."""
 _LARGEST = 1e200
 _ROOT = sqrt(2 * pi)
 
@@ -109,6 +111,7 @@ class _Stream(NamedTuple):
     source: Source
     limit: float
     shared: bool
+    joint: bool
 
 
 def _weigh(cases: Sequence[Case]) -> list[Weight]:
@@ -124,6 +127,7 @@ def _weigh(cases: Sequence[Case]) -> list[Weight]:
             source,
             max(source.least, case.question.limit),
             len(claim.sources) > 1,
+            place >= len(case.single),
         )
         for number, case in enumerate(cases)
         for place, claim in enumerate(case.claims)
@@ -194,9 +198,10 @@ def _most(streams: Sequence[_Stream], shape: tuple[int, ...]) -> _Array:
     """Return the logarithm of the odds against a night that takes as much as each size."""
     limit = np.array([stream.limit for stream in streams])
     night, seldom = np.array([stream.source.noise[-2:] for stream in streams]).T
+    night = night * np.where([stream.joint for stream in streams], 1.0, _ONE_OPERATION)
     edges = limit * _step(limit) ** np.arange(_SIZES + 1)[:, None]
     shares = (1 + edges / night) ** -seldom
-    most = np.full(shape, _MOST)
+    most = np.full(shape, inf)
     places = [stream.case for stream in streams], [stream.claim for stream in streams]
     np.minimum.at(most, places, -np.log(shares[:-1] - shares[1:]).T)
     return most
