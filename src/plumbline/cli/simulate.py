@@ -163,8 +163,8 @@ def _noise(text: str, fleet: Fleet) -> Noise:
     path = Path(text)
     if not path.is_file():
         raise UsageError(
-            f"--noise {text!r} is none of {', '.join(sorted(NOISES))} and no history; give the path of a "
-            f"site's records, such as {HISTORY}"
+            f"--noise {text!r} is none of {', '.join(sorted(NOISES))} and no history; give the "
+            f"path of a site's records, such as {HISTORY}"
         )
     with History(path) as history:
         return own_noise(fleet, history.records(Selection()))
