@@ -119,7 +119,11 @@ PEOPLE.add(
         "ceilings",
         choices=("ceilings", "baselines"),
     ),
-    option("--noise", "kind of noise", "year", choices=("year", "quiet", "none")),
+    option(
+        "--noise NOISE",
+        "year, quiet, none, or the path of a history: the noise of a site's own records",
+        "year",
+    ),
     option(
         "--without-suspects",
         "count notifications as where the console does not collect: no services PATH",
@@ -144,6 +148,8 @@ Prints false alarms a month and days to detection. Nothing is measured.""",
 noise:  year   a production file system, fitted to a year of benchmarks on five file systems
         quiet  a file system that few use
         none   every run gives the same
+        /var/lib/plumbline-console/history.sqlite
+               fitted to these records: nights of groups of five members and more
 
 faults: oss03-hba=40%@12            a part or target, from day 12 on
         oss07-lun1+neighbour=40%    a target or device and the one nearest to it

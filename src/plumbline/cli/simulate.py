@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from itertools import chain, islice
+from pathlib import Path
 from typing import Any, Callable, Iterator, Sequence
 
 from plumbline.cli.output import show
@@ -19,11 +20,13 @@ from plumbline.simulate.fleet import (
     NOISES,
     Fault,
     Fleet,
+    Noise,
     build,
     parse_fault,
     parse_losses,
     refuse_unknown,
 )
+from plumbline.simulate.own_noise import in_words, own_noise
 from plumbline.simulate.score import Outcome, Setting, add, outcome_of
 from plumbline.simulate.summary import to_json
 from plumbline.simulate.weather import Capacity
@@ -31,6 +34,9 @@ from plumbline.site.forked import on_all_processors
 from plumbline.site.inventory import Inventory, read_inventory, topology_of
 from plumbline.site.paths import Site
 from plumbline.site.publish import DailySuspects
+from plumbline.store.database import Selection
+from plumbline.store.files import HISTORY
+from plumbline.store.history import History
 from plumbline.store.plan import without_collector
 
 _OF_A_FLEET = 10
@@ -51,13 +57,14 @@ def simulate(arguments: argparse.Namespace) -> int:
         "components": len(fleet.members),
         "days": setting.days,
         "fleets": outcome.fleets,
-        "noise": arguments.noise,
+        "noise": _noise_words(arguments, setting),
         "healthy": arguments.healthy,
         "seed": setting.seed,
         "alarm_budget": setting.budget,
         "longest_runs": [*fleet.longest()],
     }
-    header = (fleet.site, len(fleet.members), arguments.noise, arguments.seed, setting.budget)
+    words = settings["noise"]
+    header = (fleet.site, len(fleet.members), words, arguments.seed, setting.budget)
     texts = tables(Setup(*header, tuple(fleet.longest()), arguments.healthy), outcome)
     show(arguments, to_json(outcome, settings), texts, indent=1)
     return 0
@@ -97,7 +104,7 @@ def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
         "site": setting.fleet.site,
         "faults at once": arguments.at_once,
         "days": days,
-        "noise": arguments.noise,
+        "noise": _noise_words(arguments, setting),
         "seed": setting.seed,
     }
     document = {"schema": 1, **settings, **tally._asdict()}
@@ -139,7 +146,7 @@ def _setting(arguments: argparse.Namespace) -> Setting:
         fleet,
         capacity,
         arguments.days,
-        NOISES[arguments.noise],
+        _noise(arguments.noise, fleet),
         faults,
         arguments.random_faults,
         losses,
@@ -147,6 +154,26 @@ def _setting(arguments: argparse.Namespace) -> Setting:
         policy.alarm_budget,
         None if arguments.without_suspects else lambda: DailySuspects(site),
     )
+
+
+def _noise(text: str, fleet: Fleet) -> Noise:
+    """Return a noise by its name, or that of the records in a history."""
+    if text in NOISES:
+        return NOISES[text]
+    path = Path(text)
+    if not path.is_file():
+        raise UsageError(
+            f"--noise {text!r} is none of {', '.join(sorted(NOISES))} and no history; give the "
+            f"path of a site's records, such as {HISTORY}"
+        )
+    with History(path) as history:
+        return own_noise(fleet, history.records(Selection()))
+
+
+def _noise_words(arguments: argparse.Namespace, setting: Setting) -> str:
+    """Return the name of the noise; of records also what they show."""
+    name: str = arguments.noise
+    return name if name in NOISES else f"of {name} ({in_words(setting.noise)})"
 
 
 def _healthy(inventory: Inventory) -> Baselines:

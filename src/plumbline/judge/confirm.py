@@ -47,7 +47,7 @@ class Candidate(NamedTuple):
     ``low`` is whether the last run is beyond any level of the policy, ``gross`` whether beyond the
     critical one.  ``sentence`` is that of the last verdict; ``suspected`` is whether only its
     latency under load incriminates it.  ``obstacle`` is what keeps its group from being measured,
-    empty if nothing does.
+    empty if nothing does.  ``few`` is whether its group has too few members to show a busy hour.
     """
 
     entry: Expectation
@@ -57,6 +57,7 @@ class Candidate(NamedTuple):
     suspected: bool = False
     obstacle: str = ""
     low: bool = False
+    few: bool = False
 
     @property
     def cause(self) -> Cause:
@@ -85,8 +86,8 @@ def find_candidates(layer: Layer) -> list[Candidate]:
     """Return the components in question, the likeliest first, those with an alarm last.
 
     If more than half of a group is in question, nobody is measured: a shared loss is no single
-    component's fault.  Nor is a component with too few peers: there a busy hour of the host looks
-    like a slow device as long as it lasts, and only other days show the difference.
+    component's fault.  With too few peers a busy hour of the host looks like a slow device as long
+    as it lasts: the runs are spread over hours.
     """
     all_candidates = [
         candidate for entry in layer.entries if (candidate := _candidate(entry, layer)) is not None
@@ -126,7 +127,9 @@ def _candidate(entry: Expectation, layer: Layer) -> Optional[Candidate]:
     gross = percent is not None and entry.limits.critical.alerts(percent)
     # a good run decides anew, regardless of earlier ones
     good = percent is not None and percent >= 100 * (1 - entry.limits.peer_loss)
-    watched = verdict.reason is Reason.WATCHED and (gross or (evidence.in_question and not good))
+    watched = verdict.reason in (Reason.WATCHED, Reason.SLOW) and (
+        gross or (evidence.in_question and not good)
+    )
     # a contended run is no evidence, and does not end the question either
     contended = verdict.reason is Reason.CONTENDED and evidence.in_question
     if not (watched or contended):
@@ -155,16 +158,15 @@ def _with_obstacles(candidates: Sequence[Candidate], layer: Layer) -> list[Candi
     groups = Counter(candidate.entry.group for candidate in candidates)
     return [
         candidate._replace(
-            obstacle=_obstacle(members[candidate.entry.group], groups[candidate.entry.group])
+            obstacle=_obstacle(members[candidate.entry.group], groups[candidate.entry.group]),
+            few=members[candidate.entry.group] < MIN_SIZE,
         )
         for candidate in candidates
     ]
 
 
 def _obstacle(size: int, in_question: int) -> str:
-    if size < MIN_SIZE:
-        return f"a group of {size}, fewer than {MIN_SIZE}, cannot tell a slow one from a busy hour"
-    if size < 2 * in_question:
+    if in_question > 1 and size < 2 * in_question:
         return f"{in_question} of {size} of its group are in question: a loss that all share"
     return ""
 
@@ -179,6 +181,8 @@ CONTROLS = 2
 TARGETS = 2
 """Suspects in each run: more than the controls would be their own reference."""
 
+_HOURS_OF_FEW = 3
+"""Intervals between the runs of a component with too few peers, so that a busy hour passes."""
 _EARLY = 0.9
 """Share of the interval: a timer that was late once must not be too early the next time."""
 
@@ -332,7 +336,7 @@ def _waits(
         return "its last planned run is too old"
     if len(recent) >= terms.runs:
         return "all its runs of a day are used"
-    if now - last < _EARLY * terms.every_s:
+    if now - last < _EARLY * terms.every_s * (_HOURS_OF_FEW if candidate.few else 1):
         return f"measured {(now - last) / 60:.0f} min ago"
     if candidate.suspected and any(now - at < _EARLY * DAY_S for at in confirmed_at):
         return "confirmed within a day"

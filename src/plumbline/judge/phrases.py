@@ -64,6 +64,7 @@ def _weight(ruling: Ruling) -> tuple[bool, float]:
     return ruling.finding.reason.fine, float("inf") if percent is None else percent
 
 
+_SEVERAL = 2
 _NAMES_SHOWN = 3
 
 _NOTES = {
@@ -122,6 +123,16 @@ def over_runs(evidence: Evidence) -> str:
 def also(evidence: Evidence) -> str:
     """Return the losses of other operations of a group, empty if there are none."""
     return "".join(f"; {what} {100 * ratio:.0f} %" for what, ratio in evidence.also)
+
+
+def slow_nights(evidence: Optional[Evidence]) -> str:
+    """Return a note on a component that was slow in some nights and good after; empty for others.
+
+    One such night is chance.
+    """
+    if evidence is None or evidence.slow_nights < _SEVERAL:
+        return ""
+    return f"; slow on {evidence.slow_nights} of {evidence.nights} nights"
 
 
 def so_far(evidence: Optional[Evidence]) -> str:

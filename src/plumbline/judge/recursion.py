@@ -2,7 +2,8 @@
 
 A run is compared with its reference: the logarithm of measured / reference is 0 in the median while
 the component is healthy.  Two hypotheses predict each run from those before it.  *Healthy*: the
-component has an offset smaller than the limit, mostly no larger than the usual error of references.
+component has an offset smaller than the limit, mostly no larger than the usual error of references,
+or one that this error explains.
 *Slow*: it has lost the limit or more, any size with equal odds on a logarithmic scale.  Under both,
 a run is normally near that offset, and sometimes disturbed: lower by a long tail, or, seldom,
 faster.  A disturbance tends to go on into the next run, the more the sooner that follows.
@@ -24,7 +25,7 @@ No state is kept but the runs: the same runs give the same answer everywhere.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from math import inf, pi, sqrt
+from math import inf, nan, pi, sqrt
 from typing import Any, NamedTuple, Sequence
 
 import numpy as np
@@ -34,6 +35,7 @@ from plumbline.judge.runs import (
     FADES,
     FEWEST,
     IN_ONE_GO_S,
+    NIGHT_S,
     NUMBER,
     RATIO,
     SPREAD,
@@ -84,6 +86,8 @@ _CHANCES: _Array = np.repeat([0.9 / _SIZES, 0.1 / _SIZES], _SIZES)
 """Prior probability of each size, for steady and for intermittent losses."""
 _MOST_TIMES = 3
 """An alarm that came back this often takes sixteen good moments to end, and no more."""
+_ONE_OPERATION = 1.5
+"""A night takes as much more from one operation of a component alone as from all of them."""
 _LARGEST = 1e200
 _ROOT = sqrt(2 * pi)
 
@@ -107,6 +111,7 @@ class _Stream(NamedTuple):
     source: Source
     limit: float
     shared: bool
+    joint: bool
 
 
 def _weigh(cases: Sequence[Case]) -> list[Weight]:
@@ -122,6 +127,7 @@ def _weigh(cases: Sequence[Case]) -> list[Weight]:
             source,
             max(source.least, case.question.limit),
             len(claim.sources) > 1,
+            place >= len(case.single),
         )
         for number, case in enumerate(cases)
         for place, claim in enumerate(case.claims)
@@ -173,10 +179,67 @@ def _by_moment(
     sizes = flat[:, None] * _SIZES + np.arange(_SIZES)
     ratios = _ratios(streams)[steps, number]
     added = np.bincount(sizes.ravel(), ratios.ravel(), measured.size * _SIZES)
-    added = added.reshape(*shape, _SIZES)
-    steady = np.clip(added, -_MOST, _MOST)
+    added = np.clip(added.reshape(*shape, _SIZES), -_MOST, _MOST)
+    steady = _by_night(
+        moments, added, _most(streams, added.shape[1:]), _single(ratios, sizes, added)
+    )
     intermittent = np.log1p(_SHARE * np.expm1(steady))
     return np.concatenate([steady, intermittent], axis=-1), measured
+
+
+def _single(ratios: _Array, cells: _Array, added: _Array) -> _Array:
+    """Return the most that a single run adds in each moment, in the shape of ``added``."""
+    single = np.full(added.size, -_MOST)
+    np.maximum.at(single, cells.ravel(), ratios.ravel())
+    return np.minimum(added, single.reshape(added.shape))
+
+
+def _most(streams: Sequence[_Stream], shape: tuple[int, ...]) -> _Array:
+    """Return the logarithm of the odds against a night that takes as much as each size."""
+    limit = np.array([stream.limit for stream in streams])
+    night, seldom = np.array([stream.source.noise[-2:] for stream in streams]).T
+    night = night * np.where([stream.joint for stream in streams], 1.0, _ONE_OPERATION)
+    edges = limit * _step(limit) ** np.arange(_SIZES + 1)[:, None]
+    shares = (1 + edges / night) ** -seldom
+    most = np.full(shape, inf)
+    places = [stream.case for stream in streams], [stream.claim for stream in streams]
+    np.minimum.at(most, places, -np.log(shares[:-1] - shares[1:]).T)
+    return most
+
+
+def _by_night(
+    moments: Sequence[Sequence[float]], added: _Array, most: _Array, single: _Array
+) -> _Array:
+    """Return the evidence that each moment adds if that of its night is limited.
+
+    The runs of a night together show no more against chance than the first one alone, or than the
+    odds against a night that takes as much from all of them.
+    """
+    total, before, first = np.zeros((3, *added.shape[1:]))
+    limited = np.zeros_like(added)
+    begins = np.diff(_nights(moments), axis=0, prepend=-1) > 0
+    for moment, (sizes, new) in enumerate(zip(added, begins)):
+        first[new] = single[moment][new]
+        total[new] = before[new] = 0.0
+        total += sizes
+        now = np.minimum(total, np.maximum(first, most))
+        limited[moment] = now - before
+        before = now
+    return limited
+
+
+def _nights(moments: Sequence[Sequence[float]]) -> _Array:
+    """Return the number of each moment's night, moments x cases."""
+    at = np.full((max(map(len, moments)), len(moments)), nan)
+    for case, own in enumerate(moments):
+        at[: len(own), case] = own
+    nights: _Array = np.zeros(at.shape, int)
+    begins = at[:1].ravel()
+    for moment in range(1, len(at)):
+        new = at[moment] - begins > NIGHT_S
+        begins = np.where(new, at[moment], begins)
+        nights[moment] = nights[moment - 1] + new
+    return nights
 
 
 class _Offsets(NamedTuple):
@@ -207,20 +270,19 @@ def _offsets(streams: Sequence[_Stream]) -> _Offsets:
     seldom = np.where([stream.shared for stream in streams], _SELDOM, 0.0)
     healthy = ((np.arange(_HEALTHY) + 0.5) / _HEALTHY * 2 - 1)[:, None] * limit
     sizes = _sizes(limit)
-    usual = np.exp(-((healthy / off) ** 2) / 2) / (off * _ROOT)
-    weight = (1 - _ODD) * usual + _ODD / (2 * limit)
-    weight *= (1 - seldom) / weight.sum(axis=0)
     widths = np.concatenate(
         [
             np.broadcast_to(2 * limit / _HEALTHY, healthy.shape),
             sizes * (_step(limit) - 1),
         ]
     )
-    return _Offsets(
-        np.concatenate([healthy, -sizes]),
-        widths**2 / 12,
-        np.concatenate([weight, np.broadcast_to(seldom / _SIZES, sizes.shape)]),
-    )
+    at = np.concatenate([healthy, -sizes])
+    # by the error of its reference a healthy component may seem to have lost the limit
+    weight = (1 - _ODD) * widths * np.exp(-((at / off) ** 2) / 2) / (off * _ROOT)
+    weight[:_HEALTHY] += _ODD / _HEALTHY
+    weight *= (1 - seldom) / weight.sum(axis=0)
+    weight[_HEALTHY:] += seldom / _SIZES
+    return _Offsets(at, widths**2 / 12, weight)
 
 
 def _ratios(streams: Sequence[_Stream]) -> _Array:
@@ -261,7 +323,7 @@ class _Filter:
         self._ratio = np.maximum(table[:, :, RATIO], self._first.at[-1])
         noise = np.array([stream.source.noise for stream in streams]).T
         self._stays, near = self._lasting(table, noise[3])
-        lower, faster, tail_width, _, alike = noise
+        lower, faster, tail_width, _, alike = noise[:5]
         self._near, self._other = alike * near, 1 - alike
         new = 1 - self._stays
         self._new = new * (1 - lower - faster), new * lower, new * faster
@@ -363,6 +425,7 @@ class _Recursion:
         self._needed = np.array([question.needed for question in questions])
         self._ends = np.array([question.ends for question in questions])
         self._starts = np.ones((max(map(len, moments)), len(cases), 1, 1))
+        self._nights = _nights(moments)
         for number, (question, begins) in enumerate(zip(questions, moments)):
             change = question.change
             if change and begins and change.at <= begins[-1]:
@@ -413,6 +476,12 @@ class _Recursion:
         best = self._path.reshape(len(self._path), -1).argmax(axis=1)
         return self._start.reshape(len(self._path), -1)[np.arange(len(best)), best]
 
+    def _steady_start(self) -> _Array:
+        """Return the same for a loss of every run alone."""
+        path = self._path[:, :, :_SIZES].reshape(len(self._path), -1)
+        start = self._start[:, :, :_SIZES].reshape(len(path), -1)
+        return start[np.arange(len(path)), path.argmax(axis=1)]
+
     def _ended(self, added: _Array, measured: _Array, present: _Array) -> _Array:
         """Return the alarms that end: no claim explains the runs any more, by any size."""
         ended: _Array = np.zeros(len(added), bool)
@@ -442,6 +511,9 @@ class _Recursion:
             return
         start = self._likeliest()
         raised = likely & (moment - start + 1 >= FEWEST)
+        # what came and went for a night is no alarm the next time, unless it stays
+        stays = self._nights[self._steady_start(), np.arange(len(raised))] < self._nights[moment]
+        raised &= (self._times == 0) | stays
         self._since[raised] = start[raised]
         slow = self._slow[raised] * _CHANCES + _LEAST * self._even[raised]
         self._likely[raised] = slow / slow.sum(axis=(1, 2), keepdims=True)

@@ -26,7 +26,17 @@ from typing import Any, Hashable, Iterator, NamedTuple, Optional, Sequence
 import numpy as np
 
 from plumbline.judge.phrases import several
-from plumbline.judge.runs import LONE_NOISE, PEER_NOISE, RATIO, SPREAD, Rows, Source, merge, rows_of
+from plumbline.judge.runs import (
+    AT,
+    LONE_NOISE,
+    PEER_NOISE,
+    RATIO,
+    SPREAD,
+    Rows,
+    Source,
+    merge,
+    rows_of,
+)
 from plumbline.model.limits import Baseline, Limits
 from plumbline.model.series import Sample
 from plumbline.model.statistics import (
@@ -50,6 +60,7 @@ class Against(str, Enum):
     FEW = "its few peers in the same run"
     HISTORY = "its own earlier runs"
     ALONE = "its baseline"
+    GROUPS = "the other groups of the night"
 
 
 FORMS = (Against.RUN, Against.BASELINE, Against.RATE)
@@ -174,6 +185,8 @@ LEAST_SPREAD = 0.015
 FEW_APART = 0.05
 """Good members differ by up to this (ORNL's acceptance limit), unless more is known."""
 _LEAST_APART = 0.01
+_MAD_EFFICIENCY = 0.37
+"""Of the median absolute deviation, compared with the standard deviation of normal values."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -212,18 +225,38 @@ def kind_of(members: _Array, days: _Array, values: _Array, count: int) -> Kind:
     """Return the kind of ``count`` members, from the number, day and value of each run.
 
     A deviation of few values is too small in the mean (Croux and Rousseeuw, 1992: n / (n - 0.8)),
-    and their median is uncertain itself.
+    uncertain itself, and so is their median.
     """
     all_days, places = np.unique(days, return_inverse=True)
     grid = _grid(places, members, values, (len(all_days), count))
     middles, sizes = _medians(grid)
     deviations = grid - middles[:, None]
     spreads = MAD_FACTOR * _medians(np.abs(deviations))[0] * sizes / (sizes - 0.8)
-    spreads = np.maximum(LEAST_SPREAD, np.hypot(spreads, MEDIAN_FACTOR * spreads / np.sqrt(sizes)))
     enough = sizes >= MIN_SIZE
+    spreads, sizes = _likely_spreads(spreads[enough], sizes[enough]), sizes[enough]
+    spreads = np.maximum(LEAST_SPREAD, spreads * np.hypot(1, MEDIAN_FACTOR / np.sqrt(sizes)))
     usual, number = _medians(deviations[enough].T)
     apart = _apart(usual[number >= _DAYS].tolist())
-    return Kind(all_days[enough], middles[enough], spreads[enough], apart, usual)
+    return Kind(all_days[enough], middles[enough], spreads, apart, usual)
+
+
+def _likely_spreads(spreads: _Array, sizes: _Array) -> _Array:
+    """Return the likely spread of each day from those of all days, by the sizes of their samples.
+
+    A day may be rougher than most, so a larger spread stays.  A smaller one is partly chance: it
+    tends to the median of all, the more the fewer values it has and the less such days differ
+    beyond chance (empirical Bayes, normal in the logarithm).
+    """
+    if not len(spreads):
+        return spreads
+    logs = np.log(np.maximum(spreads, LEAST_SPREAD))
+    usual = np.median(logs)
+    chance = 1 / (2 * _MAD_EFFICIENCY * sizes)
+    below = np.minimum(0.0, logs - usual)
+    # half of the days are below
+    between = max(0.0, float((2 * below**2 - chance).mean()))
+    likely = np.exp(usual + below * between / (between + chance))
+    return np.where(below < 0, likely, spreads)
 
 
 def _grid(rows: _Array, columns: _Array, values: _Array, shape: tuple[int, int]) -> _Array:
@@ -266,6 +299,9 @@ _SPREAD_ALONE = 0.05
 """The least spread of runs without peers, that of the year's steady benchmarks."""
 _SPREAD_BUSY = 0.19
 """Spread of single runs on busy days of the year's benchmarks (simulate/fleet.py)."""
+_NIGHTS_ALIKE = 3
+"""Nights of a group that say as much as one: the shared losses of two nights in a row correlate by
+0.62 in a cluster in production (tests/bench/fit_noise.py), so by (1 + r) / (1 - r) = 3 to 4."""
 _HALVED = 0.5
 """Share of its usual coverage: a run that loses half and more to others shows nothing."""
 _BEFORE = 8
@@ -327,6 +363,18 @@ class _Group:
     def level(self) -> float:
         """Return the median of the baselines, a logarithm; there must be one."""
         return float(np.nanmedian([measurement.level for measurement in self.measurements]))
+
+    @cached_property
+    def busy_spread(self) -> float:
+        """Return the spread of a run of most members on a busy day, inf without baselines."""
+        baselines = (measurement.baseline for measurement in self.measurements)
+        spreads = [baseline.spread for baseline in baselines if baseline]
+        return hypot(median(spreads), _SPREAD_BUSY) if spreads else inf
+
+    def steadier_than(self, compared: Comparison) -> bool:
+        """Return whether each member is steadier than they are alike: some are slow themselves."""
+        spreads: list[float] = compared.source.runs[:, SPREAD].tolist()
+        return median(spreads) > self.busy_spread
 
 
 class _Form:
@@ -397,7 +445,7 @@ class References:
             compared = _with_peers(measurement, number, form)
             if compared:
                 return (
-                    with_baseline(measurement) if _differ_widely(compared) else None
+                    with_baseline(measurement) if group.steadier_than(compared) else None
                 ) or compared
         return with_baseline(measurement) or _few(measurement) or _own_history(measurement)
 
@@ -471,12 +519,6 @@ def _accepted_low(measurement: Measurement, group: _Group) -> bool:
     return ratio < log(1 - measurement.limits.peer_loss) / 2
 
 
-def _differ_widely(compared: Comparison) -> bool:
-    """Return whether peers differ by more than on busy days: some of them are slow themselves."""
-    spreads: list[float] = compared.source.runs[:, SPREAD].tolist()
-    return median(spreads) > LONE_NOISE.tail
-
-
 def with_baseline(measurement: Measurement) -> Optional[Comparison]:
     """Return the runs relative to the baseline, including busy days; None without one."""
     baseline = measurement.baseline
@@ -512,10 +554,45 @@ def of_group(group: Sequence[Measurement], members: int) -> Optional[Comparison]
     if not counts.any():
         return None
     fewest = min(measurement.baseline.runs for measurement in measurements if measurement.baseline)
-    error = max(LEAST_SPREAD, error_of_median(_SPREAD_ALONE, max(1, fewest)))
+    error = max(LEAST_SPREAD, error_of_median(_SPREAD_ALONE, max(1, fewest // _NIGHTS_ALIKE)))
     errors = MEDIAN_FACTOR * MAD_FACTOR * deviations[counts] / np.sqrt(sizes[counts])
     rows = rows_of(starts[counts], middles[counts], np.hypot(_SPREAD_ALONE, errors))
     return Comparison(group[0], Source(rows, error, LONE_NOISE), baseline_words(measurements))
+
+
+class Groups:
+    """Small groups of one kind: their nights compared with those of the others.
+
+    What a night takes from all groups, such as traffic of a file system, is no loss of one.
+    ``level`` has the medians of all nights relative to the baselines: a loss that all share.
+    """
+
+    def __init__(self, groups: Sequence[Comparison]) -> None:
+        """Compute the nights of all groups; each is relative to its baselines."""
+        self._groups = groups
+        rows = np.concatenate([group.source.runs for group in groups])
+        sizes = [len(group.source.runs) for group in groups]
+        number: _Array = np.repeat(np.arange(len(groups)), sizes)
+        days = np.floor(rows[:, AT] / DAY_S)
+        self._kind = kind_of(number, days, rows[:, RATIO], len(groups))
+
+    def of(self, number: int) -> Optional[Comparison]:
+        """Return a group relative to the others, None without a night of enough groups."""
+        group = self._groups[number]
+        runs = group.source.runs
+        middles, spreads = self._kind.on(np.floor(runs[:, AT] / DAY_S))
+        usable = ~np.isnan(middles)
+        if not usable.any():
+            return None
+        rows = rows_of(runs[:, AT], runs[:, RATIO] - middles, spreads)[usable]
+        return Comparison(group.measurement, Source(rows, self._kind.apart), Against.GROUPS.value)
+
+    @property
+    def level(self) -> Comparison:
+        """Return the level of all groups relative to their baselines."""
+        first, days = self._groups[0], self._kind.days
+        rows = rows_of(days * DAY_S, self._kind.middles, _SPREAD_ALONE)
+        return first.with_runs(rows)
 
 
 def baseline_words(members: Sequence[Measurement]) -> str:

@@ -14,11 +14,13 @@ from plumbline.judge.phrases import (
     figures,
     figures_and_ceiling,
     limited,
+    moment,
     more,
     number,
     over_runs,
     peers,
     repeats,
+    slow_nights,
     so_far,
     weighed,
 )
@@ -143,7 +145,12 @@ def by_evidence(rulings: Sequence[Ruling], weighed: Optional[Evidence]) -> tuple
 def with_runs(verdict: Verdict, of_runs: Optional[Evidence]) -> Verdict:
     """Return the verdict of a service with the evidence of its last runs."""
     ratio = of_runs.ratio if of_runs else None
-    return verdict._replace(evidence=(*weighed(of_runs), *verdict.evidence), ratio_runs=ratio)
+    note = slow_nights(of_runs) if verdict.state is State.OK else ""
+    return verdict._replace(
+        sentence=verdict.sentence + note,
+        evidence=(*weighed(of_runs), *verdict.evidence),
+        ratio_runs=ratio,
+    )
 
 
 def severity(ratio: Optional[float], limits: Limits) -> State:
@@ -187,7 +194,7 @@ def _finding(ruling: Ruling, weighed: Optional[Evidence], *, alarm: bool) -> Fin
         return _watched(measured, finding, weighed)
     if finding.reason.single_run and _is_low(measured):
         other = below_goal(measured) or below_floor(measured) or profile_over_runs(measured)
-        return other or _watched(measured, finding, weighed)
+        return other or _gross(measured, weighed) or _watched(measured, finding, weighed)
     if finding.reason is Reason.PROFILE or finding.reason.fine:
         profile = profile_over_runs(measured)
         if profile:
@@ -197,6 +204,17 @@ def _finding(ruling: Ruling, weighed: Optional[Evidence], *, alarm: bool) -> Fin
     if weighed and finding.reason.fine and weighed.reportable and weighed.what == measured.what:
         return _watched(measured, finding, weighed)
     return finding
+
+
+def _gross(measured: Measured, weighed: Optional[Evidence]) -> Optional[Finding]:
+    """Return a warning if all runs of a day were beyond ``critical``, whatever the odds."""
+    if weighed is None or weighed.gross_since is None or weighed.what != measured.what:
+        return None
+    text = (
+        f"{figures_and_ceiling(measured)}: beyond the critical level {measured.limits.critical} in "
+        f"all runs since {moment(weighed.gross_since)}; {so_far(weighed)}"
+    )
+    return Finding(State.WARNING, Reason.SLOW, text)
 
 
 def _is_low(measured: Measured) -> bool:

@@ -10,7 +10,7 @@ from bisect import bisect_right
 from collections import Counter
 from dataclasses import replace
 from itertools import chain, islice
-from math import exp, inf, log
+from math import exp, inf, isnan, log
 from typing import Hashable, Iterable, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
@@ -20,9 +20,19 @@ from plumbline.judge.memory import Weighable
 from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
 from plumbline.judge.recursion import weigh
-from plumbline.judge.references import Comparison, Era, Measurement, References, of_group
+from plumbline.judge.references import (
+    MIN_SIZE,
+    Comparison,
+    Era,
+    Groups,
+    Measurement,
+    References,
+    Table,
+    of_group,
+)
 from plumbline.judge.runs import (
     AT,
+    NIGHT_S,
     NUMBER,
     PEER_NOISE,
     RATIO,
@@ -44,9 +54,11 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Series
-from plumbline.model.units import DAY_S, HOUR_S
+from plumbline.model.units import DAY_S
 
-_ONE_NIGHT_S = DAY_S / 2
+_A_DAY_APART_S = 0.9 * DAY_S
+"""Between the nightly runs of a timer that is late by an hour or two."""
+_SEVERAL = 2
 _MAX_FURTHER_RUNS = 9
 """Limit of hypothetical further runs: nobody measures more of them to see an alarm."""
 
@@ -87,7 +99,7 @@ def last_change(measurements: Sequence[Measurement]) -> Optional[float]:
         if measurement.era and measurement.era.since is not None
     ]
     last = max(changes, default=0.0)
-    return min((at for at in changes if last - at < _ONE_NIGHT_S), default=None)
+    return min((at for at in changes if last - at < NIGHT_S), default=None)
 
 
 def further_runs(compared: Compared, question: Question, alarm: bool) -> list[Case]:
@@ -106,7 +118,7 @@ def further_runs(compared: Compared, question: Question, alarm: bool) -> list[Ca
     low = bool((since(runs, moments[-1])[:, RATIO] < limit).any())
     if alarm is low:
         return []
-    spacing_s = moments[-1] - moments[-2] if len(moments) > 1 else HOUR_S
+    spacing_s = moments[-1] - moments[-2] if len(moments) > 1 else DAY_S
     return [
         case_of([_repeated(item, moments[-1], count, spacing_s) for item in compared], question)
         for count in range(1, _MAX_FURTHER_RUNS + 1)
@@ -225,6 +237,8 @@ class Weighing:
         self._references = References(list(chain.from_iterable(self._measured.values())))
         self._compared: dict[Component, Compared] = {}
         self._compared_groups: dict[Optional[Group], Compared] = {}
+        self._small_groups: dict[Hashable, tuple[dict[Component, int], Optional[Groups]]] = {}
+        self._lost: dict[Hashable, bool] = {}
         self._evidence: dict[Subject, Optional[Evidence]] = {}
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
@@ -338,6 +352,44 @@ class Weighing:
         return self._groups[group] if group else ()
 
     def _joint_results(self, members: Sequence[Component]) -> Iterator[Comparison]:
+        for compared in self._with_baselines(members):
+            yield self._among_groups(compared, members) or compared
+
+    def _among_groups(
+        self, compared: Comparison, members: Sequence[Component]
+    ) -> Optional[Comparison]:
+        """Return a small group compared with others, None without any or if all have lost."""
+        if len(members) >= MIN_SIZE or LAYERS[members[0][0]].paired:
+            return None
+        kind = compared.measurement.kind
+        if kind not in self._small_groups:
+            self._find_small_groups(members[0][0])
+        numbers, groups = self._small_groups[kind]
+        if groups is None or self._all_lost(kind, groups.level):
+            return None
+        return groups.of(numbers[members[0]])
+
+    def _find_small_groups(self, layer: str) -> None:
+        """Collect the small groups of a layer with their baselines, by kind."""
+        of_kind: dict[Hashable, dict[Component, Comparison]] = {}
+        for (group_layer, _), members in self._groups.items():
+            if group_layer == layer and len(members) < MIN_SIZE:
+                for compared in self._with_baselines(members):
+                    groups = of_kind.setdefault(compared.measurement.kind, {})
+                    groups[members[0]] = compared
+        for kind, groups in of_kind.items():
+            numbers = {member: number for number, member in enumerate(groups)}
+            enough = len(groups) >= MIN_SIZE
+            self._small_groups[kind] = numbers, Groups([*groups.values()]) if enough else None
+
+    def _all_lost(self, kind: Hashable, level: Comparison) -> bool:
+        """Return whether all small groups of a kind have lost as one."""
+        if kind not in self._lost:
+            question = _question(level.measurement.limits, [level.measurement])
+            self._lost[kind] = weigh([case_of([level], question)])[0].alarm
+        return self._lost[kind]
+
+    def _with_baselines(self, members: Sequence[Component]) -> Iterator[Comparison]:
         if len(members) < _FEWEST_MEMBERS:
             return
         measurements = self._measurements_of(members)
@@ -448,6 +500,7 @@ def _evidence(
     also = [(operations[index], exp(middle)) for middle, index in losses if index != number]
     item = next(item for item in compared if item.measurement.what == operations[number])
     against = _against(item, weight.since)
+    slow_nights, nights = _slow_nights(compared, operations[number], question.limit)
     return Evidence(
         weight.odds,
         question.needed,
@@ -460,6 +513,9 @@ def _evidence(
         also=tuple(loss for loss in also if -log(loss[1]) >= question.limit),
         more=more,
         low=low,
+        gross_since=_gross_since(compared, operations[number]),
+        slow_nights=slow_nights,
+        nights=nights,
     )
 
 
@@ -494,6 +550,35 @@ def _against(compared: Comparison, begin: float) -> str:
         for sample in compared.measurement.samples
     )
     return compared.against.removesuffix(_SAME_RUN) if by_name else compared.against
+
+
+def _slow_nights(compared: Compared, operation: str, limit: float) -> tuple[int, int]:
+    """Return the number of nights with several runs of an operation, all slow, and of all."""
+    runs = next(item.source.runs for item in compared if item.measurement.what == operation)
+    days, places, sizes = np.unique(runs[:, AT] // DAY_S, return_inverse=True, return_counts=True)
+    slow = np.bincount(places, runs[:, RATIO] <= -limit) == sizes
+    return int((slow & (sizes >= _SEVERAL)).sum()), len(days)
+
+
+def _gross_since(compared: Compared, operation: str) -> Optional[float]:
+    """Return the start of an operation's last runs if all were gross, and a day apart at least.
+
+    That is compared with the peers of the same run, even a single one: a busy file system takes as
+    much from each of two days.
+    """
+    for item in compared:
+        runs, critical = item.source.runs, item.measurement.limits.critical
+        if item.measurement.what != operation or not critical.alerts(100 * exp(runs[-1, RATIO])):
+            continue
+        table = Table([item.measurement])
+        start = last = None
+        for at, ratio in zip(table.at[::-1].tolist(), (table.rates - table.peers_rates)[::-1]):
+            if isnan(ratio) or not critical.alerts(100 * exp(ratio)):
+                break
+            start, last = at, last or at
+        if start is not None and last - start >= _A_DAY_APART_S:
+            return float(start)
+    return None
 
 
 def _systems(nodes: Nodes) -> dict[str, str]:

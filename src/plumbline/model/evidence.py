@@ -34,7 +34,9 @@ class Evidence(NamedTuple):
     notable loss, each with measured / reference.  ``more`` is the number of further runs like the
     last one that would raise or end the alarm, None if unknown.  ``low`` is the number of slow
     moments, nearer to the loss than to health, None if not counted; if these are at most half,
-    ``ratio`` of an alarm covers only them.
+    ``ratio`` of an alarm covers only them.  ``gross_since`` is the start of its last runs if all of
+    these, a day apart at least, were beyond ``critical`` of the peers in the same run.
+    ``slow_nights`` of ``nights`` had several runs, all of them slow.
     """
 
     odds: Annotated[float, amounts]
@@ -49,6 +51,9 @@ class Evidence(NamedTuple):
     also: tuple[tuple[str, Annotated[float, amounts]], ...] = ()
     more: Optional[Annotated[int, counts]] = None
     low: Optional[Annotated[int, counts]] = None
+    gross_since: Optional[Annotated[float, times]] = None
+    slow_nights: Annotated[int, counts] = 0
+    nights: Annotated[int, counts] = 0
 
     @property
     def partial(self) -> bool:

@@ -62,7 +62,7 @@ PATH = Allowed(
 """Path of a mount or a folder."""
 
 SCRATCH = Allowed(
-    r"(?!/(?:bin|boot|dev(?!/shm)|etc|lib\d*|proc|sbin|sys|usr)(?:/|$)).*",
+    rf"(?!/(?:bin|boot|dev(?!/shm)|etc|lib\d*|proc|sbin|sys|usr)(?:/|$))(?:(?:/{_SEGMENT})+|/)",
     "belongs to the operating system, whose files no probe may come near",
     "name a folder on the storage that is measured",
 )

@@ -342,8 +342,8 @@ class FsLayer(TimedLayer):
                 raise ValueError(f"clients names {name} twice; name each client once")
         try:
             PROGRAM.refuse("launcher", self.launcher)
-            PATH.refuse("work", self.work or "/")
-            SCRATCH.refuse("work", self.work)
+            for allowed in (PATH, SCRATCH):
+                allowed.refuse("work", self.work or "/")
         except DocumentError as error:
             raise ValueError(str(error)) from error
         if self.work == "/":

@@ -32,6 +32,8 @@ _AFTER_S = 10_800.0
 """From a planned run to its first confirmation."""
 _FIRST_S = 18_000.0
 """The first look on a day without a planned run: at five, as in the default policy."""
+_LOOKS = 7
+"""Looks of a morning: hourly from five to eleven, as in the default policy."""
 
 
 class _Node(NamedTuple):
@@ -100,26 +102,38 @@ class Confirmer:
 
     def _confirm(self, evidence: _NodeEvidence, rates_Bps: Mapping[Flow, float]) -> None:
         """Confirm the low results of a planned run, from the first look to the end."""
-        node, begun, now, ends = evidence.look
+        node, begun, first, ends = evidence.look
         past = confirming.PastRuns(
             node.measured,
             dict.fromkeys((expectation.component for expectation in node.chosen), begun),
         )
         queue: Sequence[confirming.QueuePlace] = ()
-        while now < ends:
+        for now in _looks(first, ends, node.chosen[0].confirm.every_s):
             layer = confirming.Layer(node.chosen, evidence.verdict, evidence)
             queue = confirming.places(confirming.find_candidates(layer), past, now)
             due = confirming.turns(layer, queue, past, now)
-            if not due:
+            if not due and not any(map(_waits_for_hours, queue)):
                 break
             for number, turn in enumerate(due):
                 node.measured.extend(turn.entries(f"{now} {number}", now))
                 self._measuring.confirm(turn.steps, now, rates_Bps)
-            evidence.forget(
-                {expectation.component for turn in due for expectation in turn.chosen}, now
-            )
-            now += node.chosen[0].confirm.every_s
+            if due:
+                evidence.forget(
+                    {expectation.component for turn in due for expectation in turn.chosen}, now
+                )
         node.doubts[:] = [begun] if any(not place.candidate.obstacle for place in queue) else []
+
+
+def _looks(first: float, ends: float, every_s: float) -> Iterator[float]:
+    """Yield the moments of a morning when a node looks at its runs, the last one to end it."""
+    for number in range(_LOOKS + 1):
+        if first + number * every_s < ends:
+            yield first + number * every_s
+
+
+def _waits_for_hours(place: confirming.QueuePlace) -> bool:
+    """Return whether a component with too few peers may be due at one of the next looks."""
+    return place.candidate.few and not place.candidate.obstacle
 
 
 class _NodeEvidence:

@@ -172,7 +172,8 @@ class Score:
             hits = {fault: [key in self._slow[fault].most for key in members] for fault in faults}
             causes = [fault for fault, own in hits.items() if own and sum(own) >= _MOST * len(own)]
             for fault in causes:
-                self._find(fault, today.day, (f"{PATH} {name}", f"{name} is a suspect"))
+                if not self._shared(fault):
+                    self._find(fault, today.day, (f"{PATH} {name}", f"{name} is a suspect"))
             self._notify(causes, (PATH, name, False))
             excused = not slow.isdisjoint(suspect.alarms)
             if not causes and not excused:
@@ -210,11 +211,19 @@ class Score:
     def _credit(self, causes: Iterable[Fault], verdict: Verdict, day: int) -> None:
         group = "group " if verdict.group else ""
         by = (f"{verdict.layer} {group}{verdict.component}", verdict.sentence)
+        by_group = verdict.group or verdict.reason.below_requirement
         for fault in causes:
+            if self._shared(fault) and not by_group:
+                # no comparison with peers shows a loss that all share: the alarm is chance
+                continue
             accused = self._accused[fault]
             accused.add((verdict.layer, verdict.component, verdict.group))
             self._find(fault, day, by)
             self._trials[fault] = self._trials[fault]._replace(services=len(accused))
+
+    def _shared(self, fault: Fault) -> bool:
+        """Return whether a fault slows a release, file system or site, and no part of these."""
+        return self._trials[fault].kind in _SHARED_KINDS
 
     def _find(self, fault: Fault, day: int, by: tuple[str, str]) -> None:
         """Note the first alarm of a fault."""
@@ -231,7 +240,11 @@ def add(outcomes: Iterable[Outcome]) -> Outcome:
     return total
 
 
+_SHARED_KINDS = ("release", "file system", "site")
+
+
 def _kind(fleet: Fleet, fault: Fault) -> str:
+    """Return the kind of a part, or one of ``_SHARED_KINDS``."""
     if fault.version:
         return "release"
     if fault.component in fleet.kinds:

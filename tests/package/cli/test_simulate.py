@@ -12,10 +12,14 @@ from typing import Any
 import pytest
 
 from plumbline.judge.judging import Judging
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.simulate import course
+from plumbline.simulate.fleet import Noise
+from plumbline.store.history import History
 from tests.package.cli.driver import Run, inventory
-from tests.package.sites import INVENTORIES, part, site
+from tests.package.simulate.fleets import fleet, records
+from tests.package.sites import INVENTORIES, inventory_document, part, site
 
 PAGE = INVENTORIES.parent / "docs" / "simulate.md"
 
@@ -171,3 +175,28 @@ def test_a_simulation_shows_that_an_inventory_raises_false_alarms(tmp_path: Path
     assert (alarm["layer"], alarm["group"], alarm["reason"]) == ("ost", True, "below_floor")
     assert result["healthy"] == "baselines"
     assert not document(run, *options, "ceilings")["false_alarms"]
+
+
+def test_the_noise_of_a_history_is_that_of_its_records(tmp_path: Path, run: Run) -> None:
+    noise = Noise(component=0.02, run=0.06, day=0.02)
+    lab = fleet(inventory_document("lab", "topology"), inventory_document("lab", "policy"))
+    path = tmp_path / "history.sqlite"
+    with History(path) as history:
+        for record in records(lab, noise, 30):
+            history.save(record)
+    options = ("-i", str(INVENTORIES / "lab"), "--days", "2", "--noise")
+    words = document(run, *options, str(path))["noise"]
+    match = re.fullmatch(rf"of {path} \(runs differ by ([0-9.]+) %, nights by .*\)", words)
+    assert match
+    assert 4.5 < float(match[1]) < 7.5
+
+
+def test_a_noise_that_is_no_history_is_refused(tmp_path: Path, run: Run) -> None:
+    options = ("simulate", "-i", str(INVENTORIES / "lab"), "--noise")
+    with pytest.raises(UsageError, match="'loud' is none of none, quiet, year and no history"):
+        run(*options, "loud")
+    path = tmp_path / "history.sqlite"
+    with History(path):
+        pass
+    with pytest.raises(DocumentError, match="the history has no group of 5 members"):
+        run(*options, str(path))

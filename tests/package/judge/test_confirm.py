@@ -184,17 +184,31 @@ def test_a_target_without_healthy_peers_is_measured_alone() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "obstacle"),
-    [
-        ("abcd", "a group of 4, fewer than 5, cannot tell a slow one from a busy hour"),
-        ("abcde", ""),
-    ],
+    ("names", "controls"), [("a", []), ("ab", ["b"]), ("abcd", ["b", "c"]), ("abcde", ["b", "c"])]
 )
-def test_a_group_of_fewer_than_five_is_not_measured_again(names: str, obstacle: str) -> None:
+def test_a_component_with_few_peers_is_measured_again_with_those(
+    names: str, controls: list[str]
+) -> None:
     layer = Site(*map(target, names)).report("a")
-    (place,) = places(find_candidates(layer.state), past(), NOW)
-    assert (place.candidate.entry.component, place.obstacle) == ("a", obstacle)
-    assert bool(due(layer, past())) is not bool(obstacle)
+    assert due(layer, past()) == [(["a"], controls)]
+
+
+@pytest.mark.parametrize(
+    ("names", "hours", "waits"),
+    [("abcd", 2.6, True), ("abcd", 2.8, False), ("abcde", 0.8, True), ("abcde", 1.0, False)],
+)
+def test_with_few_peers_the_runs_are_spread_over_hours_so_that_a_busy_one_passes(
+    names: str, hours: float, waits: bool
+) -> None:
+    layer = Site(*map(target, names)).report("a")
+    before = past(done("a", NOW - hours * HOUR_S))
+    (place,) = places(find_candidates(layer.state), before, NOW)
+    assert bool(place.obstacle) is waits
+
+
+def test_a_component_whose_runs_were_all_gross_is_measured_again() -> None:
+    layer = site().report("a", reason=Reason.SLOW, percent=20.0)
+    assert due(layer, past()) == [(["a"], ["b", "c"])]
 
 
 def test_members_that_are_only_suspected_may_be_controls() -> None:
@@ -422,7 +436,6 @@ def test_a_suspect_without_valid_evidence_is_not_measured_again(changes: dict[st
 
 def test_suspicions_of_many_components_displace_nobody() -> None:
     assert suspecting(*"abdef").report("c").candidates() == ["c"]
-    assert suspecting("c", count=4).candidates() == []
     assert suspecting("c", confirm=OFF).candidates() == []
 
 

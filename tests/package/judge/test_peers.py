@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from math import hypot, nan, sqrt
+from random import Random
+from statistics import median
 
 import numpy as np
 import pytest
@@ -110,6 +112,23 @@ def test_the_usual_difference_of_a_member_is_the_median_over_the_days() -> None:
     peers = kind([[0.0, 0.1, 0.2, 0.3, high] for high in (0.4, 0.5, 0.9)])
     assert peers.usual[0] == pytest.approx(-0.2)
     assert peers.usual[4] == pytest.approx(0.3)
+
+
+def test_a_day_that_is_steady_by_chance_has_the_spread_of_most_days() -> None:
+    draw = Random(5)
+    days = [[draw.gauss(0, 0.2) for _ in range(6)] for _ in range(20)]
+    alone = [kind([day]).spreads[0] for day in days]
+    peers = kind(days)
+    assert min(alone) < 0.12
+    assert min(peers.spreads) == pytest.approx(median(alone), rel=0.1)
+    assert max(peers.spreads) == pytest.approx(max(alone))
+
+
+def test_a_steady_day_of_many_members_keeps_its_spread() -> None:
+    draw = Random(6)
+    spreads = [0.05, 0.2] * 10
+    days = [[draw.gauss(0, spread) for _ in range(200)] for spread in spreads]
+    assert median(kind(days).spreads[::2]) == pytest.approx(0.05, rel=0.1)
 
 
 def test_a_day_without_peers_has_the_spread_of_most_days() -> None:

@@ -132,20 +132,25 @@ def odds_by_hand(measured: Source, shared: bool = False, limit: float = LIMIT) -
     step = (max(2.3, 2 * limit) / limit) ** (1 / SIZES)
     losses = [limit * step ** (number + 0.5) for number in range(SIZES)]
     off, own, noise = max(0.01, measured.off), 0.01 if shared else 0.0, measured.noise
+    width = 2 * limit / HEALTHY
     places = [((number + 0.5) / HEALTHY * 2 - 1) * limit for number in range(HEALTHY)]
+    offsets = [(at, width, 0.1 / HEALTHY) for at in places]
+    offsets += [(-loss, loss * (step - 1), 0.0) for loss in losses]
     prior = [
-        0.9 * exp(-((at / off) ** 2) / 2) / (off * sqrt(2 * pi)) + 0.1 / (2 * limit)
-        for at in places
+        0.9 * width * exp(-((at / off) ** 2) / 2) / (off * sqrt(2 * pi)) + odd
+        for at, width, odd in offsets
     ]
-    healthy = [
-        Offset(at, 2 * limit / HEALTHY, (1 - own) * weight / sum(prior), noise, -losses[-1])
-        for at, weight in zip(places, prior)
-    ]
+    prior = [(1 - own) * weight / sum(prior) for weight in prior]
+    prior[HEALTHY:] = [weight + own / SIZES for weight in prior[HEALTHY:]]
     # runs below the largest loss are weighed as that
-    slow = [Offset(-loss, loss * (step - 1), own / SIZES, noise, -losses[-1]) for loss in losses]
+    all_offsets = [
+        Offset(at, width, weight, noise, -losses[-1])
+        for (at, width, _), weight in zip(offsets, prior)
+    ]
+    slow = all_offsets[HEALTHY:]
     steady, at_times, before = [0.0] * SIZES, [0.0] * SIZES, None
     for run in runs_of(measured):
-        predicted = {offset: offset.predict(run, before) for offset in (*healthy, *slow)}
+        predicted = {offset: offset.predict(run, before) for offset in all_offsets}
         chance = sum(offset.weight * value for offset, value in predicted.items())
         ratios = [predicted[size] / chance for size in slow]
         steady = [(value + 1) * ratio for value, ratio in zip(steady, ratios)]
@@ -172,7 +177,8 @@ DRAWN = (
 @pytest.mark.parametrize("off", [0.0, 0.01, 0.04])
 @pytest.mark.parametrize("count", [2, 3, 4, 5])
 def test_the_odds_are_those_of_the_model(noise: Noise, off: float, count: int) -> None:
-    measured = Source(rows(DRAWN[:count]), off, noise)
+    # no night takes anything from all of its runs
+    measured = Source(rows(DRAWN[:count]), off, noise._replace(night=1e-9))
     odds = weight_of([measured], NEVER).odds
     assert exp(odds) == pytest.approx(max(1.0, odds_by_hand(measured)), rel=1e-6)
 
@@ -203,13 +209,40 @@ def test_runs_within_ten_minutes_are_disturbed_together() -> None:
     assert odds[0] < odds[2]
 
 
-def test_one_moment_adds_at_most_twelve_to_the_logarithm_of_the_odds() -> None:
-    """At any number of low devices: nine of the twelve sizes of loss explain it."""
-    devices = tuple(
-        Source(rows((Run(float(number), log(0.5), 0.05, number),)), 0.02) for number in range(200)
+def shares_of_nights(noise: Noise, limit: float = LIMIT) -> list[float]:
+    """Return the share of nights that take as much as each size of loss."""
+    step = (max(2.3, 2 * limit) / limit) ** (1 / SIZES)
+    # of one operation alone
+    night = 1.5 * noise.night
+    more = [(1 + limit * step**edge / night) ** -noise.seldom for edge in range(SIZES + 1)]
+    return [first - second for first, second in zip(more, more[1:])]
+
+
+@pytest.mark.parametrize("devices", [100, 200])
+def test_one_moment_shows_no_more_than_the_seldomness_of_such_a_night(devices: int) -> None:
+    """At any number of low devices: all sizes of loss up to theirs explain it."""
+    low = tuple(
+        Source(rows((Run(float(number), log(0.5), 0.05, number),)), 0.02)
+        for number in range(devices)
     )
-    odds = weigh([Case([Claim(devices)], [], NEVER)])[0].odds
-    assert odds == pytest.approx(12 + log(9 * (0.9 + 0.1 * 0.3) / 12), abs=0.001)
+    odds = weigh([Case([Claim(low)], [], NEVER)])[0].odds
+    most = [min(exp(12), 1 / share) for share in shares_of_nights(PEER_NOISE)[:9]]
+    assert odds == pytest.approx(log(sum(most) * (0.9 + 0.1 * 0.3) / 12), abs=0.001)
+
+
+@pytest.mark.parametrize("noise", [PEER_NOISE, LONE_NOISE])
+def test_the_further_runs_of_a_morning_show_no_more_than_the_seldomness_of_such_a_night(
+    noise: Noise,
+) -> None:
+    def odds(hours: Sequence[float]) -> float:
+        runs = [Run(hour * HOUR_S, log(0.75), 0.05) for hour in hours]
+        return weight_of([Source(rows(runs), 0.02, noise)], NEVER).odds
+
+    morning = [2.0, *range(5, 12)]
+    first, all_of_them = odds([2.0]), odds(morning)
+    assert first < all_of_them < log(max(1 / share for share in shares_of_nights(noise)[:5]))
+    assert odds([*morning, 12.0, 13.0]) < all_of_them + 1.0
+    assert odds([*morning, *(hour + 24 for hour in morning)]) > all_of_them + 1.5
 
 
 # --- its error rate
@@ -265,9 +298,22 @@ def test_losses_between_the_tried_sizes_are_found(number: int) -> None:
 @pytest.mark.parametrize("limit", [0.01, LIMIT, 0.7, 4.6])
 def test_any_limit_of_a_policy_works(limit: float) -> None:
     question = Question(limit, log(100), log(100))
-    for loss, alarm in ((0.0, False), (1.5 * limit, True)):
+    # beyond the error of the reference
+    for loss, alarm in ((0.0, False), (max(1.5 * limit, 0.08), True)):
         nights = source([exp(-loss)] * 20, spread=limit / 2)
         assert weight_of([nights], question).alarm is alarm
+
+
+@pytest.mark.parametrize(("off", "alarm"), [(0.02, True), (0.1, False)])
+def test_a_loss_that_the_error_of_the_reference_explains_is_no_alarm(
+    off: float, alarm: bool
+) -> None:
+    nights = source([0.85] * 20)
+    assert weight_of([nights._replace(off=off)]).alarm is alarm
+
+
+def test_a_loss_beyond_the_error_of_the_reference_is_an_alarm() -> None:
+    assert weight_of([source([0.6] * 4)._replace(off=0.1)]).alarm
 
 
 # --- moments, alarms, health
@@ -386,6 +432,26 @@ def test_an_intermittent_loss_is_one_alarm_that_counts_its_low_nights() -> None:
     assert weight.low < weight.moments
     assert list(weight.middles) == pytest.approx([log(0.5)])
     assert alone(*nights, question=NEVER).since == 5 * DAY_S
+
+
+def morning(night: int, ratio: float) -> list[Run]:
+    """Return a planned run and, if it is low, seven more of the morning."""
+    hours = (2, *range(5, 12)) if ratio < 0.8 else (2,)
+    return [Run(night * DAY_S + hour * HOUR_S, log(ratio), 0.05) for hour in hours]
+
+
+def test_what_comes_and_goes_for_a_night_is_one_alarm_unless_it_stays() -> None:
+    def alarm(*ratios: float) -> bool:
+        runs = [run for night, ratio in enumerate(ratios) for run in morning(night, ratio)]
+        return weight_of([Source(rows(runs), 0.02)]).alarm
+
+    first = [*[1.0] * 5, 0.4]
+    again = [*first, *[1.0] * 9, 0.4]
+    assert alarm(*first)
+    assert not alarm(*again[:-1])
+    assert not alarm(*again)
+    assert not alarm(*again, *[1.0] * 6, 0.4)
+    assert alarm(*again, 0.4)
 
 
 def test_an_intermittent_operation_next_to_a_slow_one_has_its_median() -> None:

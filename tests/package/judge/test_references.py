@@ -269,16 +269,30 @@ def test_the_error_of_a_baseline_follows_its_number_of_runs(runs: int, off: floa
         assert compared.source.off == pytest.approx(off)
 
 
-@pytest.mark.parametrize(("spread", "form"), [(0.39, Against.BASELINE), (0.42, Against.ALONE)])
+@pytest.mark.parametrize(
+    ("spread", "of_baseline", "form"),
+    [
+        (0.18, 0.02, Against.BASELINE),
+        (0.20, 0.02, Against.ALONE),
+        # rough members differ as much while all are healthy
+        (0.35, 0.30, Against.BASELINE),
+        (0.37, 0.30, Against.ALONE),
+    ],
+)
 def test_peers_that_differ_more_than_on_busy_days_are_no_reference(
-    spread: float, form: Against
+    spread: float, of_baseline: float, form: Against
 ) -> None:
     # five members at -2, -1, 0, 1 and 2 steps have a spread of 2.021 steps
     day = 1.4826 * 5 / 4.2
     step = spread / hypot(day, 1.2533 * day / sqrt(5))
     rates = [RATE * exp(step * number) for number in (0, -2, -1, 1, 2)]
     members = [
-        measurement(str(number), samples=samples([rate] * 5), ceiling_rate=None)
+        measurement(
+            str(number),
+            samples=samples([rate] * 5),
+            ceiling_rate=None,
+            baseline=BASE._replace(spread=of_baseline),
+        )
         for number, rate in enumerate(rates)
     ]
     assert against(members) == form.value

@@ -7,7 +7,7 @@ from typing import Any, Optional
 import pytest
 
 from plumbline.judge.component import rulings_on
-from plumbline.judge.service import by_evidence, severity
+from plumbline.judge.service import by_evidence, severity, with_runs
 from plumbline.model.codec import write
 from plumbline.model.evidence import Evidence
 from plumbline.model.limits import Limits, Range, Reference
@@ -75,6 +75,26 @@ def test_a_watched_loss_shows_its_odds_and_the_needed_odds() -> None:
     fair = judged(190e6, item)
     assert (fair.state, fair.reason) == (State.OK, Reason.WATCHED)
     assert judged(190e6, evidence(alarm=False, odds=2.99)).reason is Reason.FINE
+
+
+def test_gross_runs_for_a_day_are_a_warning_whatever_the_odds() -> None:
+    gross = evidence(alarm=False, odds=3.2, moments=2, gross_since=NOW - 86400)
+    verdict = judged(40e6, gross)
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.SLOW)
+    assert "beyond the critical level 50: in all runs since 20" in verdict.sentence
+    assert "odds 25 to 1 against chance, 8,103 for an alarm" in verdict.sentence
+    write_is = gross._replace(what="write")
+    assert judged(40e6, write_is).reason is Reason.WATCHED
+
+
+@pytest.mark.parametrize(("nights", "note"), [(1, ""), (3, "; slow on 3 of 28 nights")])
+def test_a_component_that_was_slow_in_some_nights_is_fine_with_a_note(
+    nights: int, note: str
+) -> None:
+    good = evidence(alarm=False, odds=0.0, slow_nights=nights, nights=28)
+    verdict = with_runs(judged(200e6, good), good)
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
+    assert verdict.sentence == judged(200e6, good).sentence + note
 
 
 def test_enough_evidence_is_an_alarm_with_figures() -> None:

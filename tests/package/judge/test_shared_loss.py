@@ -273,3 +273,51 @@ def test_after_a_change_a_single_component_is_compared_with_the_earlier_baseline
     evidence = own(weighed(*[[200e6] * 12] * members, changed=NOW - 3 * DAY_S), 0)
     assert evidence is not None
     assert evidence.against == against
+
+
+def pair_of_disks(*servers: Sequence[float]) -> list[Evidence]:
+    """Return the evidence of pairs of disks, each by the nightly rates of both."""
+    entries, all_series = [], []
+    for number, rates in enumerate(servers):
+        for name in (f"oss{number}-disk1", f"oss{number}-disk2"):
+            entries.append(
+                expectation(
+                    layer="raw",
+                    component=name,
+                    group=f"oss{number}",
+                    path=(name,),
+                    references={"read/single": Reference(None, BASELINE)},
+                    limits=Limits(alarm_odds=ODDS),
+                )
+            )
+            all_series.append(nightly(rates, layer="raw", component=name, operation=Operation.READ))
+    targets = [
+        expectation(component=f"OST {entry.component}", path=entry.path) for entry in entries
+    ]
+    weighing = Weighing({"c": [*entries, *targets]}, {"c": Node(snapshot(*all_series))})
+    found = [weighing.evidence(("raw", f"oss{number}", True)) for number in range(len(servers))]
+    return [evidence for evidence in found if evidence]
+
+
+BUSY = [200e6] * 10 + [170e6, 130e6, 140e6, 120e6, 150e6]
+
+
+def test_a_pair_of_disks_is_no_slower_than_those_of_other_servers_on_busy_nights() -> None:
+    lower = [0.93 * rate for rate in BUSY]
+    evidence = pair_of_disks(lower, *[BUSY] * 7)
+    assert not any(item.alarm for item in evidence)
+    assert {item.against for item in evidence} == {"the other groups of the night"}
+    alone = pair_of_disks(lower, *[BUSY] * 3)
+    assert {item.against for item in alone} == {"its baseline"}
+
+
+def test_a_pair_of_disks_that_is_slower_than_others_is_an_alarm_even_on_busy_nights() -> None:
+    slow = [*BUSY[:-4], *(0.5 * rate for rate in BUSY[-4:])]
+    first, *others = pair_of_disks(slow, *[BUSY] * 7)
+    assert first.alarm
+    assert not any(item.alarm for item in others)
+
+
+def test_a_loss_of_all_pairs_of_disks_is_an_alarm() -> None:
+    evidence = pair_of_disks(*[[200e6] * 10 + [60e6] * 8] * 8)
+    assert all(item.alarm and item.against == "its baseline" for item in evidence)

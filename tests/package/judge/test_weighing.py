@@ -247,7 +247,7 @@ def test_evidence_is_put_into_words() -> None:
     (line,) = weighed(result)
     assert line == (
         "read 40 % of its peers' shares of their baselines over 4 runs since 2024-09-30 23:54 UTC, "
-        "odds 55,639 to 1 against chance, 10,000 for an alarm"
+        "odds 55,618 to 1 against chance, 10,000 for an alarm"
     )
     assert not list(weighed(result._replace(alarm=False, odds=2.9)))
 
@@ -339,14 +339,14 @@ def test_the_number_of_runs_to_an_alarm_is_computed_on_request_only(counting: bo
 @pytest.mark.parametrize(
     ("shares", "apart_s", "odds", "more"),
     [
-        # after a single run: an hour apart, up to nine more
-        ((0.4,), 0.0, 1000.0, 5),
-        ((0.4,), 0.0, 1e5, 9),
-        ((0.4,), 0.0, 3e5, None),
+        # after a single run: a day apart, up to nine more
+        ((0.4,), 0.0, 1000.0, 3),
+        ((0.4,), 0.0, 1e8, 9),
+        ((0.4,), 0.0, 1e9, None),
         # after several runs: at the distance of the last two
         ((1.0, 0.4), DAY_S, 1000.0, 3),
         ((1.0, 0.4), 3600.0, 1000.0, 5),
-        ((1.0, 1.0, 0.4), 600.0, 1000.0, 6),
+        ((1.0, 1.0, 0.4), 600.0, 1000.0, None),
         ((1.0, 0.4, 0.4), DAY_S, 1000.0, 2),
         # a good run raises no alarm, a low one ends none
         ((1.0, 0.4, 1.0), DAY_S, 1000.0, None),
@@ -439,6 +439,53 @@ def test_a_device_without_file_system_is_compared_with_those_of_its_server() -> 
     assert result
     assert result.alarm
     assert result.against == "its peers' shares of their baselines"
+
+
+@pytest.mark.parametrize(
+    ("rates", "runs"),
+    [
+        ([200e6] * 9 + [40e6, 40e6], 2),
+        ([200e6] * 9 + [40e6] * 3, 3),
+        # one run, one that was not gross, one that was good again
+        ([200e6] * 10 + [40e6], 0),
+        ([200e6] * 9 + [40e6, 110e6], 0),
+        ([200e6] * 8 + [40e6, 200e6, 40e6], 0),
+    ],
+)
+def test_runs_a_day_apart_that_are_all_gross_are_known(rates: Sequence[float], runs: int) -> None:
+    begun = NOW - 310 - (runs - 1) * DAY_S if runs else None
+    assert gross_since(rates, peers=1) == begun
+    assert gross_since(rates, peers=5) == begun
+
+
+def test_gross_runs_without_peers_may_be_busy_days() -> None:
+    assert gross_since([200e6] * 9 + [40e6] * 3, peers=0) is None
+
+
+def test_nights_with_several_runs_that_are_all_slow_are_counted() -> None:
+    hours = {3: (0.5, 0.6), 7: (0.5, 1.0), 8: (0.5,), 12: (0.4, 0.4, 0.5)}
+    runs = [
+        Sample((night + 0.1 + 0.05 * place) * DAY_S, share * 200e6, None, None, 0, None)
+        for night in range(15)
+        for place, share in enumerate(hours.get(night, (1.0,)))
+    ]
+    memory = snapshot(series(200e6, None, runs[::-1], component=NAMES[0]))
+    result = Weighing({"c": fleet()}, {"c": Node(memory)}).evidence(("ost", NAMES[0], False))
+    assert result
+    assert (result.slow_nights, result.nights) == (2, 16)
+
+
+def gross_since(rates: Sequence[float], peers: int) -> Optional[float]:
+    """Return the start of the gross runs of a target with a run a night."""
+    rate, peers_rate = rates[-1], 200e6 if peers else None
+    earlier = [
+        Sample(NOW - 310 - night * DAY_S, rate, None, peers_rate, peers, None)
+        for night, rate in enumerate(rates[:-1][::-1], start=1)
+    ]
+    memory = snapshot(series(rate, peers_rate, earlier, component=NAMES[0]))
+    result = Weighing({"c": fleet()}, {"c": Node(memory)}).evidence(("ost", NAMES[0], False))
+    assert result
+    return result.gross_since
 
 
 def pairs(rates: Mapping[str, Mapping[str, Sequence[float]]]) -> dict[str, Optional[Evidence]]:

@@ -60,7 +60,7 @@ def slow_read(*newest: float) -> Snapshot:
         pytest.param([80, 80, 80, 80, 200], Vote.BAD, id="slow on most since it began"),
         pytest.param([178, 178, 178], Vote.NONE, id="beyond the limit, by chance perhaps"),
         pytest.param([184, 184, 184], Vote.GOOD, id="as good members differ"),
-        pytest.param([168] * 8, Vote.BAD, id="a little slow for certain"),
+        pytest.param([160] * 8, Vote.BAD, id="a little slow for certain"),
     ],
 )
 def test_a_target_votes_by_the_evidence_of_its_runs(newest: Sequence[float], vote: Vote) -> None:

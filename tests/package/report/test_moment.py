@@ -51,10 +51,10 @@ def test_without_a_moment_there_is_no_figure_of_it() -> None:
 def test_the_table_shows_the_moment_with_the_busiest_first() -> None:
     figure, _ = figures(past())
     assert [row.cells for row in figure.table.rows] == [
-        ("OST", "OST0", "5.0 MB/s", "1.0 MB/s", "", "", "12.5 ms", ""),
-        ("OST", OTHERS, "1.0 MB/s", "", "", "", "", ""),
-        ("OST", "OST1", "", "", "", "", "", "waiting"),
-        ("client", "c1:9100", "3.0 MB/s", "", "", "", "", ""),
+        ("OST", "OST0", "5.0 MB/s", "1.0 MB/s", "", "", "12.5 ms", "", "", ""),
+        ("OST", OTHERS, "1.0 MB/s", "", "", "", "", "", "", ""),
+        ("OST", "OST1", "", "", "", "", "", "", "", "waiting"),
+        ("client", "c1:9100", "3.0 MB/s", "", "", "", "", "", "", ""),
     ]
     assert figure.finding == "Nobody counted OST9.\n1 target in recovery or waiting for it."
 

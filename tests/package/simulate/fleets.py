@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import Any, Iterator, Optional
 
+from plumbline.model.record import Record
 from plumbline.plan.policy import load
 from plumbline.simulate.course import Scenario, Today, simulated_days
 from plumbline.simulate.fleet import NONE, Fault, Fleet, Noise, build
 from plumbline.simulate.score import Outcome, Score
-from plumbline.simulate.weather import Capacity
+from plumbline.simulate.weather import Capacity, Measuring, Weather
 from plumbline.topology.graph import build as built
 from tests.package.sites import site
 
@@ -35,3 +37,17 @@ def outcome(
     for today in days(of, number, *faults, noise=noise, seed=seed):
         score.take(today)
     return score.outcome()
+
+
+def records(of: Fleet, noise: Noise, number: int) -> list[Record]:
+    """Return the records of some nights without faults, each with a name and that of its run."""
+    weather = Weather(noise, Random("noise"))
+    measuring, rates = Measuring(of, weather), Capacity(of).healthy_Bps
+    groups = {member.key: member.expectation.group for member in of.members}
+    kept: list[Record] = []
+    for day in range(1, number + 1):
+        weather.next_day()
+        for record in measuring.day(day, rates):
+            run = f"{record.layer} {groups[record.layer, record.component]} {record.started_at}"
+            kept.append(record._replace(id=str(len(kept)), run_id=run))
+    return kept

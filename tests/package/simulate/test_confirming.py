@@ -38,7 +38,7 @@ def course(
             alarming |= {
                 name
                 for (_, name, group), evidence in evidence_of.items()
-                if evidence.alarm and not group
+                if (evidence.alarm or evidence.gross_since) and not group
             }
         alarms.append(alarming)
     return alarms, measuring.confirmed_bytes
@@ -61,10 +61,20 @@ def test_a_gross_loss_is_an_alarm_on_its_first_day_at_limited_cost() -> None:
 def test_components_measured_every_ten_days_are_confirmed_in_between() -> None:
     tenth = {"calendar": "*-*-01,11,21 02:06", "every": "10 d"}
     layer = {"schedule": tenth, "confirm": {"every": "1 d", "bytes": "50%"}}
-    policy = {"schema": 1, "layers": {"ost": layer, "raw": layer}}
+    raw = {"schedule": tenth, "confirm": {"runs": 0}}
+    policy = {"schema": 1, "layers": {"ost": layer, "raw": raw}}
     slow = Fault("oss1-disk1", 0.7)
     alarms, moved = course(slow, days=9, policy=policy)
     assert not alarms[0]
     assert alarms[4]
     assert alarms[4] == alarms[-1]
     assert moved == course(slow, days=5, policy=policy)[1]
+
+
+def test_a_gross_loss_of_one_of_two_devices_that_no_target_shows_is_found_in_days() -> None:
+    """A weekly read in a group of two: it is measured again on the next days."""
+    weekly = {"calendar": "Sun *-*-* 03:06", "every": "7 d"}
+    off = {"schedule": weekly, "confirm": {"runs": 0}}
+    policy = {"schema": 1, "layers": {"raw": {"schedule": weekly}, "ost": off}}
+    alarms, _ = course(Fault("oss1-disk1", 0.8), days=3, policy=policy)
+    assert "oss1-disk1" in alarms[1]

@@ -107,6 +107,23 @@ def test_a_fault_of_a_component_already_in_alarm_is_not_identifiable(
     assert trial.identifiable is identifiable
 
 
+@pytest.mark.parametrize(
+    ("changes", "found"),
+    [
+        ({}, None),
+        ({"reason": Reason.BELOW_FLOOR}, 2),
+        ({"component": "oss1", "group": True}, 2),
+    ],
+)
+def test_a_loss_of_all_is_found_by_a_group_or_a_floor_and_by_no_chance_alarm_of_a_member(
+    changes: dict[str, Any], found: Optional[int]
+) -> None:
+    alarmed = verdict(**{"component": "oss1-disk1", "state": W, **changes})
+    result = scored([], [alarmed], faults=(Fault("site", 0.75),))
+    assert result.trials[0].found == found
+    assert not sum(result.raised.values())
+
+
 def test_each_service_that_a_fault_alarms_is_counted_once() -> None:
     disk, target = (of(name, OK, OK, W, OK, C) for name in ("oss1-disk1", "oss1-disk2"))
     alarmed = verdict("scratch-OST0", W, layer="ost")
