@@ -48,6 +48,7 @@ OWN = {
     "absence": ("boundaries", "reasons"),
     "component": ("rules", "service"),
     "floor": ("shared_floor",),
+    "kinds": ("peers", "references"),
     "measured": ("provisional", "boundaries", "rules", "component"),
     "phrases": ("rules", "component", "weighing"),
     "references": ("peers", "shared_loss"),

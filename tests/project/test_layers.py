@@ -87,5 +87,5 @@ def test_modules_of_a_node_import_little_beyond_the_standard_library() -> None:
         for package in set(imported(path)) - standard
     }
     # packages of the distribution
-    arrays = ("judge.recursion", "judge.references", "judge.runs", "judge.weighing")
+    arrays = ("judge.kinds", "judge.recursion", "judge.references", "judge.runs", "judge.weighing")
     assert foreign == {*((name, "numpy") for name in arrays), ("parallel.mpi", "mpi4py")}

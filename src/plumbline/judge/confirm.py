@@ -20,9 +20,9 @@ from itertools import chain, islice
 from math import inf
 from typing import Callable, Iterable, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.judge.kinds import MIN_SIZE
 from plumbline.judge.memory import EvidenceSource
 from plumbline.judge.phrases import date_of
-from plumbline.judge.references import MIN_SIZE
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation, Measured
 from plumbline.model.record import Scenario

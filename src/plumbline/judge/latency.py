@@ -12,8 +12,8 @@ from math import exp, log
 from statistics import median
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
+from plumbline.judge.kinds import MIN_SIZE
 from plumbline.judge.recurring import Recurrence, recurrence
-from plumbline.judge.references import MIN_SIZE
 from plumbline.model.record import Operation
 from plumbline.model.statistics import deviation
 

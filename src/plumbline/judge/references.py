@@ -1,11 +1,5 @@
 """References of runs: peers of the day, baseline, own history.
 
-Measurements of one kind have the same layer, operation, file system and ceiling:
-those of one node if a node judges itself, those of the whole site if all records are together.
-
-Samples come in the order of arrival, which differs from the order of time after a clock was
-stepped.
-
 Peers of the same run or day cancel out the losses that all of them share.  With too few peers, the
 baseline is the reference; without one, the measurement's own earlier runs.  A run of a few members,
 such as a confirmation, is compared with the usual results of these few against all others.  A run
@@ -15,16 +9,25 @@ by name is compared with the expected result of its target in the last run of al
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from dataclasses import dataclass
-from enum import Enum
 from functools import cached_property
-from math import hypot, inf, isnan, log, nan, sqrt
-from operator import itemgetter
+from math import hypot, inf, isnan, log, sqrt
 from statistics import median
 from typing import Any, Hashable, Iterator, NamedTuple, Optional, Sequence
 
 import numpy as np
 
+from plumbline.judge.kinds import (
+    FEW_APART,
+    FORMS,
+    LEAST_SPREAD,
+    Against,
+    Kind,
+    Measurement,
+    Table,
+    grid_of,
+    kind_of,
+    medians,
+)
 from plumbline.judge.phrases import several
 from plumbline.judge.runs import (
     AT,
@@ -37,8 +40,6 @@ from plumbline.judge.runs import (
     merge,
     rows_of,
 )
-from plumbline.model.limits import Baseline, Limits
-from plumbline.model.series import Sample
 from plumbline.model.statistics import (
     MAD_FACTOR,
     MEDIAN_FACTOR,
@@ -47,253 +48,8 @@ from plumbline.model.statistics import (
 )
 from plumbline.model.units import DAY_S
 
-_PEERS = 4
-"""Peers of one run whose median is a reference: a slow one among fewer makes others look fast."""
-
-
-class Against(str, Enum):
-    """Reference that a run is compared with."""
-
-    RUN = "its peers in the same run"
-    BASELINE = "its peers' shares of their baselines"
-    RATE = "its peers of the same day"
-    FEW = "its few peers in the same run"
-    HISTORY = "its own earlier runs"
-    ALONE = "its baseline"
-    GROUPS = "the other groups of the night"
-
-
-FORMS = (Against.RUN, Against.BASELINE, Against.RATE)
-
 _Array = Any
 """A numpy array; a node's Python cannot name its types."""
-
-
-@dataclass(frozen=True, eq=False)
-class Measurement:
-    """One operation of one component: its samples, newest first, and its baseline if it has one.
-
-    ``kind`` is the key of measurements that should give the same.  ``era`` is set if the baseline
-    was taken before a change of software or settings.  ``what`` is the operation in words,
-    ``partner`` the other host of a pair, else empty.
-    """
-
-    kind: Hashable
-    member: str
-    samples: tuple[Sample, ...]
-    baseline: Optional[Baseline]
-    limits: Limits
-    ceiling_rate: Optional[float]
-    era: Optional[Era] = None
-    what: str = ""
-    partner: str = ""
-
-    @property
-    def level(self) -> float:
-        """Return the logarithm of the baseline, nan without one."""
-        return log(self.baseline.median) if self.baseline else nan
-
-
-class Era(NamedTuple):
-    """A time between two changes: the change, in words, and its moment, in epoch seconds if known.
-
-    ``with_group`` is whether the whole group is compared with its rates before the change.
-    """
-
-    change: str
-    since: Optional[float]
-    with_group: bool
-
-
-class Table:
-    """The usable runs of some measurements, a row each, an array for each column.
-
-    The runs of one measurement are adjacent, the oldest first.  ``number`` is the index of the
-    measurement, ``at`` a moment in epoch seconds; ``rates`` and ``peers_rates`` are logarithms of
-    B/s, the latter of the median of the ``peers`` in the same run, nan without peers.  ``full`` are
-    the runs with all their peers, ``few`` those of a few members, too few for a reference, and
-    ``by_name`` those of one member alone while others of its runs have peers.  ``partial`` are the
-    measurements with any of the latter two.
-    """
-
-    def __init__(
-        self, measurements: Sequence[Measurement], least_coverage: Optional[float] = None
-    ) -> None:
-        """Read the samples; a run below ``least_coverage``, else the policy's, is unusable."""
-        parts = [_usable(measurement, least_coverage) for measurement in measurements]
-        self.number: _Array = np.repeat(np.arange(len(parts)), [*map(len, parts)])
-        table = np.concatenate(parts) if parts else np.empty((0, 4))
-        self.at, self.peers = table[:, 0], table[:, 3]
-        self.rates, self.peers_rates = np.log(table[:, 1:3].T)
-        self.days = np.floor(self.at / DAY_S)
-        most = [max((sample.peers for sample in item.samples), default=0) for item in measurements]
-        enough: _Array = np.minimum(np.array(most, int), _PEERS)
-        self.full = self.peers >= enough[self.number]
-        self.few = (self.peers > 0) & ~self.full
-        self.by_name = (self.peers <= 0) & ~self.full
-        self._levels = np.array([measurement.level for measurement in measurements], float)
-        numbers = np.arange(len(measurements) + 1)
-        self._ends: _Array = np.searchsorted(self.number, numbers)
-        self.partial: set[int] = set(self.number[~self.full].tolist())
-
-    def ratios(self, form: Against) -> _Array:
-        """Return the runs relative to one of ``FORMS``, nan if that is unknown."""
-        rates: _Array = self.rates
-        if form is Against.RATE:
-            return rates
-        if form is Against.BASELINE:
-            return rates - self._levels[self.number]
-        # the other members of a run of a few are matched by time
-        peers_rates = np.where(self.peers >= _PEERS, self.peers_rates, nan)
-        return np.where(self.few, rates, rates - peers_rates)
-
-    def rows(self, number: int) -> slice:
-        """Return the rows of a measurement."""
-        return slice(self._ends[number], self._ends[number + 1])
-
-
-def _usable(measurement: Measurement, least_coverage: Optional[float]) -> _Array:
-    """Return the usable runs, the oldest first: with a rate, not contended, not impossibly fast.
-
-    The columns are the moment, the rate, that of the peers, nan without, and their number.
-    """
-    least = measurement.limits.min_coverage if least_coverage is None else least_coverage
-    ceiling_rate = measurement.ceiling_rate
-    most = measurement.limits.invalid_above * ceiling_rate if ceiling_rate else inf
-    rows = [
-        (sample.started_at, sample.rate, sample.peers_rate or nan, sample.peers)
-        for sample in reversed(measurement.samples)
-        if sample.rate
-        and sample.rate <= most
-        and not sample.excluded
-        and (sample.coverage is None or sample.coverage >= least)
-    ]
-    # the order of arrival differs from the order of time after a clock was stepped
-    rows.sort(key=itemgetter(0))
-    return np.array(rows, float).reshape(len(rows), 4)
-
-
-MIN_SIZE = 5
-"""Members, so that each has four peers: two slow ones among fewer make all others look fast."""
-_MANY = 20
-"""With fewer members, their lasting differences are not known from themselves alone."""
-_DAYS = 3
-"""With fewer days no member's level is known."""
-
-LEAST_SPREAD = 0.015
-"""Even a steady measurement is off by this much: caches, zones of disks, timers."""
-FEW_APART = 0.05
-"""Good members differ by up to this (ORNL's acceptance limit), unless more is known."""
-_LEAST_APART = 0.01
-_MAD_EFFICIENCY = 0.37
-"""Of the median absolute deviation, compared with the standard deviation of normal values."""
-
-
-@dataclass(frozen=True, eq=False)
-class Kind:
-    """Median and spread of all measurements of a kind, day by day.
-
-    ``days`` are those with enough members, counted from the epoch, ascending; ``middles`` are the
-    medians of each day, logarithms, and ``spreads`` the standard deviation of one more value from
-    them.  ``apart`` is the lasting difference between members, a standard deviation of logarithms;
-    ``usual`` is the difference of each member from the median on most days, nan if unknown.
-    """
-
-    days: _Array
-    middles: _Array
-    spreads: _Array
-    apart: float
-    usual: _Array
-
-    def on(self, days: _Array) -> tuple[_Array, _Array]:
-        """Return median and spread of some days, nan for days without."""
-        if not len(self.days):
-            unknown = np.full(len(days), nan)
-            return unknown, unknown
-        places = np.minimum(np.searchsorted(self.days, days), len(self.days) - 1)
-        measured = self.days[places] == days
-        middles, spreads = (column[places] for column in (self.middles, self.spreads))
-        return np.where(measured, middles, nan), np.where(measured, spreads, nan)
-
-    @cached_property
-    def spread(self) -> float:
-        """Return the spread of one value on most days; there must be one."""
-        return float(np.median(self.spreads))
-
-
-def kind_of(members: _Array, days: _Array, values: _Array, count: int) -> Kind:
-    """Return the kind of ``count`` members, from the number, day and value of each run.
-
-    A deviation of few values is too small in the mean (Croux and Rousseeuw, 1992: n / (n - 0.8)),
-    uncertain itself, and so is their median.
-    """
-    all_days, places = np.unique(days, return_inverse=True)
-    grid = _grid(places, members, values, (len(all_days), count))
-    middles, sizes = _medians(grid)
-    deviations = grid - middles[:, None]
-    spreads = MAD_FACTOR * _medians(np.abs(deviations))[0] * sizes / (sizes - 0.8)
-    enough = sizes >= MIN_SIZE
-    spreads, sizes = _likely_spreads(spreads[enough], sizes[enough]), sizes[enough]
-    spreads = np.maximum(LEAST_SPREAD, spreads * np.hypot(1, MEDIAN_FACTOR / np.sqrt(sizes)))
-    usual, number = _medians(deviations[enough].T)
-    apart = _apart(usual[number >= _DAYS].tolist())
-    return Kind(all_days[enough], middles[enough], spreads, apart, usual)
-
-
-def _likely_spreads(spreads: _Array, sizes: _Array) -> _Array:
-    """Return the likely spread of each day from those of all days, by the sizes of their samples.
-
-    A day may be rougher than most, so a larger spread stays.  A smaller one is partly chance: it
-    tends to the median of all, the more the fewer values it has and the less such days differ
-    beyond chance (empirical Bayes, normal in the logarithm).
-    """
-    if not len(spreads):
-        return spreads
-    logs = np.log(np.maximum(spreads, LEAST_SPREAD))
-    usual = np.median(logs)
-    chance = 1 / (2 * _MAD_EFFICIENCY * sizes)
-    below = np.minimum(0.0, logs - usual)
-    # half of the days are below
-    between = max(0.0, float((2 * below**2 - chance).mean()))
-    likely = np.exp(usual + below * between / (between + chance))
-    return np.where(below < 0, likely, spreads)
-
-
-def _grid(rows: _Array, columns: _Array, values: _Array, shape: tuple[int, int]) -> _Array:
-    """Return values by row and column, nan for empty cells, the median of several."""
-    grid = np.full(shape, nan)
-    cells = rows * shape[1] + columns
-    if np.bincount(cells, minlength=1).max() > 1:
-        order = np.lexsort((values, cells))
-        values = values[order]
-        cells, first, sizes = np.unique(cells[order], return_index=True, return_counts=True)
-        values = (values[first + (sizes - 1) // 2] + values[first + sizes // 2]) / 2
-    grid.flat[cells] = values
-    return grid
-
-
-def _medians(grid: _Array, *, upper: bool = False) -> tuple[_Array, _Array]:
-    """Return the median of the values of each row, nan for an empty row, and their number.
-
-    Of an even number of values it is the ``upper`` of the two in the middle, or their mean.
-    """
-    sizes = np.count_nonzero(~np.isnan(grid), axis=1)
-    if not grid.size:
-        return np.full(len(grid), nan), sizes
-    ordered, rows = np.sort(grid, axis=1), np.arange(len(grid))
-    middles = ordered[rows, sizes // 2]
-    if not upper:
-        middles = (ordered[rows, (sizes - 1) // 2] + middles) / 2
-    return middles, sizes
-
-
-def _apart(levels: Sequence[float]) -> float:
-    """Return the difference between members on most days; of few, at least that of good ones."""
-    if len(levels) < MIN_SIZE:
-        return FEW_APART
-    spread = deviation(levels) * len(levels) / (len(levels) - 0.8)
-    return max(spread, _LEAST_APART if len(levels) >= _MANY else FEW_APART)
-
 
 _SPREAD_ALONE = 0.05
 """The least spread of runs without peers, that of the year's steady benchmarks."""
@@ -545,9 +301,9 @@ def of_group(group: Sequence[Measurement], members: int) -> Optional[Comparison]
     full = table.full
     at, values, number = table.at[full], table.ratios(Against.BASELINE)[full], table.number[full]
     all_days, places = np.unique(table.days[full], return_inverse=True)
-    grid = _grid(places, number, values, (len(all_days), len(measurements)))
-    middles, sizes = _medians(grid, upper=True)
-    deviations = _medians(np.abs(grid - middles[:, None]))[0]
+    grid = grid_of(places, number, values, (len(all_days), len(measurements)))
+    middles, sizes = medians(grid, upper=True)
+    deviations = medians(np.abs(grid - middles[:, None]))[0]
     starts = np.full(len(all_days), inf)
     np.minimum.at(starts, places, at)
     counts = 2 * sizes > members

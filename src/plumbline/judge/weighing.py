@@ -15,21 +15,13 @@ from typing import Hashable, Iterable, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
 
+from plumbline.judge.kinds import MIN_SIZE, Era, Measurement, Table
 from plumbline.judge.measured import doubt_about, era_of
 from plumbline.judge.memory import Weighable
 from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
 from plumbline.judge.recursion import weigh
-from plumbline.judge.references import (
-    MIN_SIZE,
-    Comparison,
-    Era,
-    Groups,
-    Measurement,
-    References,
-    Table,
-    of_group,
-)
+from plumbline.judge.references import Comparison, Groups, References, of_group
 from plumbline.judge.runs import (
     AT,
     NIGHT_S,

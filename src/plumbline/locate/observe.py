@@ -21,12 +21,13 @@ from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, 
 
 from plumbline.judge.component import firmly, rule
 from plumbline.judge.judging import Judging
+from plumbline.judge.kinds import FEW_APART, LEAST_SPREAD
 from plumbline.judge.measured import CERTAIN, Measured, clearing
 from plumbline.judge.memory import Memory
 from plumbline.judge.operations import label, series_of
 from plumbline.judge.pair import of_pair
 from plumbline.judge.phrases import Ruling
-from plumbline.judge.references import FEW_APART, LEAST_SPREAD, Comparison, with_baseline
+from plumbline.judge.references import Comparison, with_baseline
 from plumbline.judge.runs import AT, RATIO, SPREAD, Rows
 from plumbline.judge.runs import since as runs_since
 from plumbline.judge.service import severity

@@ -14,8 +14,8 @@ from __future__ import annotations
 from math import inf
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
+from plumbline.judge.kinds import MIN_SIZE
 from plumbline.judge.latency import Latency, Load, Loads, compare
-from plumbline.judge.references import MIN_SIZE
 from plumbline.model.errors import ToolError
 from plumbline.model.evidence import MONTH_S, odds_within
 from plumbline.model.exchange import Suspected

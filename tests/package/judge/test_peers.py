@@ -9,7 +9,7 @@ from statistics import median
 import numpy as np
 import pytest
 
-from plumbline.judge.references import Kind, Measurement, Table, kind_of
+from plumbline.judge.kinds import Kind, Measurement, Table, kind_of
 from plumbline.model.limits import Limits
 from plumbline.model.series import Sample
 
