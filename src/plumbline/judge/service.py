@@ -207,8 +207,13 @@ def _finding(ruling: Ruling, weighed: Optional[Evidence], *, alarm: bool) -> Fin
 
 
 def _gross(measured: Measured, weighed: Optional[Evidence]) -> Optional[Finding]:
-    """Return a warning if all runs of a day were beyond ``critical``, whatever the odds."""
+    """Return a warning if all runs of a day were beyond ``critical``, short of an alarm's odds.
+
+    In rough nights chance may do that: without odds worth a report it is watched.
+    """
     if weighed is None or weighed.gross_since is None or weighed.what != measured.what:
+        return None
+    if not weighed.reportable:
         return None
     text = (
         f"{figures_and_ceiling(measured)}: beyond the critical level {measured.limits.critical} in "

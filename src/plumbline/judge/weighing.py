@@ -231,6 +231,7 @@ class Weighing:
         self._compared_groups: dict[Optional[Group], Compared] = {}
         self._small_groups: dict[Hashable, tuple[dict[Component, int], Optional[Groups]]] = {}
         self._lost: dict[Hashable, bool] = {}
+        self._joint: dict[Component, Compared] = {}
         self._evidence: dict[Subject, Optional[Evidence]] = {}
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
@@ -381,9 +382,15 @@ class Weighing:
             self._lost[kind] = weigh([case_of([level], question)])[0].alarm
         return self._lost[kind]
 
-    def _with_baselines(self, members: Sequence[Component]) -> Iterator[Comparison]:
+    def _with_baselines(self, members: Sequence[Component]) -> Compared:
+        """Return the joint results of a group with its baselines; small groups ask again."""
         if len(members) < _FEWEST_MEMBERS:
-            return
+            return ()
+        if members[0] not in self._joint:
+            self._joint[members[0]] = list(self._of_baselines(members))
+        return self._joint[members[0]]
+
+    def _of_baselines(self, members: Sequence[Component]) -> Iterator[Comparison]:
         measurements = self._measurements_of(members)
         for what in dict.fromkeys(measurement.what for measurement in measurements):
             same = [measurement for measurement in measurements if measurement.what == what]

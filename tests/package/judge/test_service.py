@@ -77,12 +77,13 @@ def test_a_watched_loss_shows_its_odds_and_the_needed_odds() -> None:
     assert judged(190e6, evidence(alarm=False, odds=2.99)).reason is Reason.FINE
 
 
-def test_gross_runs_for_a_day_are_a_warning_whatever_the_odds() -> None:
+def test_gross_runs_for_a_day_are_a_warning_at_odds_worth_a_report() -> None:
     gross = evidence(alarm=False, odds=3.2, moments=2, gross_since=NOW - 86400)
     verdict = judged(40e6, gross)
     assert (verdict.state, verdict.reason) == (State.WARNING, Reason.SLOW)
     assert "beyond the critical level 50: in all runs since 20" in verdict.sentence
     assert "odds 25 to 1 against chance, 8,103 for an alarm" in verdict.sentence
+    assert judged(40e6, gross._replace(odds=2.9)).reason is Reason.WATCHED
     write_is = gross._replace(what="write")
     assert judged(40e6, write_is).reason is Reason.WATCHED
 
