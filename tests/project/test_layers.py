@@ -87,5 +87,7 @@ def test_modules_of_a_node_import_little_beyond_the_standard_library() -> None:
         for package in set(imported(path)) - standard
     }
     # packages of the distribution
-    arrays = ("judge.recursion", "judge.references", "judge.runs", "judge.weighing")
+    arrays = tuple(
+        f"judge.{name}" for name in ("joint_runs", "recursion", "references", "runs", "weighing")
+    )
     assert foreign == {*((name, "numpy") for name in arrays), ("parallel.mpi", "mpi4py")}

@@ -27,7 +27,6 @@ import numpy as np
 
 from plumbline.judge.phrases import several
 from plumbline.judge.runs import (
-    AT,
     LONE_NOISE,
     PEER_NOISE,
     RATIO,
@@ -228,14 +227,14 @@ def kind_of(members: _Array, days: _Array, values: _Array, count: int) -> Kind:
     uncertain itself, and so is their median.
     """
     all_days, places = np.unique(days, return_inverse=True)
-    grid = _grid(places, members, values, (len(all_days), count))
-    middles, sizes = _medians(grid)
+    grid = grid_of(places, members, values, (len(all_days), count))
+    middles, sizes = medians(grid)
     deviations = grid - middles[:, None]
-    spreads = MAD_FACTOR * _medians(np.abs(deviations))[0] * sizes / (sizes - 0.8)
+    spreads = MAD_FACTOR * medians(np.abs(deviations))[0] * sizes / (sizes - 0.8)
     enough = sizes >= MIN_SIZE
     spreads, sizes = _likely_spreads(spreads[enough], sizes[enough]), sizes[enough]
     spreads = np.maximum(LEAST_SPREAD, spreads * np.hypot(1, MEDIAN_FACTOR / np.sqrt(sizes)))
-    usual, number = _medians(deviations[enough].T)
+    usual, number = medians(deviations[enough].T)
     apart = _apart(usual[number >= _DAYS].tolist())
     return Kind(all_days[enough], middles[enough], spreads, apart, usual)
 
@@ -259,7 +258,7 @@ def _likely_spreads(spreads: _Array, sizes: _Array) -> _Array:
     return np.where(below < 0, likely, spreads)
 
 
-def _grid(rows: _Array, columns: _Array, values: _Array, shape: tuple[int, int]) -> _Array:
+def grid_of(rows: _Array, columns: _Array, values: _Array, shape: tuple[int, int]) -> _Array:
     """Return values by row and column, nan for empty cells, the median of several."""
     grid = np.full(shape, nan)
     cells = rows * shape[1] + columns
@@ -272,7 +271,7 @@ def _grid(rows: _Array, columns: _Array, values: _Array, shape: tuple[int, int])
     return grid
 
 
-def _medians(grid: _Array, *, upper: bool = False) -> tuple[_Array, _Array]:
+def medians(grid: _Array, *, upper: bool = False) -> tuple[_Array, _Array]:
     """Return the median of the values of each row, nan for an empty row, and their number.
 
     Of an even number of values it is the ``upper`` of the two in the middle, or their mean.
@@ -295,13 +294,10 @@ def _apart(levels: Sequence[float]) -> float:
     return max(spread, _LEAST_APART if len(levels) >= _MANY else FEW_APART)
 
 
-_SPREAD_ALONE = 0.05
+SPREAD_ALONE = 0.05
 """The least spread of runs without peers, that of the year's steady benchmarks."""
 _SPREAD_BUSY = 0.19
 """Spread of single runs on busy days of the year's benchmarks (simulate/fleet.py)."""
-_NIGHTS_ALIKE = 3
-"""Nights of a group that say as much as one: the shared losses of two nights in a row correlate by
-0.62 in a cluster in production (tests/bench/fit_noise.py), so by (1 + r) / (1 - r) = 3 to 4."""
 _HALVED = 0.5
 """Share of its usual coverage: a run that loses half and more to others shows nothing."""
 _BEFORE = 8
@@ -508,7 +504,7 @@ def _named_rows(own: slice, form: _Form) -> Iterator[Rows]:
 
 def _drift(levels: _Array) -> float:
     """Return the change of a shared level between two runs, a standard deviation."""
-    return max(_SPREAD_ALONE, deviation(np.diff(levels), 0.0)) if len(levels) > 1 else _SPREAD_ALONE
+    return max(SPREAD_ALONE, deviation(np.diff(levels), 0.0)) if len(levels) > 1 else SPREAD_ALONE
 
 
 def _accepted_low(measurement: Measurement, group: _Group) -> bool:
@@ -527,72 +523,11 @@ def with_baseline(measurement: Measurement) -> Optional[Comparison]:
     table = Table([measurement])
     if not len(table.at):
         return None
-    spread = max(_SPREAD_ALONE, baseline.spread)
+    spread = max(SPREAD_ALONE, baseline.spread)
     error = max(LEAST_SPREAD, error_of_median(spread, max(1, baseline.runs)))
     rows = rows_of(table.at, table.ratios(Against.BASELINE), spread)
     source = Source(rows, error, LONE_NOISE)
     return Comparison(measurement, source, baseline_words([measurement]))
-
-
-def of_group(group: Sequence[Measurement], members: int) -> Optional[Comparison]:
-    """Return the joint runs of a group relative to the members' baselines, day by day.
-
-    A day counts if more than half of all ``members`` were measured, by their upper median: one slow
-    member of two does not lower it.  None if half of them have no baseline, or no day counts.
-    """
-    measurements = [measurement for measurement in group if measurement.baseline]
-    table = Table(measurements)
-    full = table.full
-    at, values, number = table.at[full], table.ratios(Against.BASELINE)[full], table.number[full]
-    all_days, places = np.unique(table.days[full], return_inverse=True)
-    grid = _grid(places, number, values, (len(all_days), len(measurements)))
-    middles, sizes = _medians(grid, upper=True)
-    deviations = _medians(np.abs(grid - middles[:, None]))[0]
-    starts = np.full(len(all_days), inf)
-    np.minimum.at(starts, places, at)
-    counts = 2 * sizes > members
-    if not counts.any():
-        return None
-    fewest = min(measurement.baseline.runs for measurement in measurements if measurement.baseline)
-    error = max(LEAST_SPREAD, error_of_median(_SPREAD_ALONE, max(1, fewest // _NIGHTS_ALIKE)))
-    errors = MEDIAN_FACTOR * MAD_FACTOR * deviations[counts] / np.sqrt(sizes[counts])
-    rows = rows_of(starts[counts], middles[counts], np.hypot(_SPREAD_ALONE, errors))
-    return Comparison(group[0], Source(rows, error, LONE_NOISE), baseline_words(measurements))
-
-
-class Groups:
-    """Small groups of one kind: their nights compared with those of the others.
-
-    What a night takes from all groups, such as traffic of a file system, is no loss of one.
-    ``level`` has the medians of all nights relative to the baselines: a loss that all share.
-    """
-
-    def __init__(self, groups: Sequence[Comparison]) -> None:
-        """Compute the nights of all groups; each is relative to its baselines."""
-        self._groups = groups
-        rows = np.concatenate([group.source.runs for group in groups])
-        sizes = [len(group.source.runs) for group in groups]
-        number: _Array = np.repeat(np.arange(len(groups)), sizes)
-        days = np.floor(rows[:, AT] / DAY_S)
-        self._kind = kind_of(number, days, rows[:, RATIO], len(groups))
-
-    def of(self, number: int) -> Optional[Comparison]:
-        """Return a group relative to the others, None without a night of enough groups."""
-        group = self._groups[number]
-        runs = group.source.runs
-        middles, spreads = self._kind.on(np.floor(runs[:, AT] / DAY_S))
-        usable = ~np.isnan(middles)
-        if not usable.any():
-            return None
-        rows = rows_of(runs[:, AT], runs[:, RATIO] - middles, spreads)[usable]
-        return Comparison(group.measurement, Source(rows, self._kind.apart), Against.GROUPS.value)
-
-    @property
-    def level(self) -> Comparison:
-        """Return the level of all groups relative to their baselines."""
-        first, days = self._groups[0], self._kind.days
-        rows = rows_of(days * DAY_S, self._kind.middles, _SPREAD_ALONE)
-        return first.with_runs(rows)
 
 
 def baseline_words(members: Sequence[Measurement]) -> str:
@@ -639,7 +574,7 @@ def _own_history(measurement: Measurement) -> Optional[Comparison]:
     if len(table.at) <= count:
         return None
     earlier = table.rates[:count].tolist()
-    level, spread = median(earlier), max(_SPREAD_ALONE, deviation(earlier))
+    level, spread = median(earlier), max(SPREAD_ALONE, deviation(earlier))
     rows = rows_of(table.at[count:], table.rates[count:] - level, spread)
     low = sum(rate - level < -max(2 * spread, _LEVEL_MOVES) for rate in earlier)
     lower = (LONE_NOISE.lower * _RUNS_KNOWN + low) / (_RUNS_KNOWN + count)

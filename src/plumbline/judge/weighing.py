@@ -14,6 +14,7 @@ from typing import Hashable, Iterable, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
 
+from plumbline.judge.joint_runs import Groups, of_group
 from plumbline.judge.measured import doubt_about, era_of
 from plumbline.judge.memory import Weighable
 from plumbline.judge.operations import label
@@ -23,11 +24,9 @@ from plumbline.judge.references import (
     MIN_SIZE,
     Comparison,
     Era,
-    Groups,
     Measurement,
     References,
     Table,
-    of_group,
 )
 from plumbline.judge.runs import (
     AT,

@@ -7,8 +7,9 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
+from plumbline.judge.joint_runs import of_group
 from plumbline.judge.recursion import weigh
-from plumbline.judge.references import Against, Era, Measurement, References, of_group
+from plumbline.judge.references import Against, Era, Measurement, References
 from plumbline.judge.runs import AT, LONE_NOISE, PEER_NOISE, RATIO, SPREAD, Question
 from plumbline.judge.weighing import case_of
 from plumbline.model.limits import Limits
