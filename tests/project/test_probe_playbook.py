@@ -39,7 +39,7 @@ def test_a_slow_disk_and_unreachable_nodes_are_named(site: FakeSite, tmp_path: P
 def test_a_single_target_is_measured_by_its_unit_on_its_node_only(site: FakeSite) -> None:
     run = site.play("probe", {"layer": "raw", "target": "oss1-disk2"})
     assert run.code == 0, run.output
-    run.shows("All 1 verdicts are OK")
+    run.shows("The only verdict is OK")
     assert site.units() == ["oss1 start plumbline-raw@oss1-disk2.service"]
 
 
