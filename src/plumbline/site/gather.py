@@ -37,7 +37,7 @@ from plumbline.site.scope import RECORDS, LeftOut, Scope, Scopes
 from plumbline.store import facts
 from plumbline.store.collection import ConsoleHistory
 from plumbline.store.history import KEEP_DAYS, Thinned
-from plumbline.store.replacing import replace, writing
+from plumbline.store.replacing import make_folder, replace, writing
 
 _MOST_DAMAGED = 1000
 """Most damaged records of a node in one collection; each has its reason."""
@@ -321,7 +321,7 @@ def _keep_symptoms(history: Path, node: str, symptoms: Optional[Mapping[str, Any
         if symptoms is None:
             path.unlink(missing_ok=True)
             return
-        folder.mkdir(exist_ok=True)
+        make_folder(folder)
         replace(path, json.dumps(symptoms, allow_nan=False))
 
 
