@@ -166,7 +166,8 @@ def test_a_slow_device_shows_in_the_raw_probe(node: Node) -> None:
     }
     # 40 ms for each MiB
     assert max(rates["oss1-slow"]) < 2**20 / 40e-3
-    assert min(rates["oss1-disk4"]) > 2 * max(rates["oss1-slow"])
+    # other work on the machine can only lower a rate
+    assert max(rates["oss1-disk4"]) > 2 * max(rates["oss1-slow"])
     node.output("dmsetup remove --retry oss1-slow")
 
 
