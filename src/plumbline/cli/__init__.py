@@ -220,7 +220,7 @@ def _library_trouble(error: ImportError, verb: str) -> str:
         return f"{library} is {state} on this host; plumbline {verb} needs it: python3-numpy"
     return (
         f"{library} is {state} on this host; plumbline {verb} needs the libraries of the console: "
-        f"{CONSOLE_INSTALL}"
+        + CONSOLE_INSTALL
     )
 
 

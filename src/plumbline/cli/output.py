@@ -17,7 +17,7 @@ from plumbline.model.codec import write
 from plumbline.model.command import printable
 
 CONSOLE_INSTALL = "in a clone of plumbline, pip install '.[console]'"
-"""How to install the libraries of the console.
+"""Call that installs the libraries of the console.
 
 No name for PyPI: what is called plumbline there is another project.
 """

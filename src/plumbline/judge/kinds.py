@@ -166,7 +166,7 @@ FEW_APART = 0.05
 """Good members differ by up to this (ORNL's acceptance limit), unless more is known."""
 _LEAST_APART = 0.01
 _MAD_EFFICIENCY = 0.37
-"""Of the median absolute deviation, compared with the standard deviation of normal values."""
+"""Efficiency of the median absolute deviation of normal values, that of their deviation being 1."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -162,7 +162,7 @@ def _probing(log: _Log) -> Iterator[int]:
 
 
 _POWER_ON = "Power-on or device reset"
-"""What a disk itself reports after a reset."""
+"""Report of a disk itself after a reset."""
 
 
 def _results(log: _Log) -> Iterator[int]:

@@ -23,13 +23,13 @@ _ANY_CONTEXT = _any(text for texts in CONTEXT.values() for text in texts)
 _ANY_FAULT = _any(text for message in MESSAGES for text in message.texts)
 _ANY_HARMLESS = _any(text for texts in HARMLESS.values() for text in texts)
 
-_LONGEST = 1024
+_MAX_MESSAGE = 1024
 """Most characters of a message, LOG_LINE_MAX of the kernel (kernel/printk/printk.c)."""
 
 
 def find_context(text: str) -> Mapping[str, re.Match[str]]:
     """Return the matches of a message by kind of CONTEXT."""
-    line = text[:_LONGEST]
+    line = text[:_MAX_MESSAGE]
     if not _ANY_CONTEXT.match(line):
         return {}
     return {kind: match for kind, pattern in reversed(_CONTEXT) if (match := pattern.match(line))}
@@ -37,7 +37,7 @@ def find_context(text: str) -> Mapping[str, re.Match[str]]:
 
 def parse_fault(text: str) -> tuple[Optional[Message], str]:
     """Return the fault in a message, None if there is none, and the name it is about, if any."""
-    line = text[:_LONGEST]
+    line = text[:_MAX_MESSAGE]
     if _ANY_FAULT.match(line) and not _ANY_HARMLESS.match(line):
         for message, pattern in _FAULTS:
             if matched := pattern.match(line):

@@ -23,9 +23,9 @@ from plumbline.simulate.fleet import SPELL_LEAST, TAIL_LEAST, YEAR, Fleet, Noise
 _Array = Any
 """A numpy array; a node's Python cannot name its types."""
 
-_FEWEST = 5
-"""Members of a group whose median is that of a run."""
-_RUNS = 20
+_MIN_VALUES = 5
+"""Members of a group whose median is that of a run, and tests of a pair that show its spread."""
+_MIN_RUNS = 20
 """Runs of a group that show how often one is disturbed."""
 _COMMON = 3.0
 """Spreads beyond which a residual counts as this far: the tail has a share of its own."""
@@ -50,8 +50,8 @@ def own_noise(fleet: Fleet, records: Iterable[Record]) -> Noise:
     groups = [*_groups(fleet, kept)]
     if not groups:
         raise DocumentError(
-            f"the history has no group of {_FEWEST} members with {_RUNS} runs of all of them; "
-            "simulate with --noise year until it has"
+            f"the history has no group of {_MIN_VALUES} members with {_MIN_RUNS} runs of all of "
+            "them; simulate with --noise year until it has"
         )
     parts = [_of_group(group) for group in groups]
     middle = {name: _middle(name, [part[name] for part in parts]) for name in parts[0]}
@@ -77,9 +77,9 @@ def _groups(fleet: Fleet, records: Iterable[Record]) -> Iterable[_Group]:
         kind = record.layer, entry.group, record.operation
         runs[kind][record.run_id][record.component] = -log(record.rate or 1.0)
     for of_runs in runs.values():
-        full = [rates for rates in of_runs.values() if len(rates) >= _FEWEST]
+        full = [rates for rates in of_runs.values() if len(rates) >= _MIN_VALUES]
         names = sorted({name for rates in full for name in rates})
-        if len(full) >= _RUNS:
+        if len(full) >= _MIN_RUNS:
             rows = [[rates.get(name, np.nan) for name in names] for rates in full]
             yield _Group(np.array(rows), [hosts[name] for name in names])
 
@@ -175,7 +175,7 @@ def _network(records: Sequence[Record]) -> float:
         if LAYERS[record.layer].paired and record.rate:
             key = record.component, record.partner, record.operation
             pairs[key].append(log(record.rate))
-    spreads = [deviation(rates) for rates in pairs.values() if len(rates) >= _FEWEST]
+    spreads = [deviation(rates) for rates in pairs.values() if len(rates) >= _MIN_VALUES]
     return float(np.median(spreads)) if spreads else YEAR.network
 
 

@@ -123,7 +123,7 @@ def _growths(prometheus: Prometheus, counter: str, label: str, span: Span) -> _G
 
 
 _MIDDLE = 0.75
-"""Of a bucket from half of its largest value to that value."""
+"""Middle of a bucket from half of its largest value to that value, in units of it."""
 
 
 def _of_histogram(

@@ -121,7 +121,7 @@ class Scopes:
 
 
 class Scope(NamedTuple):
-    """What one node may report."""
+    """Records, runs and symptoms that one node may report."""
 
     node: str
     site: Scopes

@@ -53,7 +53,7 @@ Rates = Mapping[tuple[str, str], float]
 
 
 class Choice(NamedTuple):
-    """Which targets to survey: all of a mount, those of a pool, those with some indices."""
+    """Targets to survey: all of a mount, those of a pool, or those with some indices."""
 
     folder: str
     """Real path of the mount or of a folder below it."""

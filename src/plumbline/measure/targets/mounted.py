@@ -123,7 +123,7 @@ def system_at(run: CommandRunner, mount: Mount, path: str = "") -> MountedSystem
     system = _LISTINGS[mount.kind](run, mount)
     if not system.members:
         raise SkipTarget(f"{mount.point} ({mount.kind}) shows no targets; see that it is mounted")
-    return system
+    return system.only(sorted(system.members, key=lambda member: member.number))
 
 
 def in_pool(run: CommandRunner, system: MountedSystem, pool: str) -> MountedSystem:
@@ -162,7 +162,7 @@ def _osts(run: CommandRunner, mount: Mount) -> MountedSystem:
     blind = not imports and debugfs_is_closed(run)
     servers = run(["lctl", "get_param", f"{pattern}.ost_conn_uuid"], QUICK_S).stdout
     keys = {"kind": LUSTRE.name, "mount": mount.point, **({"imports": "hidden"} if blind else {})}
-    members = (
+    members = tuple(
         Member(
             name,
             index,
@@ -172,8 +172,7 @@ def _osts(run: CommandRunner, mount: Mount) -> MountedSystem:
         )
         for name, (index, state) in osts.items()
     )
-    ordered = tuple(sorted(members, key=lambda member: member.number))
-    return MountedSystem(mount, ordered, 16, _BLIND if blind else "")
+    return MountedSystem(mount, members, 16, _BLIND if blind else "")
 
 
 def _file_system(mount: Mount) -> str:
@@ -191,8 +190,8 @@ def _bricks(run: CommandRunner, mount: Mount) -> MountedSystem:
             f"{mount.point} is a volume of {found[0][1]} and its like, not of single bricks: its "
             "files lie on several at once, so no brick can be measured alone"
         )
-    members = (_brick(run, mount, graph, name) for _, name in found)
-    return MountedSystem(mount, tuple(sorted(members, key=lambda member: member.number)), 10)
+    members = tuple(_brick(run, mount, graph, name) for _, name in found)
+    return MountedSystem(mount, members, 10)
 
 
 def _brick(run: CommandRunner, mount: Mount, graph: str, name: str) -> Member:
