@@ -5,6 +5,7 @@ States, reasons, figures, names and exit codes are compared, but not sentences.
 
 from __future__ import annotations
 
+import shutil
 from itertools import islice
 
 import pytest
@@ -14,6 +15,7 @@ from tests.characterization.console import Consoles
 from tests.characterization.question import Question
 from tests.characterization.trees import differences, load, reduced
 
+pytestmark = pytest.mark.skipif(shutil.which("faketime") is None, reason="there is no faketime")
 SHOWN = 20
 
 

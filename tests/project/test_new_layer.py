@@ -20,7 +20,10 @@ from tests.characterization.door import Node, bring
 from tests.characterization.product import Answer, inventories, parsed, run
 from tests.project.repository import ROOT
 
-pytestmark = pytest.mark.slow
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(shutil.which("faketime") is None, reason="there is no faketime"),
+]
 
 LAYER = '''"""Metadata of targets: files that are created, and the time to look one up."""
 

@@ -26,7 +26,10 @@ mount -t tmpfs tmpfs /mnt && mkdir /mnt/etc /mnt/sbin /mnt/work /mnt/work2
 mount -t overlay -o lowerdir=/etc,upperdir=/mnt/etc,workdir=/mnt/work overlay /etc
 mount -t overlay -o lowerdir=/usr/sbin,upperdir=/mnt/sbin,workdir=/mnt/work2 overlay /usr/sbin
 rm -f /usr/sbin/policy-rc.d
-mkdir -p /etc/rc0.d /etc/rc2.d /etc/systemd/system/multi-user.target.wants
+mkdir -p /etc/rc0.d /etc/rc2.d /etc/systemd
+# empty: the root of a user's namespace cannot write into folders of the real one
+for folder in /etc/rc0.d /etc/rc2.d /etc/systemd; do mount -t tmpfs tmpfs $folder; done
+mkdir -p /etc/systemd/system/multi-user.target.wants
 ln -s /lib/systemd/system/old.service /etc/systemd/system/multi-user.target.wants/
 ln -s ../init.d/old /etc/rc2.d/S01old
 .ci/prerequisites "$1" || exit
