@@ -3,8 +3,8 @@
 Two sources.  A year of scheduled benchmarks on five file systems, each of which writes or reads a
 whole file system, gives the noise of runs, days and busy spells, and the cost of contention.  Disks
 of a cluster in production, 12 in each of 30 hosts, give the differences between peers.  All figures
-are natural logarithms unless they are shares; src/plumbline/simulate/fleet.py uses the medians of
-the file systems.  The frequency of low runs was not fitted, so it can test the model.
+are natural logarithms unless they are shares; src/plumbline/parts/simulate/fleet.py uses the
+medians of the file systems.  The frequency of low runs was not fitted, so it can test the model.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ import numpy as np
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Sampled
 from plumbline.model.statistics import compare_day, deviation
-from plumbline.simulate.fleet import YEAR as NOISE
-from plumbline.simulate.fleet import Flow
-from plumbline.simulate.weather import Weather
+from plumbline.parts.simulate.fleet import YEAR as NOISE
+from plumbline.parts.simulate.fleet import Flow
+from plumbline.parts.simulate.weather import Weather
 from plumbline.store.samples import read_samples
 
 DATA = Path(__file__).parents[3] / "shared" / "data"

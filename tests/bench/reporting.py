@@ -26,8 +26,8 @@ from plumbline.store.history import KEEP_WHOLE_DAYS
 from plumbline.store.version_changes import software_of
 from tests.bench.judging import ADAPTER, LEFT_BPS, PER_SERVER, SERVERS, inventory, run, shown
 from tests.package.locate.scenes import both
-from tests.package.report.browser import Browser
-from tests.package.report.years import Year, document, records, write
+from tests.package.parts.report.browser import Browser
+from tests.package.parts.report.years import Year, document, records, write
 
 DAYS, SLOW_NIGHTS, NOISE = 365, 8, 0.01
 VERSIONS = {"client": "2.15.5", "server": "2.15.5"}

@@ -70,7 +70,12 @@ def parsed(text: str, stderr: str = "") -> Any:
 
 
 # What most verbs of a console import.
-IMPORTED = ("plumbline.site.inventory", "plumbline.site.report", "plumbline.site.locate", "yaml")
+IMPORTED = (
+    "plumbline.site.inventory",
+    "plumbline.parts.report.read",
+    "plumbline.site.locate",
+    "yaml",
+)
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "TZ": "UTC",

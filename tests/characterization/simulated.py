@@ -18,12 +18,12 @@ import yaml
 
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Record
+from plumbline.parts.simulate.course import prepare
+from plumbline.parts.simulate.fleet import NOISES, Fault, Fleet, Flow, build
+from plumbline.parts.simulate.weather import Capacity, Weather
 from plumbline.plan.baseline import Key, write_baselines
 from plumbline.plan.expectations import Plan
 from plumbline.plan.policy import load
-from plumbline.simulate.course import prepare
-from plumbline.simulate.fleet import NOISES, Fault, Fleet, Flow, build
-from plumbline.simulate.weather import Capacity, Weather
 from plumbline.site.inventory import plan_of, read_inventory, topology_of
 from tests.characterization.histories import FOLDER
 from tests.characterization.product import inventories

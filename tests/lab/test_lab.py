@@ -29,8 +29,8 @@ from tests.lab.conftest import (
     without_a_firm_baseline,
 )
 from tests.lab.lab import Console, Lab, Service, control, not_ok
-from tests.package.report.browser import Browser
-from tests.package.report.test_browser import PLOTS
+from tests.package.parts.report.browser import Browser
+from tests.package.parts.report.test_browser import PLOTS
 
 ALL_AT_ONCE = "FS scratch write read"
 AS_PROBE = "runuser -u plumbline -- plumbline"

@@ -49,6 +49,7 @@ from plumbline.parallel.profile import pack, unpack
 from plumbline.parallel.sweep import Ledger
 from plumbline.parallel.tally import read_results
 from plumbline.parallel.terms import parse_aggregation
+from plumbline.parts.simulate.fleet import parse_fault, parse_losses
 from plumbline.plan.baseline import (
     CANDIDATES,
     Candidate,
@@ -59,7 +60,6 @@ from plumbline.plan.baseline import (
     write_candidates,
 )
 from plumbline.plan.expectations import Plan
-from plumbline.simulate.fleet import parse_fault, parse_losses
 from plumbline.site.answers import _parse, document_of
 from plumbline.site.conversation import RawAnswer, parse_answer
 from plumbline.site.documents import read_records, read_verdicts

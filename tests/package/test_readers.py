@@ -38,7 +38,7 @@ NO_READERS = {
     "measure/own_folders.py _make_pinned": "makes a folder; lustre.py is fed the same answer",
     "site/latency.py _of_histogram": "asks Prometheus, whose answers are fed",
     "site/conversation.py _parse_line": "asks a process; the parts of its answer are fed",
-    "site/report.py read_site": "reads a history",
+    "parts/report/read.py read_site": "reads a history",
     "cli/options.py parse_date": "an option of the command line",
     "cli/options.py parse_span": "the same",
     "cli/options.py parse_moment": "the same",

@@ -21,6 +21,7 @@ from plumbline.cli.arguments import Verb, declare
 from plumbline.cli.machines import MACHINES
 from plumbline.cli.output import CONSOLE_INSTALL, note, remark
 from plumbline.cli.people import PEOPLE
+from plumbline.model import parts
 from plumbline.model.errors import (
     INTERRUPTED,
     PlumblineError,
@@ -127,7 +128,7 @@ def _add(name: str, verb: Verb, parsers: Any, actions: dict[str, Any]) -> None:
         # no character begins an option: accept all words that follow
         parser = parsers.add_parser(name, add_help=False, prefix_chars="\0", **help_text)
         parser.add_argument("given", nargs=argparse.REMAINDER)
-        parser.set_defaults(run=_refuse_absent_verb)
+        parser.set_defaults(run=partial(_refuse_absent_verb, verb))
         return
     parser = parsers.add_parser(
         name.rpartition(" ")[2],
@@ -140,10 +141,12 @@ def _add(name: str, verb: Verb, parsers: Any, actions: dict[str, Any]) -> None:
     if f"{name} " in "".join(PEOPLE):
         actions[name] = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     else:
-        parser.set_defaults(run=partial(_run, verb.module, name.rpartition(" ")[2]))
+        parser.set_defaults(run=partial(_run, verb, name.rpartition(" ")[2]))
 
 
 def _is_here(verb: Verb) -> bool:
+    if verb.part:
+        return parts.is_installed(verb.part)
     return find_spec(f"plumbline.cli.{verb.module}") is not None
 
 
@@ -151,12 +154,15 @@ def _help(verb: Verb) -> str:
     return verb.help if _is_here(verb) else "on the console and the control host"
 
 
-def _run(module: str, function: str, arguments: argparse.Namespace) -> int:
-    code: int = getattr(import_module(f"plumbline.cli.{module}"), function)(arguments)
+def _run(verb: Verb, function: str, arguments: argparse.Namespace) -> int:
+    package = "plumbline.parts" if verb.part else "plumbline.cli"
+    code: int = getattr(import_module(f"{package}.{verb.module}"), function)(arguments)
     return code
 
 
-def _refuse_absent_verb(arguments: argparse.Namespace) -> int:
+def _refuse_absent_verb(verb: Verb, arguments: argparse.Namespace) -> int:
+    if verb.part:
+        raise parts.missing(verb.part, f"plumbline {arguments.verb}")
     raise UsageError(
         f"this host has what nodes need, without plumbline {arguments.verb}; call it on the "
         "monitoring host or on the control host"

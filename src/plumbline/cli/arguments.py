@@ -113,9 +113,10 @@ def either(*arguments: Argument, required: bool = False) -> Argument:
 
 
 class Verb(NamedTuple):
-    """A verb or an action of a verb, and the module of this package with its function.
+    """A verb or an action of a verb, and the module with its function.
 
-    The function has the name of the verb or action; a verb with actions has no function.
+    The module is one of ``plumbline.cli``, or ``PART.MODULE`` of a part.  The function has the name
+    of the verb or action; a verb with actions has no function.
     """
 
     module: str
@@ -124,13 +125,18 @@ class Verb(NamedTuple):
     description: Optional[str] = None
     epilog: Optional[str] = None
 
+    @property
+    def part(self) -> str:
+        """Return the name of the part that has the verb, empty for the core."""
+        return self.module.partition(".")[0] if "." in self.module else ""
+
 
 class Verbs(dict[str, Verb]):
     """Verbs by name; an action is named ``VERB ACTION`` and follows its verb."""
 
     def add(self, place: str, text: str, *arguments: Argument, **more: str) -> None:
         """Add ``MODULE.VERB`` with its help; ``more`` has its description and epilog."""
-        module, _, name = place.partition(".")
+        module, _, name = place.rpartition(".")
         self[name] = Verb(module, text, arguments, **more)
 
 

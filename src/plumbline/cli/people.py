@@ -95,7 +95,7 @@ Show which node measures what, and what is expected of it. Nothing is measured."
 )
 
 PEOPLE.add(
-    "simulate.simulate",
+    "simulate.verbs.simulate",
     "false alarms a month and days to detection, before the pager is switched on",
     option("--days N", "simulated days", 60, type=COUNT),
     option("--fleets N", "number of equal sites", 1, type=COUNT),
@@ -442,7 +442,7 @@ any moment.""",
 )
 
 PEOPLE.add(
-    "report.report",
+    "report.verbs.report",
     "draw a whole site as pages that open from disk",
     option("-o, --output DIR", "folder to write", "plumbline-report"),
     option("--days N", "period", 365, type=within(int, "1", "4000")),
@@ -464,7 +464,7 @@ Draw a site from its plan and the history of all nodes. The page needs no networ
 )
 
 PEOPLE.add(
-    "report.compare",
+    "report.verbs.compare",
     "set two periods or two runs of a site side by side",
     positional("before", help="a day, days as 2026-11-20..2026-11-27, or the name of a run"),
     positional("after", help="the same, to be compared with the first"),

@@ -9,8 +9,8 @@ import pytest
 from plumbline.model import names as allowed
 from plumbline.model.errors import DocumentError
 from plumbline.model.names import Allowed, anchor, group_anchor
+from tests.package.parts.report.sites import HOSTILE
 from tests.package.recorded import table
-from tests.package.report.sites import HOSTILE
 
 KINDS = {name: kind for name, kind in vars(allowed).items() if isinstance(kind, Allowed)}
 

@@ -16,13 +16,13 @@ from plumbline.locate.suspects import AmbiguitySet, Located
 from plumbline.model.record import Record
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State, Verdict
-from plumbline.report.overview import Entry, Kind, overview
-from plumbline.report.page import pages
-from plumbline.report.site import Site, find_metrics
+from plumbline.parts.report.overview import Entry, Kind, overview
+from plumbline.parts.report.page import pages
+from plumbline.parts.report.read import find_suspects, read_site
+from plumbline.parts.report.site import Site, find_metrics
 from plumbline.site.locate import SharedLoss, less_shared
 from plumbline.site.nodes import judgement
 from plumbline.site.publish import Terms, publish
-from plumbline.site.report import find_suspects, read_site
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan, load_plan
 from tests.package.cli.test_locate import measured, plan

@@ -16,20 +16,20 @@ from plumbline.model.exchange import Cursor
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
+from plumbline.parts.report.read import read_site
+from plumbline.parts.report.site import find_metrics
 from plumbline.plan.capture import capture
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
-from plumbline.report.site import find_metrics
 from plumbline.site.locate import locate_site, sentences
 from plumbline.site.nodes import judgement
-from plumbline.site.report import read_site
 from plumbline.store.collection import ConsoleHistory
 from plumbline.store.database import Selection
 from plumbline.store.history import History, Thinned
 from plumbline.store.plan import load_plan
 from tests.package.locate.scenes import lab, rate
+from tests.package.parts.report.years import DAY_S, NOW, document
 from tests.package.records import record
-from tests.package.report.years import DAY_S, NOW, document
 
 NIGHTS = 75
 SICK = "oss2"

@@ -1,0 +1,49 @@
+"""Parts beside the core, and whether they are installed on this host.
+
+The core imports none of them: it finds a part by its name here, and says what is missing if a host
+lacks it.  A node has the core and what it runs; docs/parts.md has a page for each part.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+from plumbline.model.errors import ToolError
+
+PARTS = {
+    "report": "pages and figures of a site, periods compared",
+    "simulate": "what a policy finds, and how often it is wrong",
+}
+"""What each part gives."""
+
+
+def is_installed(part: str) -> bool:
+    """Return whether a part is on this host; its libraries may still be missing."""
+    try:
+        return find_spec(f"plumbline.parts.{part}") is not None
+    except ModuleNotFoundError:
+        # a host may have no part at all
+        return False
+
+
+def load(part: str, module: str) -> Any:
+    """Return a module of a part.
+
+    Raises:
+        ToolError: the part is not installed here.
+        ImportError: a library of the part is not installed here.
+    """
+    if not is_installed(part):
+        raise missing(part, "this")
+    return import_module(f"plumbline.parts.{part}.{module}")
+
+
+def missing(part: str, user: str) -> ToolError:
+    """Return the error that a part is missing which ``user`` needs."""
+    return ToolError(
+        f"{user} needs the part {part} ({PARTS[part]}), which this host does not have; call "
+        "it on the monitoring host or on the control host, or install it: in a clone of plumbline, "
+        f"pip install '.[{part}]'"
+    )

@@ -1,0 +1,444 @@
+"""Data of the report on a site: measurements, verdicts, suspects, and symptoms of its hosts.
+
+For an hour of the past the data come from the history and from Prometheus, with the counters of
+Lustre and LNet from ``plumbline counters``.  ``rate`` handles counters that restart at 0, and a sum
+over hosts follows a target that fails over.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.judge.phrases import date_of, moment, several
+from plumbline.judge.symptoms import by_state
+from plumbline.model.errors import ToolError
+from plumbline.model.layers import BY_DEPTH
+from plumbline.model.record import Record, step_name
+from plumbline.model.units import DAY_S
+from plumbline.model.verdict import Reason, State, Verdict, worst
+from plumbline.observe import counters
+from plumbline.parts.report import moment as charts
+from plumbline.parts.report.moment import Line, Past
+from plumbline.parts.report.site import Look, Site
+from plumbline.parts.report.suspects import Suspects
+from plumbline.site import paths
+from plumbline.site.forked import forked
+from plumbline.site.jobs import jobs_on_slow_targets
+from plumbline.site.locate import condition_changes, locate_site
+from plumbline.site.nodes import SiteJudgement, judgement
+from plumbline.site.prometheus import Curve, Prometheus, Span
+from plumbline.site.verdicts import freshness_by_host, judged_looks
+from plumbline.store.collection import read_notes
+from plumbline.store.facts import LastReport, collected_reports, has_report
+from plumbline.store.plan import SitePlan, load_plan
+from plumbline.store.recent import MOST_RUNS, PastHistory
+from plumbline.store.trends import Pictures
+
+
+class SiteLooks(NamedTuple):
+    """Last looks at the hosts of a site, and the hosts without looks."""
+
+    looks: tuple[Look, ...]
+    unseen: tuple[str, ...]
+
+
+def looks_of(plan: SitePlan, history: Path, now: float) -> SiteLooks:
+    """Return the looks at hosts as of ``now``, in seconds since the epoch.
+
+    They include kinds without a service if a collector could look at them.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+    """
+    freshness = freshness_by_host(plan.services)
+    looks: list[Look] = []
+    unseen: list[str] = []
+    for host, collected in collected_reports(history, plan.nodes, now).items():
+        if collected.report or host in freshness or has_report(history, host):
+            looks += _looks(host, collected, freshness.get(host, {}))
+        else:
+            unseen.append(host)
+    return SiteLooks(tuple(looks), tuple(unseen))
+
+
+def _looks(host: str, collected: LastReport, freshness: Mapping[str, float]) -> Iterator[Look]:
+    """Yield the look itself, and each kind with a service or a collector that could look."""
+    report = collected.report
+    for kind, verdict in judged_looks(host, collected, freshness):
+        if report:
+            own = [look for look in report.looks if look.kind == kind] if kind else []
+            certain = verdict.reason in (Reason.SYMPTOM, Reason.FINE)
+            symptoms = by_state(symptom for look in own for symptom in look.symptoms)
+            yield Look(host, kind, verdict, symptoms if certain else (), report.looked_at)
+        elif not kind:
+            yield Look(host, "", verdict)
+
+
+def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
+    """Return all data of the report, read and judged at ``now``, in seconds since the epoch.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+        DocumentError: the plan or a record is damaged.
+    """
+    looks = looks_of(plan, path, now)
+    judged = _judged(plan, path, now)
+    measured = plan.measured()
+    since = now - days * DAY_S
+    with Pictures(path, since) as pictures:
+        return Site(
+            name=plan.site,
+            now=now,
+            expectations=[entry for entries in measured.values() for entry in entries],
+            parts=plan.parts,
+            verdicts={
+                (verdict.layer, verdict.component): verdict
+                for verdict in judged
+                if not verdict.group
+            },
+            groups=_group_verdicts(verdict for verdict in judged if verdict.group),
+            courses=pictures.courses(),
+            pairs=pictures.pairs(),
+            run=pictures.latest_run(
+                [layer.name for layer in reversed(BY_DEPTH) if not layer.paired]
+            ),
+            notes=[note for note in read_notes(path) if note.at >= since],
+            changes=pictures.version_changes(),
+            conditions=condition_changes(plan, path, since),
+            looks=looks.looks,
+            unseen=looks.unseen,
+            nodes={
+                (entry.layer, entry.component): name
+                for name, entries in measured.items()
+                for entry in entries
+            },
+        )
+
+
+def _judged(plan: SitePlan, path: Path, now: float) -> list[Verdict]:
+    with judgement(plan, path, now) as site:
+        return [judged.verdict for judged in site.verdicts(members=True)]
+
+
+def find_suspects(plan: str, history: Path, now: float) -> Optional[Suspects]:
+    """Return the suspects of a site; None if the plan has no parts.
+
+    A separate process finds them, because a large site takes some 800 MB, which would not be freed
+    before the page is drawn.  Call it before this process reads the plan.
+
+    Raises:
+        DocumentError: the plan or a record is damaged.
+        StoreError: there is no such history, or it cannot be read.
+    """
+    (suspects,) = forked(lambda path: _suspects(load_plan(path), history, now), [plan], 1)
+    return suspects
+
+
+def _suspects(plan: SitePlan, history: Path, now: float) -> Optional[Suspects]:
+    if not plan.parts:
+        return None
+    located = locate_site(plan, history, now)
+    jobs = jobs_on_slow_targets(plan, history, located.located)
+    states = paths.shown_states(paths.Site(plan.paths, plan.services, plan.parts), located.located)
+    shared = [loss.sentence for loss in located.shared]
+    return Suspects(located.located, located.probes, states, shared, jobs)
+
+
+def _group_verdicts(judged: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:
+    """Return the verdict on each group; the worst if several nodes measure it."""
+    groups: dict[tuple[str, str], Verdict] = {}
+    for verdict in judged:
+        other = groups.setdefault((verdict.layer, verdict.component), verdict)
+        if worst((verdict.state, other.state)) is not other.state:
+            groups[verdict.layer, verdict.component] = verdict
+    return groups
+
+
+STEP_S = 60.0
+BEFORE_S = AFTER_S = 1800.0
+_WINDOW = "[2m]"
+"""Window of a rate, which needs two scrapes."""
+
+_MOST = 5
+"""Most series of each kind and column, once for the moment and once for the hour."""
+
+_MOST_RECOVERING = 30
+_PATIENCE_S = 120.0
+"""Time limit of all queries together; the report is drawn without the rest."""
+
+
+class _Kind(NamedTuple):
+    """A kind of chart: the label that names a series, and an expression for each column.
+
+    Placeholders of an expression: ``{by}`` is the grouping, ``{only}`` further matchers of labels,
+    ``{range}`` the time.
+    """
+
+    name: str
+    label: str
+    columns: tuple[tuple[charts.Column, str], ...]
+
+
+def _rate(metric: str, chosen: str) -> str:
+    return f"sum{{by}}(rate({metric}{{{{{chosen}{{only}}}}}}{{range}}))"
+
+
+def _mean(chosen: str) -> str:
+    return f"{_rate(counters.SECONDS.name, chosen)} / {_rate(counters.OPERATIONS.name, chosen)}"
+
+
+_SERVED = 'source="obdfilter"'
+# obdfilter counts a write before it is on the disk
+_DISK_WRITES = (
+    f"histogram_quantile(0.9, sum by (target, le) (rate({counters.DISK_TIME.name}_bucket"
+    '{{source="osd-ldiskfs",operation="write"{only}}}{range})))'
+)
+_KINDS = (
+    _Kind(
+        "OST",
+        "target",
+        (
+            (charts.READ, _rate(counters.BYTES.name, f'{_SERVED},operation="read"')),
+            (charts.WRITE, _rate(counters.BYTES.name, f'{_SERVED},operation="write"')),
+            (charts.READ_LATENCY, _mean(f'{_SERVED},operation="read"')),
+            (charts.DISK_WRITES, _DISK_WRITES),
+        ),
+    ),
+    _Kind(
+        "MDT",
+        "target",
+        (
+            (charts.REQUESTS, _rate(counters.OPERATIONS.name, 'source="mdt"')),
+            (charts.LATENCY, _mean('source="mdt"')),
+        ),
+    ),
+    _Kind(
+        "router",
+        "instance",
+        ((charts.MOVED, _rate(counters.LNET_BYTES.name, 'direction="route"')),),
+    ),
+    _Kind(
+        "client",
+        "instance",
+        (
+            (charts.READ, _rate(counters.BYTES.name, 'source="llite",operation="read"')),
+            (charts.WRITE, _rate(counters.BYTES.name, 'source="llite",operation="write"')),
+        ),
+    ),
+)
+_STORAGE = f'{counters.OPERATIONS.name}{{source=~"obdfilter|mdt"}}'
+_UNSETTLED = f'{counters.RECOVERY.name}{{status!~"{"|".join(counters.SETTLED)}"}}'
+
+
+def look_back(
+    prometheus: Prometheus, at: float, now: float, monotonic: Callable[[], float]
+) -> Past:
+    """Return Prometheus's data of the hour around ``at``, with remarks on missing data.
+
+    ``at`` and ``now`` are in seconds since the epoch, ``monotonic`` returns the seconds of a clock.
+    """
+    span = Span(at - BEFORE_S, min(at + AFTER_S, now), STEP_S)
+    past = Past(at, span.start, span.end)
+    queries = _HourQueries(prometheus, at, span, monotonic)
+    try:
+        for kind in _KINDS:
+            past = past._replace(charts=(*past.charts, *queries.charts(kind)))
+        past = past._replace(recovering=queries.recovering())
+        past = past._replace(remarks=tuple(queries.remarks(past)))
+    except ToolError as error:
+        past = past._replace(remarks=(*past.remarks, f"{error}; what is missing here is not drawn"))
+    return past._replace(remarks=(*past.remarks, *prometheus.warnings))
+
+
+class _HourQueries:
+    """Queries about one hour; each may raise ToolError."""
+
+    def __init__(
+        self, prometheus: Prometheus, at: float, span: Span, monotonic: Callable[[], float]
+    ) -> None:
+        self._prometheus = prometheus
+        self._at = at
+        self._span = span
+        self._moment = Span(at, at, STEP_S)
+        self._monotonic = monotonic
+        self._end = monotonic() + _PATIENCE_S
+        self._hour = f"[{span.end - span.start:.0f}s] @ {span.end:.3f}"
+
+    def charts(self, kind: _Kind) -> Iterator[charts.Chart]:
+        """Yield the charts of a kind, all with the same series."""
+        names = self._foremost(kind)
+        if not names:
+            return
+        matcher = json.dumps("|".join(map(re.escape, names)), ensure_ascii=False)
+        only, by = f",{kind.label}=~{matcher}", f" by ({kind.label}) "
+        for column, expression in kind.columns:
+            curves = self._over(expression.format(by=by, only=only, range=_WINDOW))
+            lines = [
+                Line(curve.labels.get(kind.label, ""), curve.points)
+                for curve in curves
+                if curve.points
+            ]
+            if lines and column.adds:
+                sums = self._over(expression.format(by="", only="", range=_WINDOW))
+                lines += _others(lines, sums)
+            if lines:
+                yield charts.Chart(kind.name, column, tuple(lines))
+
+    def recovering(self) -> tuple[tuple[str, Line], ...]:
+        """Return the targets in recovery, with a line for each status."""
+        hour = f"sum by (target) (count_over_time({_UNSETTLED}{self._hour}))"
+        curves = self._over(
+            f"max by (target, status) ({_UNSETTLED}) "
+            f"and on (target) topk({_MOST_RECOVERING}, {hour})"
+        )
+        return tuple(
+            (curve.labels.get("target", ""), Line(curve.labels.get("status", ""), curve.points))
+            for curve in curves
+            if curve.points
+        )
+
+    def remarks(self, past: Past) -> Iterator[str]:
+        """Yield a sentence on each oddity in the counters of this hour."""
+        if not past.charts and (reason := self._nothing()):
+            yield reason
+            return
+        drawn = {(chart.kind, chart.column) for chart in past.charts}
+        absent = [
+            f"{kind.name} {column.name}"
+            for kind in _KINDS
+            for column, _ in kind.columns
+            if (kind.name, column) not in drawn
+        ]
+        if absent:
+            yield f"No figure above 0 in this hour of: {', '.join(absent)}"
+        if not self._holds(counters.RECOVERY.name):
+            yield "No state of recovery is held of this hour"
+        counted = f"count by (target) (count_over_time({_STORAGE}{self._hour}))"
+        present = f"count by (target) (count_over_time({_STORAGE}{_WINDOW}))"
+        resets = f"sum by (target) (resets({_STORAGE}{self._hour})) > 0"
+        servers = f"count by (target, instance) (count_over_time({_STORAGE}{self._hour}))"
+        for expression, words in (
+            (f"{counted} unless {present}", "Not counted at this moment, though in this hour"),
+            (resets, "Counters began at 0 again in this hour (cleared, or the server restarted)"),
+            (
+                f"count by (target) ({servers}) > 1",
+                "Counted by several servers in this hour (failed over)",
+            ),
+        ):
+            names = sorted(self._now(expression, "target"))
+            if names:
+                yield f"{words}: {several(names)}"
+
+    def _foremost(self, kind: _Kind) -> list[str]:
+        """Return the names of the largest series by each column, at the moment or over the hour."""
+        names: dict[str, None] = {}
+        for _, expression in kind.columns:
+            for range_ in (_WINDOW, self._hour):
+                query = expression.format(by=f" by ({kind.label}) ", only="", range=range_)
+                names.update(dict.fromkeys(self._now(f"topk({_MOST}, {query} > 0)", kind.label)))
+        return list(names)
+
+    def _nothing(self) -> str:
+        """Return the reason why there are no data, with a remedy; empty if nothing has moved."""
+        if self._holds(counters.LOOKED.name):
+            return ""
+        url, hour = self._prometheus.url, f"the hour around {moment(self._at)}"
+        metrics = self._now('topk(1, count by (__name__) ({__name__=~"lustre_.+"}))', "__name__")
+        if metrics:
+            return (
+                f"{url} holds counters of another exporter ({metrics[0]}), whose names are not "
+                "known here; deploy plumbline counters beside it"
+            )
+        return (
+            f"{url} holds no counters of {hour}; see how long it keeps them, and docs/counters.md"
+        )
+
+    def _holds(self, metric: str) -> bool:
+        """Return whether a metric has data in this hour."""
+        expression = f"count(count_over_time({metric}{self._hour}))"
+        return any(curve.points for curve in self._query(expression, self._moment))
+
+    def _now(self, expression: str, label: str) -> list[str]:
+        """Return the values of a label in the result of an expression at the moment."""
+        curves = self._query(expression, self._moment)
+        return [name for curve in curves if curve.points and (name := curve.labels.get(label, ""))]
+
+    def _over(self, expression: str) -> Sequence[Curve]:
+        return self._query(expression, self._span)
+
+    def _query(self, expression: str, span: Span) -> Sequence[Curve]:
+        if self._monotonic() > self._end:
+            raise ToolError(f"{self._prometheus.url} took more than {_PATIENCE_S:.0f} s to answer")
+        return self._prometheus.over(expression, span)
+
+
+def _others(lines: Sequence[Line], curves: Sequence[Curve]) -> Iterator[Line]:
+    """Yield the sum of all series that have no line, if above zero."""
+    drawn: dict[float, float] = {}
+    for line in lines:
+        for at, value in line.points:
+            drawn[at] = drawn.get(at, 0.0) + value
+    for total in curves:
+        points = tuple((at, max(0.0, value - drawn.get(at, 0.0))) for at, value in total.points)
+        # differences between sums of the same numbers in another order are rounding errors
+        if any(rest > 1e-6 * value for (_, rest), (_, value) in zip(points, total.points)):
+            yield Line(charts.OTHERS, points)
+
+
+_Place = tuple[str, str]
+"""Layer and component."""
+
+
+def probed(plan: SitePlan, history: Path, past: Past, thinned_until: str) -> charts.Probed:
+    """Return the measurements of a past time with their verdicts.
+
+    ``thinned_until`` is the last day, as ISO date in UTC, with daily figures instead of records;
+    empty without any.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+        DocumentError: the expectations of a node are damaged.
+    """
+    nodes: dict[_Place, str] = {}
+    verdicts: dict[_Place, Verdict] = {}
+    with PastHistory(history, past.end) as past_history:
+        records = past_history.since(past.begin)
+        places = {(record.layer, record.component) for record in records}
+        site = SiteJudgement(plan, past_history, past.end)
+        for name, measured in site.nodes.items():
+            chosen = [entry for entry in measured if (entry.layer, entry.component) in places]
+            for entry, verdict in zip(chosen, site.judging(name).components(chosen)):
+                place = entry.layer, entry.component
+                nodes[place], verdicts[place] = name, verdict
+    runs = [_run(record, nodes, verdicts) for record in records]
+    return charts.Probed(runs, _remark(past, runs, thinned_until))
+
+
+def _run(
+    record: Record, nodes: dict[_Place, str], verdicts: dict[_Place, Verdict]
+) -> charts.PastRun:
+    place = record.layer, record.component
+    step = step_name(record.operation.value, record.scenario.value)
+    verdict = verdicts.get(place)
+    return charts.PastRun(
+        *place,
+        f"{step} with {record.partner}" if record.partner else step,
+        nodes.get(place, ""),
+        record.started_at,
+        record.outcome.value,
+        record.rate,
+        record.coverage,
+        verdict.state if verdict else State.UNKNOWN,
+        verdict.sentence if verdict else "not in the plan of today",
+    )
+
+
+def _remark(past: Past, runs: list[charts.PastRun], thinned_until: str) -> str:
+    if len(runs) == MOST_RUNS:
+        return f"The first {MOST_RUNS} of this time are shown."
+    if not runs and date_of(past.begin) <= thinned_until:
+        return f"up to {thinned_until} a day may be one figure, its runs are not kept any longer"
+    return ""

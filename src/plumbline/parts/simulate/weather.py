@@ -1,0 +1,562 @@
+"""Rates of a simulated day: capacities, noise, and the due runs.
+
+A disturbance of a single run tends to go on into the next one, over nights too; the shared loss of
+a host or file system on a day has heavy tails and lasts.  All figures are the simulation's own,
+taken from data (simulate/fleet.py), independent of the judge's.  Further runs draw from a random
+source of their own, so that a fleet has the same planned days with and without confirmation.
+
+A part without a rate is just fast enough for its largest load, in either direction, so that any
+loss of it shows.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from itertools import chain
+from math import ceil, exp, log, sqrt
+from random import Random
+from statistics import median
+from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.model.expectation import Expectation
+from plumbline.model.layers import LAYERS
+from plumbline.model.layers.net import NET
+from plumbline.model.record import Operation, Record, Scenario
+from plumbline.model.rounds import Role, cycle, pairing
+from plumbline.model.units import DAY_S, HOUR_S
+from plumbline.parts.simulate.fleet import (
+    COVERAGE_ALONE,
+    COVERAGE_MOST,
+    FADES,
+    LASTS,
+    OVERNIGHT,
+    REACHED,
+    SITE,
+    SPELL_LEAST,
+    TAIL_LEAST,
+    Fault,
+    Fleet,
+    Flow,
+    Member,
+    Noise,
+)
+from plumbline.parts.simulate.memory import Memory, Rate
+from plumbline.plan.capture import LAST_RUNS
+from plumbline.topology.ceiling import Capacities, Limit, alone, together
+
+_NIGHT_S = 0.75 * DAY_S
+"""Runs farther apart are not of one night and the following day."""
+
+_KEY = 8
+"""Words of a source's state that identify it."""
+
+
+class SystemDay(NamedTuple):
+    """Day of a file system: its shared loss, a logarithm, and whether it is busy.
+
+    ``calm`` is the loss without that of a busy spell, which lasts independently.
+    """
+
+    loss: float
+    busy: bool
+    calm: float = 0.0
+
+
+class Draw(NamedTuple):
+    """One run of one component: its loss, a logarithm, and its coverage, a fraction."""
+
+    loss: float
+    coverage: float
+
+
+class _Disturbance(NamedTuple):
+    """Disturbance of one run: its loss in the long tail, a logarithm, and its coverage."""
+
+    at: float
+    tail: float
+    coverage: float
+
+
+_FIRST_DAY = SystemDay(0.0, False)
+
+
+class Weather:
+    """Disturbances of one fleet; systems, hosts and components are given by name."""
+
+    def __init__(self, noise: Noise, chance: Random) -> None:
+        """Draw from ``chance``, which has no other user."""
+        self._noise = noise
+        self._chance = self._planned = chance
+        self._further = Random(repr(chance.getstate()[1][:_KEY]))
+        self._disturbances: dict[Flow, _Disturbance] = {}
+        self._reruns: dict[Flow, _Disturbance] = {}
+        self._system_days: dict[str, SystemDay] = {}
+        self._hosts: dict[str, float] = {}
+        self._components: dict[tuple[str, str], float] = {}
+
+    def next_day(self) -> None:
+        """Draw another day for every known file system and host, correlated with the last one."""
+        for host, before in self._hosts.items():
+            self._hosts[host] = self._lasting(before, self._noise.host)
+        for system, day in self._system_days.items():
+            self._system_days[system] = self._next_system_day(day)
+
+    @contextmanager
+    def further(self) -> Iterator[None]:
+        """Draw the disturbances of unplanned runs from a source of their own."""
+        self._chance = self._further
+        try:
+            yield
+        finally:
+            self._chance = self._planned
+
+    def run(self, flow: Flow, host: str, system: str, at: float) -> Draw:
+        """Return the disturbance of one run of a flow today, at a moment in epoch seconds."""
+        noise, gauss = self._noise, self._chance.gauss
+        day = self._system_days.get(system)
+        if day is None:
+            day = self._system_days[system] = self._next_system_day(_FIRST_DAY)
+        shared = self._hosts.get(host)
+        if shared is None:
+            shared = self._hosts[host] = self._heavy(noise.host)
+        component = flow.layer, flow.component
+        own = self._components.get(component)
+        if own is None:
+            own = self._components[component] = gauss(0, noise.component)
+        loss = own + shared + day.loss + gauss(0, noise.spell_run if day.busy else noise.run)
+        disturbance = self._disturb(self._last_disturbance(flow), at, day)
+        (self._reruns if self._chance is self._further else self._disturbances)[flow] = disturbance
+        loss += disturbance.tail
+        if disturbance.coverage < COVERAGE_MOST:
+            loss -= noise.contention_cost * log(disturbance.coverage)
+        return Draw(loss, disturbance.coverage)
+
+    def _last_disturbance(self, flow: Flow) -> Optional[_Disturbance]:
+        """Return the disturbance of the run before; planned runs ignore further ones."""
+        planned = self._disturbances.get(flow)
+        further = self._reruns.get(flow) if self._chance is self._further else None
+        return further if further and not (planned and planned.at > further.at) else planned
+
+    def _disturb(self, before: Optional[_Disturbance], at: float, day: SystemDay) -> _Disturbance:
+        """Return the disturbance of a run: often that of the run before."""
+        if before is None or self._chance.random() >= self._goes_on(at - before.at):
+            return _Disturbance(at, self._tail(), self._coverage(day.busy))
+        tail, coverage = before.tail, before.coverage
+        if tail and self._chance.random() >= self._noise.alike:
+            tail = self._size_of_tail()
+        if coverage < COVERAGE_MOST and self._chance.random() >= self._noise.alike:
+            coverage = self._size_of_coverage()
+        return _Disturbance(at, tail, coverage)
+
+    def test(self) -> float:
+        """Return the loss of one test of a host pair."""
+        return self._chance.gauss(0, self._noise.network)
+
+    def repeats(self, rate_Bps: float, count: int, most_Bps: float) -> tuple[float, ...]:
+        """Return the rates of the repeats of a run, none of them above ``most_Bps``."""
+        sigma, gauss = self._noise.repeat, self._chance.gauss
+        return tuple([min(most_Bps, rate_Bps * exp(gauss(0, sigma))) for _ in range(count)])
+
+    def _next_system_day(self, before: SystemDay) -> SystemDay:
+        noise, chance = self._noise, self._chance
+        shared = self._lasting(before.calm, noise.day)
+        calm = shared
+        busy = chance.random() < (noise.spell_goes_on if before.busy else noise.spell_begins)
+        if busy:
+            shared += SPELL_LEAST + self._exponential(noise.spell_loss)
+        return SystemDay(shared, busy, calm)
+
+    def _heavy(self, deviation: float) -> float:
+        """Return a draw with heavy tails: Student's t with four degrees of freedom."""
+        chance = self._chance
+        if not deviation:
+            return 0.0
+        # scaled to the requested variance: that of t is two
+        return deviation * chance.gauss(0, 1) / sqrt(2 * chance.gammavariate(2, 0.5))
+
+    def _lasting(self, before: float, deviation: float) -> float:
+        """Return the shared loss of a day, given that of the day before."""
+        return LASTS * before + sqrt(1 - LASTS**2) * self._heavy(deviation)
+
+    def _goes_on(self, apart_s: float) -> float:
+        """Return the chance that the disturbance of the last run, ``apart_s`` ago, goes on."""
+        if apart_s > _NIGHT_S:
+            return OVERNIGHT if self._noise.goes_on else 0.0
+        faded: float = (1 + max(0.0, apart_s) / HOUR_S) ** -FADES
+        return self._noise.goes_on * faded
+
+    def _tail(self) -> float:
+        if self._chance.random() >= self._noise.tail_share:
+            return 0.0
+        return self._size_of_tail()
+
+    def _size_of_tail(self) -> float:
+        return TAIL_LEAST + self._exponential(self._noise.tail_loss)
+
+    def _coverage(self, busy: bool) -> float:
+        noise = self._noise
+        share = noise.contended_in_spell if busy else noise.contended
+        if self._chance.random() >= share:
+            return COVERAGE_ALONE
+        return self._size_of_coverage()
+
+    def _size_of_coverage(self) -> float:
+        return COVERAGE_MOST * exp(-self._exponential(self._noise.coverage_lost))
+
+    def _exponential(self, mean: Optional[float]) -> float:
+        return self._chance.expovariate(1 / mean) if mean else 0.0
+
+
+_DIRECTIONS = {Operation.WRITE: "away", Operation.SEND: "pair", Operation.RECEIVE: "pair"}
+"""A pair of hosts is limited by the slower direction of each part, all others by their own."""
+
+
+class _Place(NamedTuple):
+    """A flow's direction and path, and the concurrent flows, itself included."""
+
+    direction: str
+    path: tuple[str, ...]
+    concurrent: tuple[Flow, ...]
+
+
+ROUNDING = 1e-9
+"""Relative change of a rate that is none."""
+
+
+class Capacity:
+    """The rates of all flows of a fleet, in bytes per second, without noise."""
+
+    def __init__(self, fleet: Fleet) -> None:
+        """Compute the healthy rates."""
+        writes, reads = fleet.speeds.writes, fleet.speeds.reads
+        self._speeds = {"away": writes, "back": reads, "pair": _slower_direction(reads, writes)}
+        self._places = _places(fleet)
+        self._systems = {
+            member.key[1]: member.system
+            for member in fleet.members
+            if LAYERS[member.key[0]].per_target
+        }
+        self._crossing: dict[str, dict[Flow, None]] = {}
+        for flow, place in self._places.items():
+            for name in place.path:
+                self._crossing.setdefault(name, {})[flow] = None
+        self._needed: dict[str, float] = {}
+        # so that the rate of a run, REACHED times this, is the demonstrated one
+        self._caps_Bps = {flow: rate / REACHED for flow, rate in fleet.demonstrated.items()}
+        self.healthy_Bps: dict[Flow, float] = self._rates(self._places, ())
+        self._needed = self._largest_loads()
+
+    @property
+    def components(self) -> tuple[str, ...]:
+        """Return all parts and targets that a measurement crosses."""
+        return tuple(self._crossing)
+
+    def under(self, faults: Sequence[Fault]) -> dict[Flow, float]:
+        """Return the rates of the flows that the faults change."""
+        parts = [fault for fault in faults if fault.component in self._crossing]
+        crossing = {
+            other: self._places[other]
+            for fault in parts
+            for flow in self._crossing[fault.component]
+            for other in self._places[flow].concurrent
+        }
+        rates = self._rates(crossing, parts)
+        for fault in faults:
+            for flow in self._named_flows(fault) if fault not in parts else ():
+                rates[flow] = rates.get(flow, self.healthy_Bps[flow]) * (1 - fault.loss)
+        return {
+            flow: rate
+            for flow, rate in rates.items()
+            if abs(rate / self.healthy_Bps[flow] - 1) > ROUNDING
+        }
+
+    def _named_flows(self, fault: Fault) -> Iterator[Flow]:
+        """Yield the flows slowed by a fault of no part: a release, a file system, the site."""
+        system = fault.system if fault.version else fault.component
+        for flow in self._places:
+            own = LAYERS[flow.layer].per_target and self._systems[flow.component] == system
+            wide = LAYERS[flow.layer].per_target if fault.version else fault.component == SITE
+            if (own or (wide and not fault.system)) and _concerns(fault, flow.operation):
+                yield flow
+
+    def path(self, flow: Flow) -> tuple[str, ...]:
+        """Return the components that a flow crosses."""
+        return self._places[flow].path
+
+    def rate_under(self, flow: Flow, fault: Fault) -> float:
+        """Return the rate of one flow under one fault."""
+        return self._rates({flow: self._places[flow]}, [fault])[flow]
+
+    def _rates(self, places: Mapping[Flow, _Place], faults: Sequence[Fault]) -> dict[Flow, float]:
+        rates: dict[Flow, float] = {}
+        remaining: dict[Operation, dict[str, float]] = {}
+        for flow, place in places.items():
+            if flow in rates:
+                continue
+            if flow.operation not in remaining:
+                remaining[flow.operation] = _remaining_shares(faults, flow.operation)
+            share = remaining[flow.operation]
+            paths = {other: self._places[other].path for other in place.concurrent}
+            capacities = {
+                name: self._capacity(name, place.direction, share)
+                for path in paths.values()
+                for name in path
+            }
+            if len(paths) == 1:
+                rates[flow] = _rate(alone(capacities, place.path))
+                continue
+            shares = together(capacities, {str(n): path for n, path in enumerate(paths.values())})
+            rates.update(zip(paths, map(_rate, shares.values())))
+        return {flow: min(rate, self._caps_Bps.get(flow, rate)) for flow, rate in rates.items()}
+
+    def _capacity(self, name: str, direction: str, share: Mapping[str, float]) -> Optional[float]:
+        rate_Bps = self._speeds[direction].get(name)
+        if name not in share:
+            return rate_Bps
+        return share[name] * (self._needed[name] if rate_Bps is None else rate_Bps)
+
+    def _largest_loads(self) -> dict[str, float]:
+        """Return the largest load of the flows on each part, in either direction."""
+        demands: dict[str, float] = {}
+        for place in self._places.values():
+            sums: dict[str, float] = {}
+            for other in place.concurrent:
+                for name in self._places[other].path:
+                    sums[name] = sums.get(name, 0.0) + self.healthy_Bps[other]
+            for name, total in sums.items():
+                demands[name] = max(demands.get(name, 0.0), total)
+        return demands
+
+
+def _remaining_shares(faults: Sequence[Fault], operation: Operation) -> dict[str, float]:
+    """Return the share of each part that faults leave for an operation."""
+    shares: dict[str, float] = {}
+    for fault in faults:
+        if _concerns(fault, operation):
+            shares[fault.component] = shares.get(fault.component, 1.0) * (1 - fault.loss)
+    return shares
+
+
+def _concerns(fault: Fault, operation: Operation) -> bool:
+    return fault.operation in ("", operation.value)
+
+
+def _rate(limit: Optional[Limit]) -> float:
+    # a fleet has no flow without a ceiling
+    assert limit is not None
+    return limit.ceiling.rate
+
+
+def _slower_direction(reads: Capacities, writes: Capacities) -> Capacities:
+    both: dict[str, Optional[float]] = {}
+    for name, read in reads.items():
+        write = writes[name]
+        both[name] = min(read, write) if read is not None and write is not None else None
+    return both
+
+
+def _places(fleet: Fleet) -> dict[Flow, _Place]:
+    paths = {flow: path for member in fleet.members for flow, path in _paths(member)}
+    groups: dict[tuple[str, str], list[Flow]] = {}
+    servers: dict[Flow, tuple[str, str]] = {}
+    for member in fleet.members:
+        for flow in member.flows():
+            if flow.scenario is Scenario.TOGETHER:
+                servers[flow] = member.node, flow.operation.value
+                groups.setdefault(servers[flow], []).append(flow)
+    return {
+        flow: _Place(
+            _DIRECTIONS.get(flow.operation, "back"),
+            path,
+            tuple(groups[servers[flow]]) if flow in servers else (flow,),
+        )
+        for flow, path in paths.items()
+    }
+
+
+def _paths(member: Member) -> Iterator[tuple[Flow, tuple[str, ...]]]:
+    partners = {partner.name: partner.path for partner in member.expectation.partners}
+    for flow in member.flows():
+        yield flow, partners[flow.partner] if flow.partner else member.expectation.path
+
+
+FIRST_DAY = 20454
+"""The day after those of the baselines, in days since the epoch: 2026-01-01."""
+
+_HOUR_S = 7200.0
+"""Runs begin at two in the night, as in the default policy."""
+
+_Step = tuple[Operation, Scenario]
+
+
+class _Group(NamedTuple):
+    """Peers: the members of one group that one node measures in one run of a layer."""
+
+    layer: str
+    node: str
+    name: str
+    members: tuple[Member, ...]
+
+
+class Measuring:
+    """Measures a fleet run by run, into ``memory``.
+
+    ``planned_bytes`` is the traffic of planned runs, ``confirmed_bytes`` that of confirmations.
+    """
+
+    def __init__(self, fleet: Fleet, weather: Weather) -> None:
+        """Begin with an empty memory; ``weather`` must have no other user."""
+        self.memory = Memory(fleet.members)
+        self.planned_bytes = self.confirmed_bytes = 0
+        self._weather = weather
+        self._periods_s = fleet.periods_s
+        self._groups = _groups(fleet.members)
+        self._flows = {member.key: tuple(member.flows()) for member in fleet.members}
+        self._hosts = {
+            member.key[1]: member for member in fleet.members if LAYERS[member.key[0]].paired
+        }
+        # hosts meet only within their network
+        self._networks = sorted(
+            {tuple(sorted(host.expectation.target["hosts"])) for host in self._hosts.values()}
+        )
+        self._members = {member.key: member for member in fleet.members}
+        self._expected: Mapping[tuple[str, str], Expectation] = {}
+
+    def expect(self, nodes: Mapping[str, Sequence[Expectation]]) -> None:
+        """Let runs end early from now on if their rates are as expected."""
+        expectations = (expectation for entries in nodes.values() for expectation in entries)
+        self._expected = {
+            (expectation.layer, expectation.component): expectation for expectation in expectations
+        }
+
+    @property
+    def days_before(self) -> int:
+        """Return the number of days until there are enough runs for baselines."""
+        layers = {group.layer for group in self._groups}
+        longest = max((self._periods_s[layer] for layer in layers), default=0.0)
+        return max(1, ceil(LAST_RUNS * longest / DAY_S), self._days_of_rounds())
+
+    def day(self, number: int, rates_Bps: Mapping[Flow, float]) -> Iterator[Record]:
+        """Measure the due runs of a day, the first of which is 1, and yield the records.
+
+        ``rates_Bps`` are the rates of the flows without noise.
+        """
+        for group in self._groups:
+            for start in starts(number, self._periods_s[group.layer]):
+                for record in self._run(group, start, rates_Bps):
+                    self.planned_bytes += _moved(record)
+                    yield record
+        if number > -self._days_of_rounds():
+            for slot in _slots(number, self._periods_s[NET.name]) if self._hosts else ():
+                yield from self._test_pairs(slot, rates_Bps)
+
+    def _days_of_rounds(self) -> int:
+        if not self._networks:
+            return 0
+        slots = max(cycle(len(hosts)) for hosts in self._networks)
+        return ceil(slots * self._periods_s[NET.name] / DAY_S)
+
+    def confirm(
+        self, chosen: Sequence[Expectation], start: float, rates_Bps: Mapping[Flow, float]
+    ) -> None:
+        """Measure some peers of one node and layer once more, at their present rates."""
+        members = [
+            self._members[expectation.layer, expectation.component] for expectation in chosen
+        ]
+        group = _Group(chosen[0].layer, members[0].node, chosen[0].group, tuple(members))
+        keys = {
+            (expectation.component, key) for expectation in chosen for key in expectation.references
+        }
+        with self._weather.further():
+            records = self._run(group, start, rates_Bps, lambda flow: _key(flow) in keys)
+            self.confirmed_bytes += sum(map(_moved, records))
+
+    def _run(
+        self,
+        group: _Group,
+        start: float,
+        rates_Bps: Mapping[Flow, float],
+        chosen: Callable[[Flow], bool] = lambda _: True,
+    ) -> Iterator[Record]:
+        steps: dict[_Step, dict[Flow, Rate]] = {}
+        for member in group.members:
+            for flow in filter(chosen, self._flows[member.key]):
+                step = flow.operation, flow.scenario
+                rate = self._measure(member, flow, start, rates_Bps[flow])
+                steps.setdefault(step, {})[flow] = rate
+        for (_, scenario), flows in steps.items():
+            self.memory.add_run(self._ended_early(flows, together=scenario is Scenario.TOGETHER))
+            yield from map(self.memory.latest, flows)
+
+    def _ended_early(self, rates: Mapping[Flow, Rate], *, together: bool) -> Mapping[Flow, Rate]:
+        """Return a run with only the first repeats of the flows for which they were enough."""
+        enough = {flow for flow, rate in rates.items() if self._usual(flow, rate)}
+        if together and len(enough) < len(rates):
+            return rates
+        return {flow: rate.first if flow in enough else rate for flow, rate in rates.items()}
+
+    def _usual(self, flow: Flow, rate: Rate) -> bool:
+        entry = self._expected.get((flow.layer, flow.component))
+        first = rate.repeats[0]
+        return entry is not None and entry.usual(flow.operation, flow.scenario, first)
+
+    def _measure(self, member: Member, flow: Flow, start: float, most_Bps: float) -> Rate:
+        draw = self._weather.run(flow, member.expectation.host, member.system, start)
+        # no run is faster than the hardware
+        rate = min(most_Bps, REACHED * most_Bps * exp(-draw.loss))
+        repeats = self._weather.repeats(rate, member.expectation.spec.repeats, most_Bps)
+        coverage = draw.coverage if member.covered else None
+        return Rate(start, median(repeats), repeats, coverage)
+
+    def _test_pairs(self, slot: int, rates_Bps: Mapping[Flow, float]) -> Iterator[Record]:
+        slot_s = self._periods_s[NET.name]
+        turns = (pairing(hosts, slot).items() for hosts in self._networks)
+        for host, turn in chain.from_iterable(turns):
+            if turn.role is not Role.INITIATOR:
+                continue
+            for flow in self._hosts[host].flows():
+                if flow.partner == turn.partner:
+                    most_Bps = rates_Bps[flow]
+                    rate = min(most_Bps, REACHED * most_Bps * exp(-self._weather.test()))
+                    self.memory.add_run({flow: Rate(slot * slot_s, rate, (rate,), None)})
+                    yield self.memory.latest(flow)
+
+
+def _moved(record: Record) -> int:
+    """Return the bytes of the repeats of a run."""
+    return len(record.repeats) * int((record.spec or {}).get("bytes", 0))
+
+
+def _key(flow: Flow) -> tuple[str, str]:
+    return flow.component, f"{flow.operation.value}/{flow.scenario.value}"
+
+
+def _groups(members: Sequence[Member]) -> tuple[_Group, ...]:
+    groups: dict[tuple[str, str, str], list[Member]] = {}
+    for member in members:
+        if not LAYERS[member.expectation.layer].paired:
+            place = (member.expectation.layer, member.node, member.expectation.group)
+            groups.setdefault(place, []).append(member)
+    return tuple(_Group(*place, tuple(peers)) for place, peers in groups.items())
+
+
+def end_of(day: int) -> float:
+    """Return the end of a day, the first of which is 1, in epoch seconds."""
+    return (FIRST_DAY + day) * DAY_S
+
+
+def starts(day: int, period_s: float) -> Iterator[float]:
+    """Yield the starts of a layer's runs on a day; one of them is on the first day."""
+    begin, end = end_of(day - 1), end_of(day)
+    first = FIRST_DAY * DAY_S + _HOUR_S
+    number = max(-LAST_RUNS, ceil((begin - first) / period_s))
+    while first + number * period_s < end:
+        yield first + number * period_s
+        number += 1
+
+
+def _slots(day: int, slot_s: float) -> Iterator[int]:
+    number = ceil(end_of(day - 1) / slot_s)
+    while number * slot_s < end_of(day):
+        yield number
+        number += 1

@@ -1,1 +1,0 @@
-"""A fleet with known faults, measured and judged day by day."""
