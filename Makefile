@@ -35,7 +35,7 @@ LINT      := ruff mypy layers vermin yamllint shellcheck
 LONG      := pytest-long integration units sanity
 ROOT_LONG := debian13 ordinary-user lab-debian12 test-el --beside lab-more test-vm
 
-check: venv  ## lint, types, layers and the quick tests: no root, no lab, three minutes on two cores; the first run takes longer
+check: venv  ## lint, types, layers and the quick tests (PART=report: of that part alone): no root, no lab, three minutes on two cores; the first run takes longer
 	@.ci/steps $(LINT) pytest-quick --beside ansible-lint
 
 format: venv  ## format the Python code and apply lint fixes
@@ -156,7 +156,7 @@ pytest:  # 12 min: all tests without a lab but those of pytest-long: with real M
 	@$(PYTEST) -n 4 -m 'not daemon and not study'
 
 pytest-quick:  # 1.5 min: the tests of less than half a second; make test has them in pytest
-	@$(PYTEST) -n 2 -m 'not long and not slow and not daemon and not study'
+	@$(PYTEST) -n 2 -m 'not long and not slow and not daemon and not study' $(PART:%=tests/package/parts/%)
 
 pytest-long:  # 5 min: what waits for the clock of Nagios, and statistical studies
 	@$(PYTEST) -n 4 -m 'daemon or study'

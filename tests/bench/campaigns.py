@@ -67,7 +67,7 @@ def campaigns() -> Iterator[str]:
     yield ""
     yield paragraph(
         "A false suspect stays for some nights. Faults that slow all devices of a part alike are "
-        "not drawn (docs/simulate.md); tests/package/locate/test_alike.py has them."
+        "not drawn (docs/simulate.md); tests/package/parts/locate/test_alike.py has them."
     )
 
 

@@ -23,7 +23,7 @@ import yaml
 
 from plumbline.plan.expectations import Plan
 from plumbline.site.inventory import plan_of, read_inventory
-from tests.package.locate.scenes import both
+from tests.package.parts.locate.scenes import both
 from tests.package.parts.report.years import Year, document, records, write
 
 ROOT = Path(__file__).parents[2]

@@ -16,8 +16,8 @@ from random import Random
 from statistics import median
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.locate.observation import Measurable, Observation, Site, Vote
-from plumbline.locate.suspects import locate
+from plumbline.parts.locate.observation import Measurable, Observation, Site, Vote
+from plumbline.parts.locate.suspects import locate
 from plumbline.site.inventory import plan_of, read_inventory, topology_of
 
 INVENTORIES = Path(__file__).parents[2] / "inventories"

@@ -25,7 +25,7 @@ from plumbline.store.database import RECORD, Day, deflate, month_of, pack_days, 
 from plumbline.store.history import KEEP_WHOLE_DAYS
 from plumbline.store.version_changes import software_of
 from tests.bench.judging import ADAPTER, LEFT_BPS, PER_SERVER, SERVERS, inventory, run, shown
-from tests.package.locate.scenes import both
+from tests.package.parts.locate.scenes import both
 from tests.package.parts.report.browser import Browser
 from tests.package.parts.report.years import Year, document, records, write
 

@@ -73,7 +73,7 @@ def parsed(text: str, stderr: str = "") -> Any:
 IMPORTED = (
     "plumbline.site.inventory",
     "plumbline.parts.report.read",
-    "plumbline.site.locate",
+    "plumbline.parts.locate.site",
     "yaml",
 )
 ENVIRONMENT = {

@@ -49,6 +49,7 @@ from plumbline.parallel.profile import pack, unpack
 from plumbline.parallel.sweep import Ledger
 from plumbline.parallel.tally import read_results
 from plumbline.parallel.terms import parse_aggregation
+from plumbline.parts.locate.investigate import read_earlier, read_request, sent_symptoms
 from plumbline.parts.simulate.fleet import parse_fault, parse_losses
 from plumbline.plan.baseline import (
     CANDIDATES,
@@ -65,7 +66,6 @@ from plumbline.site.conversation import RawAnswer, parse_answer
 from plumbline.site.documents import read_records, read_verdicts
 from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory
 from plumbline.site.inventory import read_document as read_yaml_document
-from plumbline.site.investigate import read_earlier, read_request, sent_symptoms
 from plumbline.site.verdicts import Verdicts
 from plumbline.store.facts import (
     collected_report,

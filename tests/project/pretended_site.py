@@ -11,8 +11,8 @@ from typing import Any, Iterable, Mapping, NamedTuple
 import yaml
 
 from plumbline.model.record import Record
-from tests.package.cli.test_locate import plan
-from tests.package.locate.scenes import lab_document
+from tests.package.parts.locate.scenes import lab_document
+from tests.package.parts.locate.test_verb_locate import plan
 from tests.package.recorded import data
 from tests.processes import can_mount
 from tests.project import pretended_node
@@ -40,7 +40,7 @@ class PlaybookRun(NamedTuple):
 
 
 class FakeSite:
-    """The lab of tests/package/locate/scenes.py as fake hosts for playbooks."""
+    """The lab of tests/package/parts/locate/scenes.py as fake hosts for playbooks."""
 
     def __init__(self, folder: Path, records: Iterable[Record]) -> None:
         self.folder = folder

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.package.cli.test_locate import measured
+from tests.package.parts.locate.test_verb_locate import measured
 from tests.project.pretended_site import FakeSite
 
 pytestmark = pytest.mark.long

@@ -18,6 +18,8 @@ WORLDLY = {
     *("observe.command", "observe.counting", "observe.darshan_logs"),
     *("observe.folders", "observe.gather", "observe.given", "observe.job_stats"),
     *("observe.pydarshan", "observe.rows"),
+    *("parts.locate.contract", "parts.locate.investigate", "parts.locate.path_alarms"),
+    *("parts.locate.paths", "parts.locate.publish", "parts.locate.site", "parts.locate.verbs"),
     *("parts.report.compare", "parts.report.read", "parts.report.verbs"),
     *("parts.simulate.tables", "parts.simulate.verbs"),
 }

@@ -11,6 +11,7 @@ import pytest
 from plumbline.cli import NODE_MODULES
 from plumbline.cli.machines import MACHINES
 from plumbline.cli.people import PEOPLE
+from plumbline.model.parts import PARTS
 from tests.processes import bare_python
 from tests.project.repository import ROOT
 
@@ -79,8 +80,7 @@ def test_a_node_gets_fewer_modules_than_the_console(builds: tuple[Path, Path]) -
     }
     assert console == all_files
     assert node < console
-    for stage in ("report", "simulate", "locate"):
-        assert not [name for name in node if name.startswith(f"plumbline/{stage}/")], stage
+    assert not [name for name in node if name.startswith("plumbline/parts/")]
     assert len(list((builds[0] / "checks").iterdir())) == len(list(ROOT.glob("checks/check_*")))
 
 
@@ -94,11 +94,19 @@ def test_a_node_has_its_verbs(builds: tuple[Path, Path], verb: str) -> None:
 def test_a_verb_of_the_console_names_the_hosts_that_have_it(builds: tuple[Path, Path]) -> None:
     for verb in {name.partition(" ")[0] for name in (*PEOPLE, *MACHINES)} - {*NODE_VERBS}:
         done = plumbline(builds[0], verb, "--plan", "x")
-        assert done.returncode == 64
-        assert done.stderr == (
-            f"plumbline: this host has what nodes need, without plumbline {verb}; call it on the "
-            "monitoring host or on the control host\n"
-        )
+        if part := {**PEOPLE, **MACHINES}[verb].part:
+            assert done.returncode == 69
+            assert done.stderr == (
+                f"plumbline: plumbline {verb} needs the part {part} ({PARTS[part]}), which this "
+                "host does not have; call it on the monitoring host or on the control host, or "
+                f"install it: in a clone of plumbline, pip install '.[{part}]'\n"
+            )
+        else:
+            assert done.returncode == 64
+            assert done.stderr == (
+                f"plumbline: this host has what nodes need, without plumbline {verb}; call it on "
+                "the monitoring host or on the control host\n"
+            )
     assert plumbline(builds[0], "--help").returncode == 0
 
 

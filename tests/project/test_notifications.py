@@ -11,7 +11,7 @@ import pytest
 from plumbline.model.codec import read_all
 from plumbline.model.service import NO_ALARMS, PathService, Service
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.site.path_alarms import Scene, settle
+from plumbline.parts.locate.path_alarms import Scene, settle
 from tests.package.cli import nagios
 from tests.package.recorded import table
 from tests.project.test_nagios_objects import CONTACT, make, plan

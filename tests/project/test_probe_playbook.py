@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.package.cli.test_locate import measured
-from tests.package.locate.scenes import both
+from tests.package.parts.locate.scenes import both
+from tests.package.parts.locate.test_verb_locate import measured
 from tests.project.pretended_site import FakeSite
 
 pytestmark = pytest.mark.long

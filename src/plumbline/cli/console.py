@@ -1,4 +1,4 @@
-"""Verbs of a console: collect, locate, latency, publish, investigate, submit."""
+"""Verbs of a console: collect, latency, submit."""
 
 from __future__ import annotations
 
@@ -7,31 +7,25 @@ import shlex
 import sys
 import time
 from pathlib import Path
-from typing import Iterator, Mapping, Optional, Sequence
+from typing import Iterator, Optional, Sequence
 
-from plumbline.cli.output import note, print_json, remark, show
+from plumbline.cli.output import note, remark, show
 from plumbline.doors.batch import Batch, batch
 from plumbline.doors.table import render
 from plumbline.judge.phrases import several
-from plumbline.locate.sentences import HEADERS, remarks, rows, summary
 from plumbline.model.errors import DocumentError, ToolError, UsageError
 from plumbline.model.units import format_duration
-from plumbline.model.verdict import State, Verdict
-from plumbline.site import investigate as investigating
-from plumbline.site import publish as publishing
 from plumbline.site.command_pipe import hand_over
 from plumbline.site.cover import Coverage, cover
-from plumbline.site.documents import read_records, read_verdicts
+from plumbline.site.documents import read_verdicts
 from plumbline.site.gather import GatherOptions, NodeResult, gather, tidy
-from plumbline.site.jobs import jobs_on_slow_targets
 from plumbline.site.kept import Answers, answers
 from plumbline.site.latency import SiteLatencies, latencies, site_loads
-from plumbline.site.locate import SiteLocated, left_out, locate_site, sentences
 from plumbline.site.prometheus import Prometheus, Span
 from plumbline.site.scope import Scopes
 from plumbline.store.facts import save_suspicions
 from plumbline.store.history import Thinned
-from plumbline.store.plan import SitePlan, load_plan, without_collector
+from plumbline.store.plan import load_plan, without_collector
 from plumbline.store.replacing import replace_own
 
 _CLOCK_OFF_S = 60.0
@@ -123,31 +117,6 @@ def _remarks(result: NodeResult) -> list[str]:
     return remarks
 
 
-def locate(arguments: argparse.Namespace) -> int:
-    """Print the suspects; return 1 if something is slow, 3 if no measurement can vote."""
-    plan = load_plan(arguments.plan)
-    suspects = locate_site(plan, Path(arguments.history), time.time(), last_run=arguments.last_run)
-    jobs = jobs_on_slow_targets(plan, Path(arguments.history), suspects.located)
-    document = suspects.to_json(plan)
-    document["remarks"] += jobs
-    show(arguments, document, _located_lines(suspects, plan, arguments.verbose, jobs), indent=1)
-    return suspects.state
-
-
-def _located_lines(
-    suspects: SiteLocated, plan: SitePlan, verbose: bool, jobs: Sequence[str]
-) -> Iterator[str]:
-    located = suspects.located
-    for ambiguity_set, text in zip(located.sets, sentences(plan, suspects)):
-        yield text
-        if verbose:
-            yield from ("", render(HEADERS, list(rows(located, ambiguity_set))), "")
-    yield from (loss.sentence for loss in suspects.shared)
-    missed, silent = suspects.missed(), left_out(suspects.symptoms)
-    yield from (*missed, *remarks(located, plan.parts), *silent, *jobs)
-    yield summary(located)
-
-
 _MOST_WINDOWS = 10_000
 """Prometheus returns at most 11,000 points of a series (web/api/v1/api.go)."""
 
@@ -206,36 +175,6 @@ def _latency_lines(latencies: SiteLatencies) -> Iterator[str]:
     if latencies.unknown:
         names = several(latencies.unknown)
         yield f"{len(latencies.unknown)} without enough load or peers, health unknown: {names}"
-
-
-def publish(arguments: argparse.Namespace) -> int:
-    """Write the document and return 0 for any verdict."""
-    terms = publishing.Terms(arguments.stale, arguments.notified_after)
-    plan, now = load_plan(arguments.plan), time.time()
-    published = publishing.publish(plan, Path(arguments.history), Path(arguments.to), now, terms)
-    remark(*published.remarks)
-    show(arguments, published.document, _published_lines(published.verdicts))
-    return 0
-
-
-def _published_lines(verdicts: Mapping[str, Verdict]) -> Iterator[str]:
-    not_ok = [verdict for verdict in verdicts.values() if verdict.state is not State.OK]
-    if not_ok:
-        rows = [(verdict.state.name, verdict.component, verdict.sentence) for verdict in not_ok]
-        yield render(("state", "service", "suspects"), rows)
-    yield f"{len(verdicts)} services, {len(not_ok)} of them not OK"
-
-
-def investigate(arguments: argparse.Namespace) -> int:
-    """Print the answer and return 0."""
-    plan = load_plan(arguments.plan)
-    request = investigating.read_request(arguments.request)
-    earlier = investigating.read_earlier(arguments.snapshots)
-    records = read_records(arguments.records)
-    answer = investigating.investigate(plan, request, records, earlier)
-    table = [line for rows in answer.evidence for line in render(HEADERS, list(rows)).splitlines()]
-    print_json({**answer.document, "table": table})
-    return 0
 
 
 def submit(arguments: argparse.Namespace) -> int:

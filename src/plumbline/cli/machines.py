@@ -9,7 +9,7 @@ from plumbline.store.verdicts import PATHS
 MACHINES = Verbs()
 
 MACHINES.add(
-    "console.investigate",
+    "locate.verbs.investigate",
     "choose the next measurement; for debug_slow_storage.yml",
     shared.SITE_PLAN,
     option("--request FILE", "question and progress", required=True),
@@ -70,7 +70,7 @@ node.""",
 )
 
 MACHINES.add(
-    "console.publish",
+    "locate.verbs.publish",
     "find suspects and write the verdicts of check_path",
     *(shared.CONSOLE_PLAN, shared.CONSOLE_HISTORY),
     option("--to FILE", "file for check_path", PATHS),

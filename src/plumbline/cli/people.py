@@ -382,7 +382,7 @@ reason for each component. Nothing is measured.""",
 )
 
 PEOPLE.add(
-    "console.locate",
+    "locate.verbs.locate",
     "find the components that explain slow measurements; exit code 1 if any",
     option("--history FILE", "history of all its nodes", required=True),
     *(shared.LAST_RUN, shared.SITE_PLAN, shared.JSON, shared.VERBOSE),

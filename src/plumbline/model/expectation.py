@@ -9,6 +9,7 @@ from plumbline.model.codec import form, lenient, read, write, write_fields
 from plumbline.model.errors import DocumentError
 from plumbline.model.limits import Ceiling, Limits, Reference
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.validation import Within, amounts, counts, rates, texts
@@ -157,6 +158,10 @@ class Expectation(NamedTuple):
                     f"expectations of {self.component} name the unknown operation {key!r}; "
                     "deploy the role agent again"
                 ) from error
+
+    def steps_in_bytes(self) -> Iterator[tuple[Operation, Scenario, Reference]]:
+        """Yield those steps that give bytes per second, which parts carry."""
+        return (step for step in self.steps() if step[0].quantity == BYTES_PER_S)
 
     def reference(self, operation: Operation, scenario: Scenario) -> Reference:
         """Return the references of one operation; empty if the console gave none."""

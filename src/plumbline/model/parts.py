@@ -13,6 +13,7 @@ from typing import Any
 from plumbline.model.errors import ToolError
 
 PARTS = {
+    "locate": "suspects, the service that bears an alarm, the next measurement",
     "report": "pages and figures of a site, periods compared",
     "simulate": "what a policy finds, and how often it is wrong",
 }

@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import moment
-from plumbline.locate.observation import Observation, Vote
-from plumbline.locate.suspects import Located
 from plumbline.measure.probes import PROBES
 from plumbline.measure.targets import KINDS
 from plumbline.model.codec import write, write_fields
@@ -19,6 +17,7 @@ from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST as LAYER
 from plumbline.model.names import OST
+from plumbline.model.suspects import SlowRun
 from plumbline.model.units import format_bytes, format_duration
 from plumbline.observe.jobs import (
     Job,
@@ -39,38 +38,33 @@ _MOST_TARGETS = 5
 _MOST_JOBS = 3
 
 
-def jobs_on_slow_targets(plan: SitePlan, history: Path, located: Located) -> list[str]:
-    """Return a sentence on the jobs of each slow target with known jobs, the slowest first.
+def jobs_on_slow_targets(plan: SitePlan, history: Path, slow: Sequence[SlowRun]) -> list[str]:
+    """Return a sentence on the jobs of each slow target with known jobs, in the order of ``slow``.
 
     Raises:
         StoreError: the history cannot be read.
     """
     names = Names(plan)
-    slow: dict[str, Observation] = {}
-    for observation in sorted(filter(_slow, located.observations), key=lambda low: low.ratio):
-        slow.setdefault(observation.of.component, observation)
+    of_targets: dict[str, SlowRun] = {}
+    for run in slow:
+        if LAYERS[run.layer].per_target:
+            of_targets.setdefault(run.component, run)
     with JobTraffic(history) as traffic:
-        lowest = list(slow.values())[:_MOST_TARGETS]
+        lowest = list(of_targets.values())[:_MOST_TARGETS]
         return list(filter(None, [_sentence(low, traffic, names) for low in lowest]))
 
 
-def _slow(low: Observation) -> bool:
-    return low.vote is Vote.BAD and LAYERS[low.of.layer].per_target and low.at > 0
-
-
-def _sentence(low: Observation, traffic: JobTraffic, names: Names) -> str:
+def _sentence(low: SlowRun, traffic: JobTraffic, names: Names) -> str:
     window = Window(low.at - _AROUND_S, low.at + _AROUND_S)
     try:
-        moved = _moved(low.of.component, traffic, names, window)
+        moved = _moved(low.component, traffic, names, window)
     except DocumentError as error:
-        return f"Jobs on {low.of.component}: unknown, {error}."
+        return f"Jobs on {low.component}: unknown, {error}."
     if not moved:
         return ""
     jobs = ", ".join(f"job {job} moved {format_bytes(size)}" for job, size in moved)
-    around, step = format_duration(_AROUND_S), low.of.operation
-    return (
-        f"Jobs on {low.of.component} within {around} of its low {step} at {moment(low.at)}: {jobs}."
-    )
+    around, step = format_duration(_AROUND_S), low.operation
+    return f"Jobs on {low.component} within {around} of its low {step} at {moment(low.at)}: {jobs}."
 
 
 def _moved(

@@ -13,7 +13,9 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Iterable, NamedTuple, Optional, Sequence
 
-from plumbline.model.ages import filled, filled_figure, parts
+from plumbline.model import parts
+from plumbline.model.ages import filled, filled_figure
+from plumbline.model.ages import parts as pieces
 from plumbline.model.codec import compact, form, lenient, positional
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.layers import LAYERS
@@ -21,8 +23,7 @@ from plumbline.model.service import Service
 from plumbline.model.validation import times
 from plumbline.model.verdict import Figure, Judged, Reason, State, Verdict
 from plumbline.model.watched import Watch
-from plumbline.site.nodes import judgement
-from plumbline.site.publish import with_notes
+from plumbline.site.nodes import SiteJudgement, judgement
 from plumbline.site.verdicts import judge_symptoms
 from plumbline.store.facts import ground_of_notes
 from plumbline.store.files import load_document, seal
@@ -63,7 +64,7 @@ class _Row(NamedTuple):
 
     def at(self, now: float) -> Judged:
         """Return the verdict with the ages at ``now``, without evidence and ratios."""
-        sentence = filled(parts(self.sentence), now)
+        sentence = filled(pieces(self.sentence), now)
         figures = tuple(filled_figure(Figure(*cells), now) for cells in self.figures)
         verdict = Verdict(self.layer, self.component, self.state, self.reason, sentence)
         return Judged(self.node, now, verdict._replace(figures=figures, group=self.group))
@@ -129,11 +130,19 @@ def _load(history: Path) -> Optional[_Kept]:
 def _judge(file: str, history: Path, now: float, records: str) -> _Kept:
     plan, watch = load_plan(file), Watch(now)
     with judgement(plan, history, watch.moment) as site:
-        judged, noted = with_notes(site)
+        judged, noted = _with_notes(site)
     nodes = tuple(plan.nodes)
     ground = records + _facts(history, noted, nodes, now)
     until = watch.until if isfinite(watch.until) else None
     return _Kept(ground, now, until, noted, nodes, plan.services, tuple(map(_Row.of, judged)))
+
+
+def _with_notes(site: SiteJudgement) -> tuple[Sequence[Judged], bool]:
+    """Return all verdicts, with notes where the part that locates is installed."""
+    if not parts.is_installed("locate"):
+        return site.services(), False
+    result: tuple[Sequence[Judged], bool] = parts.load("locate", "contract").with_notes(site)
+    return result
 
 
 def _records(plan: str, history: Path) -> str:

@@ -12,7 +12,7 @@ import pytest
 from plumbline.model.errors import ToolError
 from plumbline.store.facts import suspicions_of
 from tests.package.cli.driver import Printed, Run
-from tests.package.locate.scenes import LAB
+from tests.package.parts.locate.scenes import LAB
 from tests.package.prometheus import PROGRAM, Sample, holding, openmetrics
 from tests.package.site.test_latency import answering, matrix
 

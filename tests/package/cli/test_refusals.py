@@ -10,7 +10,7 @@ import pytest
 
 from plumbline.parallel.terms import TESTS
 from tests.package.cli.driver import Run, inventory
-from tests.package.locate.scenes import LAB
+from tests.package.parts.locate.scenes import LAB
 from tests.package.recorded import table
 from tests.package.records import save
 

@@ -16,8 +16,8 @@ from plumbline.model.verdict import Judged, State
 from plumbline.observe.symptom import Direction, Look, Report, Symptom
 from plumbline.site.kept import answers, kept_beside
 from plumbline.store.history import History
-from tests.package.cli.test_locate import measured, plan
-from tests.package.locate.scenes import both
+from tests.package.parts.locate.scenes import both
+from tests.package.parts.locate.test_verb_locate import measured, plan
 from tests.package.records import night_after_night, save
 
 MINUTE_S, HOUR_S = 60.0, 3600.0

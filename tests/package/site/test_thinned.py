@@ -11,23 +11,23 @@ from typing import Any, Callable, Iterator
 
 import pytest
 
-from plumbline.locate.observation import PlannedMeasurement, Site
 from plumbline.model.exchange import Cursor
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
+from plumbline.parts.locate.observation import PlannedMeasurement, Site
+from plumbline.parts.locate.site import locate_site, sentences
 from plumbline.parts.report.read import read_site
 from plumbline.parts.report.site import find_metrics
 from plumbline.plan.capture import capture
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
-from plumbline.site.locate import locate_site, sentences
 from plumbline.site.nodes import judgement
 from plumbline.store.collection import ConsoleHistory
 from plumbline.store.database import Selection
 from plumbline.store.history import History, Thinned
 from plumbline.store.plan import load_plan
-from tests.package.locate.scenes import lab, rate
+from tests.package.parts.locate.scenes import lab, rate
 from tests.package.parts.report.years import DAY_S, NOW, document
 from tests.package.records import record
 

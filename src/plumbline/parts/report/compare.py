@@ -19,7 +19,7 @@ from plumbline.model.trend import Course
 from plumbline.parts.report.change import split
 from plumbline.parts.report.marks import marks
 from plumbline.parts.report.site import Member, Metrics, Site, find_metrics, middle
-from plumbline.site.locate import condition_changes
+from plumbline.site.changes import condition_changes
 from plumbline.store.collection import read_notes
 from plumbline.store.plan import SitePlan
 from plumbline.store.trends import Pictures

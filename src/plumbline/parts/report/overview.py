@@ -9,16 +9,14 @@ from enum import Enum
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import moment
-from plumbline.locate.sentences import advice, headline, listed, sentence
-from plumbline.locate.suspects import AmbiguitySet
 from plumbline.model.layers import LAYERS
 from plumbline.model.names import anchor, group_anchor
+from plumbline.model.suspects import NEXT, Suspects
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.parts.report.figure import iso_day
 from plumbline.parts.report.marks import Mark, marks
 from plumbline.parts.report.site import Member, Metric, Metrics, Site, middle
-from plumbline.parts.report.suspects import Suspects
 from plumbline.parts.report.symptoms import Explanations, begun
 
 _LOW = 0.95
@@ -120,7 +118,6 @@ _ALONE = 3
 _MOST_NODES = 5
 """Most nodes with their own rows of unjudged components; more share one row per layer."""
 
-_NEXT = " Next: "
 _ASK = "ansible-playbook playbooks/debug_slow_storage.yml"
 
 
@@ -158,16 +155,16 @@ class _Sources(NamedTuple):
     """
 
     site: Site
-    suspects: Optional[Suspects]
+    suspects: Suspects
     behind: Mapping[tuple[str, str], str]
     beginnings: Beginnings
     marks: Sequence[Mark]
     hosts: Mapping[tuple[str, str], tuple[str, ...]]
 
 
-def overview(site: Site, metrics: Metrics, suspects: Optional[Suspects]) -> list[Entry]:
+def overview(site: Site, metrics: Metrics, suspects: Suspects) -> list[Entry]:
     """Return all rows, the worst of each kind first; empty if there is no problem."""
-    behind = dict(_behind(suspects)) if suspects else {}
+    behind = dict(_behind(suspects))
     hosts = {
         (expectation.layer, expectation.component): (
             expectation.host,
@@ -185,34 +182,21 @@ def overview(site: Site, metrics: Metrics, suspects: Optional[Suspects]) -> list
 
 def _behind(suspects: Suspects) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield layer and name of each explained component, with its suspects."""
-    for ambiguity_set in suspects.located.sets:
-        for index in ambiguity_set.explains:
-            flow = suspects.located.observations[index].of
-            yield (flow.layer, flow.component), _names(ambiguity_set)
-
-
-def _names(ambiguity: AmbiguitySet) -> str:
-    return listed([" and ".join(names) for names in headline(ambiguity)], " or ")
+    for found in suspects.sets:
+        for place in found.explains:
+            yield place, found.title
 
 
 def _suspects(sources: _Sources) -> Iterator[Entry]:
     """Yield each suspect with the next measurement or remedy."""
-    if sources.suspects is None:
-        return
-    located, parts = sources.suspects.located, sources.site.parts
-    suspects = sources.suspects
-    for ambiguity_set, probe, state in zip(located.sets, suspects.probes, suspects.states):
-        slow = [located.observations[index].of for index in ambiguity_set.explains]
-        places = dict.fromkeys((flow.layer, flow.component) for flow in slow)
-        text = sentence(located, ambiguity_set, parts, probe) + advice(ambiguity_set, parts)
-        facts, _, following = text.partition(_NEXT)
+    for found in sources.suspects.sets:
         yield Entry(
             Kind.SUSPECT,
-            _names(ambiguity_set),
-            state,
-            _text(sources, next(iter(_beginnings(sources, places)), None), places),
-            facts,
-            following,
+            found.title,
+            found.state,
+            _text(sources, next(iter(_beginnings(sources, found.explains)), None), found.explains),
+            found.sentence.partition(NEXT)[0],
+            found.following,
             "suspects",
         )
 

@@ -16,6 +16,7 @@ from markupsafe import Markup
 from plumbline.judge.phrases import number
 from plumbline.model.command import printable
 from plumbline.model.layers import LAYERS
+from plumbline.model.suspects import Suspects
 from plumbline.model.verdict import State
 from plumbline.parallel.profile import Profile
 from plumbline.parts.report.calls import calls_figure
@@ -28,7 +29,7 @@ from plumbline.parts.report.network import network_figure
 from plumbline.parts.report.overview import RANK, Entry, Kind
 from plumbline.parts.report.path import path_figure
 from plumbline.parts.report.site import Metrics, Site
-from plumbline.parts.report.suspects import Suspects, suspects_figure
+from plumbline.parts.report.suspects import suspects_figure
 from plumbline.parts.report.symptoms import symptoms_figure
 from plumbline.parts.report.targets import targets_figure
 
@@ -48,7 +49,7 @@ class Extras(NamedTuple):
 
     against: Optional[float] = None
     profile: Optional[Profile] = None
-    suspects: Optional[Suspects] = None
+    suspects: Suspects = Suspects()
     past: Optional[Past] = None
     probed: Probed = Probed(())
 
@@ -65,7 +66,7 @@ def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
         network_figure(site),
         composite_figure(site),
         calls_figure(extras.profile, site.run),
-        suspects_figure(extras.suspects, site.parts),
+        suspects_figure(extras.suspects),
         symptoms_figure(site, extras.suspects),
     ]
     return [figure.without_empty_plots() for figure in drawn]

@@ -10,24 +10,23 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
-from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.phrases import date_of, moment, several
 from plumbline.judge.symptoms import by_state
+from plumbline.model import parts
 from plumbline.model.errors import ToolError
 from plumbline.model.layers import BY_DEPTH
 from plumbline.model.record import Record, step_name
+from plumbline.model.suspects import Suspects
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State, Verdict, worst
 from plumbline.observe import counters
 from plumbline.parts.report import moment as charts
 from plumbline.parts.report.moment import Line, Past
 from plumbline.parts.report.site import Look, Site
-from plumbline.parts.report.suspects import Suspects
-from plumbline.site import paths
+from plumbline.site.changes import condition_changes
 from plumbline.site.forked import forked
-from plumbline.site.jobs import jobs_on_slow_targets
-from plumbline.site.locate import condition_changes, locate_site
 from plumbline.site.nodes import SiteJudgement, judgement
 from plumbline.site.prometheus import Curve, Prometheus, Span
 from plumbline.site.verdicts import freshness_by_host, judged_looks
@@ -123,8 +122,8 @@ def _judged(plan: SitePlan, path: Path, now: float) -> list[Verdict]:
         return [judged.verdict for judged in site.verdicts(members=True)]
 
 
-def find_suspects(plan: str, history: Path, now: float) -> Optional[Suspects]:
-    """Return the suspects of a site; None if the plan has no parts.
+def find_suspects(plan: str, history: Path, now: float) -> Suspects:
+    """Return the suspects of a site, or why nothing can be located.
 
     A separate process finds them, because a large site takes some 800 MB, which would not be freed
     before the page is drawn.  Call it before this process reads the plan.
@@ -133,18 +132,16 @@ def find_suspects(plan: str, history: Path, now: float) -> Optional[Suspects]:
         DocumentError: the plan or a record is damaged.
         StoreError: there is no such history, or it cannot be read.
     """
-    (suspects,) = forked(lambda path: _suspects(load_plan(path), history, now), [plan], 1)
+    if not parts.is_installed("locate"):
+        return Suspects(unknown="the part that locates is not installed on this host")
+    locate = parts.load("locate", "contract")
+
+    def find(path: str) -> Suspects:
+        suspects: Suspects = locate.site_suspects(load_plan(path), history, now)
+        return suspects
+
+    (suspects,) = forked(find, [plan], 1)
     return suspects
-
-
-def _suspects(plan: SitePlan, history: Path, now: float) -> Optional[Suspects]:
-    if not plan.parts:
-        return None
-    located = locate_site(plan, history, now)
-    jobs = jobs_on_slow_targets(plan, history, located.located)
-    states = paths.shown_states(paths.Site(plan.paths, plan.services, plan.parts), located.located)
-    shared = [loss.sentence for loss in located.shared]
-    return Suspects(located.located, located.probes, states, shared, jobs)
 
 
 def _group_verdicts(judged: Iterable[Verdict]) -> dict[tuple[str, str], Verdict]:

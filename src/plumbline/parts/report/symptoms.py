@@ -7,6 +7,7 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 from plumbline.judge.phrases import moment, number
 from plumbline.judge.symptoms import state_of
 from plumbline.model.names import anchor
+from plumbline.model.suspects import Suspects
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import KINDS, ORDER, Symptom
 from plumbline.parts.report.figure import (
@@ -21,7 +22,6 @@ from plumbline.parts.report.figure import (
     shown,
 )
 from plumbline.parts.report.site import Look, Site
-from plumbline.parts.report.suspects import Suspects
 from plumbline.topology.names import fold
 
 ABOUT = (
@@ -56,12 +56,9 @@ class Explanation(NamedTuple):
 class Explanations:
     """Finds the suspects or measurements that symptoms explain."""
 
-    def __init__(self, site: Site, suspects: Optional[Suspects]) -> None:
+    def __init__(self, site: Site, suspects: Suspects) -> None:
         """Index the suspects, and the measurements by crossed component."""
-        sets = suspects.located.sets if suspects else ()
-        self._suspects = {
-            suspect.name for ambiguity_set in sets for suspect in ambiguity_set.suspects
-        }
+        self._suspects = suspects.names
         self._crossing: dict[str, list[tuple[State, str, str]]] = {}
         for expectation in site.expectations:
             measurement = (
@@ -88,7 +85,7 @@ class Explanations:
         return Explanation(f"{layer} {name} {state.name}{suffix}", anchor(layer, name))
 
 
-def symptoms_figure(site: Site, suspects: Optional[Suspects]) -> Figure:
+def symptoms_figure(site: Site, suspects: Suspects) -> Figure:
     """Return the figure: a plot of hosts and kinds, and a table of every symptom."""
     figure = Figure("symptoms", "Symptoms", ABOUT)
     if not site.looks:

@@ -10,14 +10,12 @@ from random import Random
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.judging import Judging, judge_day
-from plumbline.locate.document import explanations
-from plumbline.locate.observation import Site
-from plumbline.locate.observe import observe
-from plumbline.locate.suspects import locate
+from plumbline.model import parts
 from plumbline.model.errors import UsageError
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.rounds import cycle
+from plumbline.model.suspects import Named
 from plumbline.model.units import DAY_S
 from plumbline.parts.simulate.course import prepare, weigh
 from plumbline.parts.simulate.fleet import Fault, Fleet, Flow, Losses, Noise
@@ -141,7 +139,9 @@ def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Itera
 
     Raises:
         UsageError: no measurement sees faults of such a size.
+        ToolError: the part that locates is not installed.
     """
+    locate = parts.load("locate", "contract")
     weather = Weather(terms.noise, Random(seed))
     chance = Random(f"{seed}/faults")
     measuring, nodes = prepare(fleet, capacity, weather)
@@ -157,8 +157,7 @@ def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Itera
         weighing = weigh(nodes, measuring.memory)
         # as in plumbline locate
         judging = Judging(measuring.memory, weighing, now, evidence=False)
-        votes = observe(Site(nodes).measurables(), dict.fromkeys(nodes, judging), weighing)
-        located = locate(list(votes))
+        found: Named = locate.named(nodes, judging, weighing)
         components = {(flow.layer, flow.component) for flow in slowed}
         alarming = frozenset(
             (verdict.layer, verdict.component)
@@ -168,16 +167,15 @@ def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Itera
             and (verdict.layer, verdict.component) in components
         )
         alike = tuple(twins(capacity, faults[0])) if len(faults) == 1 else ()
-        suspects = (suspect for ambiguity_set in located.sets for suspect in ambiguity_set.suspects)
         yield Attempt(
             faults,
             hidden,
-            frozenset(suspect.name for suspect in suspects),
+            found.parts,
             alike,
-            tuple(ambiguity_set.alternatives for ambiguity_set in located.sets),
-            tuple(located.observations[index].of.name for index in located.unexplained),
+            found.sets,
+            found.unexplained,
             len(alarming),
-            len(alarming - explanations(located).keys()),
+            len(alarming - found.explained),
         )
 
 

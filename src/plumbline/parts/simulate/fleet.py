@@ -11,7 +11,6 @@ from random import Random
 from types import MappingProxyType
 from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.locate.observation import steps_in_bytes
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import BY_DEPTH, LAYERS
@@ -178,7 +177,7 @@ class Member(NamedTuple):
 
     def flows(self) -> Iterator[Flow]:
         """Yield its operations that move bytes, for each partner if there are any."""
-        for operation, scenario, _ in steps_in_bytes(self.expectation):
+        for operation, scenario, _ in self.expectation.steps_in_bytes():
             step = (*self.key, operation, scenario)
             for partner in self.expectation.partners:
                 yield Flow(*step, partner.name)
@@ -343,7 +342,7 @@ def _covered(expectation: Expectation, node: str) -> bool:
 
 
 def _refuse_unlimited(expectation: Expectation) -> None:
-    for operation, _, reference in steps_in_bytes(expectation):
+    for operation, _, reference in expectation.steps_in_bytes():
         if reference.ceiling is None and not expectation.partners:
             raise DocumentError(
                 f"plumbline_topology: no part on the path of {expectation.component} has a "

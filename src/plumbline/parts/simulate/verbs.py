@@ -10,6 +10,7 @@ from typing import Any, Callable, Iterator, Sequence
 from plumbline.cli.output import show
 from plumbline.cli.progress import progress
 from plumbline.measure.unit_context import Step
+from plumbline.model import parts
 from plumbline.model.errors import UsageError
 from plumbline.parts.simulate.campaign import Attempt, Tally, Terms, campaign, days_for
 from plumbline.parts.simulate.fleet import (
@@ -24,7 +25,7 @@ from plumbline.parts.simulate.fleet import (
     refuse_unknown,
 )
 from plumbline.parts.simulate.own_noise import in_words, own_noise
-from plumbline.parts.simulate.score import Outcome, Setting, add, outcome_of
+from plumbline.parts.simulate.score import Outcome, Setting, Suspects, add, outcome_of
 from plumbline.parts.simulate.summary import to_json
 from plumbline.parts.simulate.tables import Setup, tables
 from plumbline.parts.simulate.weather import Capacity
@@ -32,8 +33,6 @@ from plumbline.plan.baseline import Baselines, read_baselines
 from plumbline.plan.policy import load
 from plumbline.site.forked import on_all_processors
 from plumbline.site.inventory import Inventory, read_inventory, topology_of
-from plumbline.site.paths import Site
-from plumbline.site.publish import DailySuspects
 from plumbline.store.database import Selection
 from plumbline.store.files import HISTORY
 from plumbline.store.history import History
@@ -134,7 +133,7 @@ def _setting(arguments: argparse.Namespace) -> Setting:
     policy = load(inventory.policy)
     healthy = _healthy(inventory) if arguments.healthy == "baselines" else {}
     fleet = build(topology_of(inventory), policy, healthy)
-    capacity, site = Capacity(fleet), Site(fleet.paths, fleet.services, fleet.parts)
+    capacity = Capacity(fleet)
     faults = tuple(dict.fromkeys(_faults(arguments.fault, fleet)))
     refuse_unknown(faults, capacity.components, fleet.systems, arguments.days)
     if arguments.random_faults > len(capacity.components):
@@ -152,8 +151,14 @@ def _setting(arguments: argparse.Namespace) -> Setting:
         losses,
         arguments.seed,
         policy.alarm_budget,
-        None if arguments.without_suspects else lambda: DailySuspects(site),
+        None if arguments.without_suspects else _suspects(fleet),
     )
+
+
+def _suspects(fleet: Fleet) -> Callable[[], Suspects]:
+    """Return what makes a locator; raise ToolError if the part that locates is not installed."""
+    locate = parts.load("locate", "contract")
+    return lambda: locate.daily_suspects(fleet.paths, fleet.services, fleet.parts)
 
 
 def _noise(text: str, fleet: Fleet) -> Noise:

@@ -18,7 +18,7 @@ from plumbline.parts.report.site import Site, find_metrics
 from plumbline.store.facts import COLLECTED_SYMPTOMS as COLLECTED
 from plumbline.store.plan import load_plan
 from plumbline.topology.graph import build
-from tests.package.locate.scenes import both, lab
+from tests.package.parts.locate.scenes import both, lab
 from tests.package.parts.report.years import DAY_S, NOW, Year, document, plan_of, records, write
 from tests.package.records import record
 from tests.package.sites import site

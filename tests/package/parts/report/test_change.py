@@ -10,7 +10,7 @@ from plumbline.parts.report.change import change_figure, find_change, split
 from plumbline.parts.report.site import Days, Metric, Metrics, Site, daily, find_metrics
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
-from tests.package.locate.scenes import both, lab
+from tests.package.parts.locate.scenes import both, lab
 from tests.package.parts.report.sites import sick
 from tests.package.parts.report.years import DAY_S, NOW, Year
 

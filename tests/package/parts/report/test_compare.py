@@ -17,7 +17,7 @@ from plumbline.model.units import DAY_S
 from plumbline.site.measure import caveat
 from plumbline.store.collection import add_note
 from tests.package.cli.driver import Run
-from tests.package.locate.scenes import lab
+from tests.package.parts.locate.scenes import lab
 from tests.package.parts.report.years import document, plan_of, write
 from tests.package.records import record
 

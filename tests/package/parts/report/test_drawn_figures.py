@@ -9,11 +9,11 @@ import pytest
 from plotly.graph_objects import Figure as PlotlyFigure
 
 from plumbline.model.verdict import State
+from plumbline.parts.locate import contract
 from plumbline.parts.report.figure import Figure
 from plumbline.parts.report.page import Extras
 from plumbline.parts.report.site import Site
-from plumbline.parts.report.suspects import Suspects
-from tests.package.locate.scenes import LAB, both
+from tests.package.parts.locate.scenes import LAB, both
 from tests.package.parts.report.sites import draw, hostile, read, sick
 from tests.package.parts.report.test_calls import profile
 from tests.package.parts.report.years import Year
@@ -25,7 +25,8 @@ EMPTY = Site("nothing", 1e9, (), {}, {}, {}, ())
 
 def extras() -> Extras:
     located = LAB.locate({"oss2-disk1": both(50e6)})
-    return Extras(None, profile(10, 10, 25), Suspects(located, [None], [State.WARNING]))
+    suspects = contract.suspects(located, [None], [State.WARNING], LAB.plan.parts)
+    return Extras(None, profile(10, 10, 25), suspects)
 
 
 def assert_valid(figures: list[Figure]) -> None:

@@ -10,12 +10,12 @@ import pytest
 from plumbline.model.codec import read_all
 from plumbline.model.service import PathService, Service
 from plumbline.model.verdict import State
+from plumbline.parts.locate.paths import Site, shown_states
+from plumbline.parts.locate.sentences import sentence
+from plumbline.parts.locate.site import locate_site
 from plumbline.parts.report.read import find_suspects
-from plumbline.parts.report.suspects import Suspects
-from plumbline.site.locate import locate_site
-from plumbline.site.paths import Site, shown_states
 from plumbline.store.plan import load_plan
-from tests.package.locate.scenes import LAB, both, lab
+from tests.package.parts.locate.scenes import LAB, both, lab
 from tests.package.parts.report.sites import SICK
 from tests.package.parts.report.years import NOW, document, plan_of, records, write
 
@@ -25,9 +25,14 @@ def test_suspects_of_a_report_equal_those_of_locate(tmp_path: Path) -> None:
     path, history = write(tmp_path, document(plan), records(plan, SICK))
     located = locate_site(load_plan(str(path)), history, NOW)
     suspects = find_suspects(str(path), history, NOW)
-    assert suspects is not None
-    assert suspects == Suspects(located.located, located.probes, suspects.states, [], [])
-    assert [suspect.alternatives for suspect in located.located.sets]
+    found = [(suspect.alternatives, suspect.state) for suspect in suspects.sets]
+    states = [State.WARNING for _ in located.located.sets]
+    assert found == list(zip((each.alternatives for each in located.located.sets), states))
+    assert found
+    assert [each.sentence for each in suspects.sets] == [
+        sentence(located.located, each, plan.parts, probe)
+        for each, probe in zip(located.located.sets, located.probes)
+    ]
 
 
 @pytest.mark.parametrize(
@@ -49,4 +54,6 @@ def test_a_plan_without_parts_has_no_suspects(tmp_path: Path) -> None:
     plan = plan_of(lab())
     raw = {**document(plan), "parts": {}}
     path, history = write(tmp_path, raw, [])
-    assert find_suspects(str(path), history, NOW) is None
+    suspects = find_suspects(str(path), history, NOW)
+    assert "write it again" in suspects.unknown
+    assert not suspects.sets

@@ -6,13 +6,13 @@ from typing import Mapping, Optional
 
 import pytest
 
+from plumbline.model.suspects import Suspects
 from plumbline.model.trend import ConditionChange, VersionChange
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.parts.report.marks import Mark
 from plumbline.parts.report.overview import Beginnings, Entry, Kind, Since, overview
 from plumbline.parts.report.page import pages
 from plumbline.parts.report.site import Days, Member, Metric, Metrics, Site, find_metrics
-from plumbline.parts.report.suspects import Suspects
 from tests.package.parts.report.test_drawn_figures import EMPTY, extras
 from tests.package.parts.report.years import DAY_S, NOW
 
@@ -20,7 +20,7 @@ SINCE = "2026-09-17"
 """Five nights before the reports."""
 
 
-def rows(site: Site, suspects: Optional[Suspects] = None) -> list[Entry]:
+def rows(site: Site, suspects: Suspects = Suspects()) -> list[Entry]:
     return overview(site, find_metrics(site), suspects)
 
 

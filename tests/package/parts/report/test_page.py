@@ -7,12 +7,13 @@ import re
 from html.parser import HTMLParser
 from pathlib import Path
 
+from plumbline.model.suspects import Suspects
 from plumbline.model.verdict import State
 from plumbline.parts.report.figure import numbers
 from plumbline.parts.report.overview import Entry, Kind, overview
 from plumbline.parts.report.page import Extras, pages
 from plumbline.parts.report.site import Metrics, Site, find_metrics
-from tests.package.locate.scenes import lab
+from tests.package.parts.locate.scenes import lab
 from tests.package.parts.report.sites import HOSTILE, draw, hostile, read
 from tests.package.parts.report.test_drawn_figures import IDS, extras
 from tests.package.parts.report.years import plan_of
@@ -88,7 +89,7 @@ def test_hostile_names_add_no_tags_and_end_no_script(tmp_path: Path) -> None:
         place: verdict._replace(state=State.CRITICAL, sentence=f"{HOSTILE[1]} \x1b[2J \u202e")
         for place, verdict in site.verdicts.items()
     }
-    entries = overview(site._replace(verdicts=bad), find_metrics(site), None)
+    entries = overview(site._replace(verdicts=bad), find_metrics(site), Suspects())
     assert len(entries) == len(bad)
     text = pages(site, draw(site, Extras()), entries)["index.html"]
     tags = Tags(text)

@@ -12,7 +12,7 @@ import pytest
 from plumbline.parallel.profile import pack
 from plumbline.store.collection import ConsoleHistory as Collection
 from tests.package.cli.driver import Run, call
-from tests.package.locate.scenes import lab
+from tests.package.parts.locate.scenes import lab
 from tests.package.parts.report.sites import SICK, look, save_report
 from tests.package.parts.report.test_calls import profile
 from tests.package.parts.report.test_drawn_figures import IDS

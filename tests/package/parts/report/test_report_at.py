@@ -15,7 +15,7 @@ from plumbline.model.errors import UsageError
 from plumbline.parts.report.read import look_back
 from plumbline.site.prometheus import Prometheus
 from tests.package.cli.driver import Run
-from tests.package.locate.scenes import lab
+from tests.package.parts.locate.scenes import lab
 from tests.package.parts.report.sites import SICK
 from tests.package.parts.report.years import DAY_S, document, plan_of, records, write
 from tests.package.prometheus import PROGRAM, Sample, holding, openmetrics

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from plumbline.locate.suspects import Located
+from plumbline.model.suspects import Suspects
 from plumbline.model.verdict import State
-from plumbline.parts.report.suspects import Suspects, suspects_figure
-from tests.package.locate.scenes import LAB, LaneRates, both
+from plumbline.parts.locate import contract
+from plumbline.parts.report.suspects import suspects_figure
+from tests.package.parts.locate.scenes import LAB, LaneRates, both
 
 
 def suspects(faults: LaneRates) -> Suspects:
-    located: Located = LAB.locate(faults)
-    return Suspects(located, [None for _ in located.sets], [State.WARNING for _ in located.sets])
+    located = LAB.locate(faults)
+    count = len(located.sets)
+    return contract.suspects(located, [None] * count, [State.WARNING] * count, LAB.plan.parts)
 
 
 def test_a_suspect_has_a_column_with_the_measurements_that_cross_it() -> None:
-    figure = suspects_figure(suspects({"oss2-disk1": both(50e6)}), LAB.plan.parts)
+    figure = suspects_figure(suspects({"oss2-disk1": both(50e6)}))
     (plot,) = figure.plots
     assert plot.layout["xaxis"]["ticktext"] == ["oss2-disk1"]
     slow = plot.data[0]
@@ -25,16 +27,17 @@ def test_a_suspect_has_a_column_with_the_measurements_that_cross_it() -> None:
 
 
 def test_the_table_has_the_evidence() -> None:
-    figure = suspects_figure(suspects({"oss2-disk1": both(50e6)}), LAB.plan.parts)
+    figure = suspects_figure(suspects({"oss2-disk1": both(50e6)}))
     assert {row.cells[0] for row in figure.table.rows} == {"oss2-disk1"}
     assert len(list(figure.numbers)) == len(figure.table.rows) + 1
 
 
 def test_a_healthy_site_has_no_suspects() -> None:
-    figure = suspects_figure(suspects({}), LAB.plan.parts)
+    figure = suspects_figure(suspects({}))
     assert figure.absent == "no component is a suspect"
     assert figure.finding.startswith("0 slow, ")
 
 
 def test_an_old_plan_without_parts_is_reported() -> None:
-    assert "write it again" in suspects_figure(None, {}).absent
+    figure = suspects_figure(Suspects(unknown="write the plan again"))
+    assert (figure.absent, figure.plots) == ("write the plan again", ())

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.model.names import anchor
+from plumbline.model.suspects import Suspects
 from plumbline.model.verdict import State
 from plumbline.observe.symptom import Direction, Symptom
 from plumbline.parts.report.figure import Row, numbers
@@ -19,7 +20,7 @@ from plumbline.parts.report.symptoms import symptoms_figure
 from plumbline.store.facts import COLLECTED_SYMPTOMS as COLLECTED
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan
-from tests.package.locate.scenes import lab
+from tests.package.parts.locate.scenes import lab
 from tests.package.parts.report.sites import HOSTILE, draw, look, save_report
 from tests.package.parts.report.test_drawn_figures import EMPTY, extras
 from tests.package.parts.report.years import NOW, document, plan_of
@@ -57,7 +58,7 @@ def test_a_host_without_symptoms_has_a_row_with_its_collectors(site: Site) -> No
 
 
 def test_the_worst_hosts_come_first_and_hosts_without_looks_are_named(site: Site) -> None:
-    figure = symptoms_figure(site, None)
+    figure = symptoms_figure(site, Suspects())
     assert figure.finding == (
         "3 hosts: 1 CRITICAL, 2 WARNING. 1 symptom besides will pass, or raise no suspicion. "
         "No symptoms are read on 1 host: client1."
@@ -97,7 +98,7 @@ def test_all_links_to_and_from_symptoms_have_anchors(
 
 
 def test_a_site_without_symptoms_names_the_setting_for_them() -> None:
-    figure = symptoms_figure(EMPTY, None)
+    figure = symptoms_figure(EMPTY, Suspects())
     assert "symptoms_enabled: true" in figure.absent
 
 
@@ -135,7 +136,7 @@ def test_a_damaged_report_is_unknown(tmp_path: Path) -> None:
     (tmp_path / COLLECTED / "oss1.json").write_text("{")
     (damaged,) = looks(tmp_path).looks
     assert damaged.verdict.state is State.UNKNOWN
-    figure = symptoms_figure(EMPTY._replace(looks=[damaged]), None)
+    figure = symptoms_figure(EMPTY._replace(looks=[damaged]), Suspects())
     assert figure.absent.startswith("no host has a look that can be read")
     assert figure.table.rows[0].cells[:3] == ("oss1", "the look", "UNKNOWN")
 
@@ -146,8 +147,8 @@ def test_hostile_names_and_sentences_are_text(tmp_path: Path, site: Site) -> Non
     ]
     save_report(tmp_path, "oss1", NOW, look("md", *bad))
     site = site._replace(looks=looks(tmp_path).looks)
-    figure = symptoms_figure(site, None)
-    page = pages(site, [figure], overview(site, find_metrics(site), None))
+    figure = symptoms_figure(site, Suspects())
+    page = pages(site, [figure], overview(site, find_metrics(site), Suspects()))
     assert "<script>alert" not in page["index.html"]
     assert "<img src=x" not in page["index.html"]
     ((_, lines),) = numbers([figure])
@@ -159,7 +160,7 @@ def test_hostile_names_and_sentences_are_text(tmp_path: Path, site: Site) -> Non
 def test_at_a_large_site_the_picture_has_the_worst_hosts_and_the_table_all(site: Site) -> None:
     kinds = [entry for entry in site.looks if entry.kind]
     many = [entry._replace(host=f"n{n:04}") for n in range(1000) for entry in kinds]
-    figure = symptoms_figure(site._replace(looks=many), None)
+    figure = symptoms_figure(site._replace(looks=many), Suspects())
     assert "the worst 40 of 1000" in figure.plots[0].title
     assert len(figure.plots[0].layout["yaxis"]["ticktext"]) == 40
     assert len(figure.table.rows) > 5000

@@ -9,14 +9,14 @@ from pathlib import Path
 from random import Random
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple
 
-from plumbline.locate.observation import PlannedMeasurement, Site
 from plumbline.model.record import Record
+from plumbline.parts.locate.observation import PlannedMeasurement, Site
 from plumbline.plan.expectations import Plan, compile_plan
 from plumbline.plan.policy import load
 from plumbline.store.database import RECORD, deflate, row
 from plumbline.store.history import History
 from plumbline.topology.graph import Topology
-from tests.package.locate.scenes import LaneRates, rate, record_of, with_baselines
+from tests.package.parts.locate.scenes import LaneRates, rate, record_of, with_baselines
 
 DAY_S = 86400.0
 NOW = 1_790_000_000.0

@@ -1,0 +1,157 @@
+"""Site as Nagios shows it: suspects as path services, and notes added to other verdicts.
+
+Notes name the service that bears an alarm, and the changes before the loss
+of a whole group; both need the data of all nodes.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Mapping, NamedTuple
+
+from plumbline.judge.judging import Alarming
+from plumbline.model.codec import compact
+from plumbline.model.errors import DocumentError
+from plumbline.model.evidence import Subject
+from plumbline.model.service import NO_ALARMS, ActiveAlarms, PathAlarms
+from plumbline.model.verdict import Judged, Reason, Verdict
+from plumbline.observe.symptom import SiteSymptoms
+from plumbline.parts.locate.observation import Site as Measured
+from plumbline.parts.locate.observe import observe
+from plumbline.parts.locate.path_alarms import Scene, settle
+from plumbline.parts.locate.paths import Site, causes, explained, path_verdicts
+from plumbline.parts.locate.site import (
+    SiteLocated,
+    left_out,
+    less_shared,
+    locate_in,
+    sentences,
+    shared_losses,
+)
+from plumbline.parts.locate.suspects import locate
+from plumbline.site.nodes import SiteJudgement, in_alarm, judgement
+from plumbline.store.plan import SitePlan
+from plumbline.store.replacing import replace_own
+from plumbline.store.verdicts import document, load_standing
+
+
+class Terms(NamedTuple):
+    """Terms for finding and showing suspects.
+
+    The document is valid for ``stale_after_s``; an alarm is notified after ``notified_after_s``.
+    """
+
+    stale_after_s: float
+    notified_after_s: float
+
+
+class Published(NamedTuple):
+    """Verdicts by the names of their services, the document, and remarks for people."""
+
+    verdicts: Mapping[str, Verdict]
+    document: Mapping[str, Any]
+    remarks: tuple[str, ...]
+
+
+def publish(plan: SitePlan, history: Path, to: Path, now: float, terms: Terms) -> Published:
+    """Write the verdicts of path services at ``now``, in seconds since the epoch.
+
+    Raises:
+        DocumentError: the plan has no such services, or is damaged.
+        StoreError: the history cannot be read, or the file cannot be written.
+    """
+    if not plan.paths:
+        raise DocumentError(
+            f"plan {plan.path} names no services of check_path; write it again with: "
+            "plumbline plan -i INVENTORY --json"
+        )
+    previous, unknown = _standing(to)
+    site = Site(plan.paths, plan.services, plan.parts)
+    with judgement(plan, history, now) as judged:
+        located = locate_in(judged)
+        alarms = in_alarm(judged.services(), plan.services)
+    unsettled = path_verdicts(site, located, sentences(plan, located), previous.red)
+    bearers = explained(site, located.located, previous.red)
+    scene = Scene(plan.paths, plan.services, alarms, bearers, now, terms.notified_after_s)
+    verdicts, standing = settle(scene, unsettled, previous)
+    fields = document(verdicts, now, terms.stale_after_s, standing)
+    replace_own(to, compact(fields))
+    return Published(verdicts, fields, (*unknown, *left_out(located.symptoms)))
+
+
+def _standing(path: Path) -> tuple[ActiveAlarms, list[str]]:
+    """Return the standing alarms; none, with a remark, if they cannot be read."""
+    try:
+        return load_standing(str(path)), []
+    except DocumentError as error:
+        return NO_ALARMS, [f"{error}; earlier alarms are not known"]
+
+
+def with_notes(site: SiteJudgement) -> tuple[list[Judged], bool]:
+    """Return the verdicts on what the nodes measure, and whether one of them may have a note."""
+    judged = site.services()
+    if not site.plan.paths or not any(_may_have_a_note(result.verdict) for result in judged):
+        return judged, False
+    notes = _notes(site)
+    return [_noted(result, notes) for result in judged], True
+
+
+def _may_have_a_note(verdict: Verdict) -> bool:
+    if verdict.group:
+        return verdict.reason is Reason.SLOW
+    return verdict.state.alarm or verdict.reason is Reason.WATCHED
+
+
+def _notes(site: SiteJudgement) -> dict[Subject, str]:
+    """Return notes to append to the sentences on components and groups."""
+    plan, located = site.plan, locate_in(site)
+    borne = causes(Site(plan.paths, plan.services, plan.parts), located.located)
+    return {
+        **{(*place, False): f"explained by {text}" for place, text in borne.items()},
+        **{
+            (loss.layer, loss.group, True): f"since {loss.changes}"
+            for loss in located.shared
+            if loss.changes
+        },
+    }
+
+
+def _noted(judged: Judged, notes: Mapping[Subject, str]) -> Judged:
+    """Return a verdict with its note, if there is one."""
+    verdict = judged.verdict
+    note = notes.get((verdict.layer, verdict.component, verdict.group))
+    if note is None or not _may_have_a_note(verdict):
+        return judged
+    return judged._replace(verdict=verdict._replace(sentence=f"{verdict.sentence}; {note}"))
+
+
+_NOTIFIED_AFTER_S = 1800.0
+"""Shorter than a day, so alarms of the day before count as notified."""
+
+
+class DailySuspects:
+    """Path services of one fleet in alarm, day after day and without symptoms."""
+
+    def __init__(self, site: Site) -> None:
+        """Begin without standing alarms."""
+        self._site = site
+        self._standing = NO_ALARMS
+
+    def __call__(self, day: Alarming) -> PathAlarms:
+        """Return the names of the path services in alarm, and of those that notify nobody."""
+        suspects, before = self._located(day), self._standing.red
+        verdicts = path_verdicts(self._site, suspects, [""] * len(suspects.located.sets), before)
+        bearers = explained(self._site, suspects.located, before)
+        paths, services = self._site.paths, self._site.services
+        scene = Scene(paths, services, day.alarms, bearers, day.judging.now, _NOTIFIED_AFTER_S)
+        settled, self._standing = settle(scene, verdicts, self._standing)
+        red = frozenset(name for name, verdict in settled.items() if verdict.state.alarm)
+        return PathAlarms(red, self._standing.heirs)
+
+    def _located(self, day: Alarming) -> SiteLocated:
+        judging = dict.fromkeys(day.nodes, day.judging)
+        observed = list(observe(Measured(day.nodes).measurables(), judging, day.weighing))
+        located, shared = less_shared(
+            locate(observed), tuple(shared_losses(day.nodes, day.weighing))
+        )
+        return SiteLocated(located, (), SiteSymptoms(), {}, shared)
