@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import median
 from typing import Optional
 
-from plumbline.parallel.operation import Notes, recorded, sources, unrecorded
-from plumbline.parallel.profile import Calls
+from plumbline.model.profile import Calls
+from plumbline.parts.parallel.operation import Notes, recorded, sources, unrecorded
 from tests.bench.disk import MEMORY
 
 MIB = 1 << 20

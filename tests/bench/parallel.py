@@ -28,13 +28,13 @@ from typing import Callable, Iterator, NamedTuple, Sequence
 
 from plumbline.model.codec import compact
 from plumbline.model.errors import PlumblineError, ToolError
+from plumbline.model.ranks import Method, Place
 from plumbline.model.record import Operation
 from plumbline.observe.command import SystemRunner
-from plumbline.parallel.job import JOB, Job, Result, State
-from plumbline.parallel.launch import Launch, Launcher, command, find_launcher
-from plumbline.parallel.operation import PosixFile, write_whole
-from plumbline.parallel.tally import read_results
-from plumbline.parallel.terms import Method, Place
+from plumbline.parts.parallel.job import JOB, Job, Result, State
+from plumbline.parts.parallel.launch import Launch, Launcher, command, find_launcher
+from plumbline.parts.parallel.operation import PosixFile, write_whole
+from plumbline.parts.parallel.tally import read_results
 from tests.bench.disk import steady_disk
 from tests.bench.instruments import instruments, memory_folder, sized
 from tests.bench.pairs import Aim, Ratio, compared, together

@@ -20,7 +20,7 @@ from urllib.parse import urlencode
 import pytest
 
 from plumbline.model.limits import Limits
-from plumbline.parallel.profile import distance
+from plumbline.model.profile import distance
 from tests.lab.conftest import (
     brought_up,
     changes,

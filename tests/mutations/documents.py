@@ -30,8 +30,10 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import Begun, Cursor, Head, Request, Suspected
 from plumbline.model.expectation import Expectations
 from plumbline.model.limits import Range, Reference
+from plumbline.model.profile import pack, unpack
 from plumbline.model.published import Published
 from plumbline.model.quantity import SECONDS
+from plumbline.model.ranks import parse_aggregation
 from plumbline.model.record import Flag, Latency, Operation, Record
 from plumbline.model.series import Process, Running, Sample
 from plumbline.model.service import ActiveAlarms, Suspicion
@@ -43,13 +45,11 @@ from plumbline.observe.gather import LocalSystem
 from plumbline.observe.jobs import Window, parse_slurm, sum_traffic
 from plumbline.observe.node import EarlierLook, Parts, Past
 from plumbline.observe.symptom import KINDS, Direction, Look, Report, Symptom, site_symptoms
-from plumbline.parallel.job import Job as RanksJob
-from plumbline.parallel.launch import parse_clients
-from plumbline.parallel.profile import pack, unpack
-from plumbline.parallel.sweep import Ledger
-from plumbline.parallel.tally import read_results
-from plumbline.parallel.terms import parse_aggregation
 from plumbline.parts.locate.investigate import read_earlier, read_request, sent_symptoms
+from plumbline.parts.parallel.job import Job as RanksJob
+from plumbline.parts.parallel.launch import parse_clients
+from plumbline.parts.parallel.sweep import Ledger
+from plumbline.parts.parallel.tally import read_results
 from plumbline.parts.simulate.fleet import parse_fault, parse_losses
 from plumbline.plan.baseline import (
     CANDIDATES,
@@ -101,13 +101,13 @@ from tests.package.judgements import (
     series,
 )
 from tests.package.judgements import snapshot as snapshot_of
+from tests.package.model.test_profile import blocks
 from tests.package.observe import nodes as conditions
 from tests.package.observe.servers import counted
 from tests.package.observe.test_darshan import ANSWERS, named
-from tests.package.parallel.points import done, point
-from tests.package.parallel.test_job import JOB, RESULT
-from tests.package.parallel.test_profile import blocks
 from tests.package.parallel_runs import expected, ran
+from tests.package.parts.parallel.points import done, point
+from tests.package.parts.parallel.test_job import JOB, RESULT
 from tests.package.records import record
 from tests.package.sites import INVENTORIES
 

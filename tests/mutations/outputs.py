@@ -47,7 +47,7 @@ from plumbline.observe.node import Counters, EarlierLook, Node, Parts, Past
 from plumbline.observe.site_command import SiteCommand
 from plumbline.observe.site_command import look as site_look
 from plumbline.observe.symptom import quote
-from plumbline.parallel.launch import Launch, find_launcher
+from plumbline.parts.parallel.launch import Launch, find_launcher
 from plumbline.site.prometheus import parse_answer, parse_complaint
 from tests.mutations.reader import Reader, encoded, put, text
 from tests.package.fakes import Answer, FakeRunner, answer, file_status

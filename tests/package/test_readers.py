@@ -43,7 +43,7 @@ NO_READERS = {
     "cli/options.py parse_span": "the same",
     "cli/options.py parse_moment": "the same",
     "measure/probes/interface.py": "a protocol",
-    "parallel/rank.py": "hands the job of a file to the codec",
+    "parts/parallel/rank.py": "hands the job of a file to the codec",
     "observe/job_stats.py look": "looks at files whose lists are fed",
     "observe/counting.py look": "looks at files whose texts are fed",
     "store/collection.py read_clocks": "reads a history",
@@ -53,7 +53,7 @@ NO_READERS = {
     "store/verdicts.py load_published": "what it reads goes to Published.from_json",
     "store/database.py": "reads a history: the notes of what runs go to Process.from_json",
     "observe/folders.py _main": "reads what plumbline itself has written for it",
-    "parallel/run.py look": "looks at targets",
+    "parts/parallel/run.py look": "looks at targets",
     "measure/targets/lustre.py _make_striped": "a value of the program itself",
     "topology/strict.py _percent": "makes a reader, which is fed",
 }

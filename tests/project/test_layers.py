@@ -14,18 +14,22 @@ from tests.project.repository import ROOT
 
 # Rooms and modules that may do I/O; all others are pure.
 WORLDLY = {
-    *("measure", "parallel", "store", "site", "doors", "cli"),
+    *("measure", "store", "site", "doors", "cli"),
     *("observe.command", "observe.counting", "observe.darshan_logs"),
     *("observe.folders", "observe.gather", "observe.given", "observe.job_stats"),
     *("observe.pydarshan", "observe.rows"),
     *("parts.locate.contract", "parts.locate.investigate", "parts.locate.path_alarms"),
     *("parts.locate.paths", "parts.locate.publish", "parts.locate.site", "parts.locate.verbs"),
+    *(f"parts.parallel.{name}" for name in ("axes", "job", "launch", "mpi", "operation", "rank")),
+    *(f"parts.parallel.{name}" for name in ("run", "runs", "sweep", "sweeping", "tally", "verbs")),
     *("parts.report.compare", "parts.report.read", "parts.report.verbs"),
     *("parts.simulate.tables", "parts.simulate.verbs"),
 }
 # Rooms and modules of the console only; all others run on a node's bare Python.
 CONSOLE = {
-    *("topology", "plan", "doors", "parts", "cli"),
+    *("topology", "plan", "doors", "cli"),
+    *("parts.locate", "parts.report", "parts.simulate"),
+    *("parts.parallel.sweeping", "parts.parallel.verbs"),
     *("observe.darshan_logs", "observe.pydarshan"),
     *("site.documents", "site.inventory"),
 }
@@ -93,4 +97,4 @@ def test_modules_of_a_node_import_little_beyond_the_standard_library() -> None:
     }
     # packages of the distribution
     arrays = ("judge.kinds", "judge.recursion", "judge.references", "judge.runs", "judge.weighing")
-    assert foreign == {*((name, "numpy") for name in arrays), ("parallel.mpi", "mpi4py")}
+    assert foreign == {*((name, "numpy") for name in arrays), ("parts.parallel.mpi", "mpi4py")}

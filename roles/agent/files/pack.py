@@ -1,9 +1,10 @@
 """Pack the package and the checks into two archives, named by a hash of their content.
 
 Run on the control host: ``pack.py SOURCE CACHE`` prints two paths, one per line: of the archive for
-nodes, and of the archive with everything, for the console.  A node needs the checks and the verbs
-listed as NODE_MODULES by the command line, with all modules that these import.  Equal sources give
-equal names on any machine, so the name shows whether a host has the current archive.
+nodes, and of the archive with everything, for the console.  A node needs the checks, the verbs
+listed as NODE_MODULES by the command line and its NODE_PARTS, with all modules that these import.
+Equal sources give equal names on any machine, so the name shows whether a host has the current
+archive.
 """
 
 from __future__ import annotations
@@ -21,7 +22,8 @@ from pathlib import Path
 from typing import Iterable, Iterator, Mapping
 
 COMMAND = "plumbline.cli"
-STARTED = ("plumbline.cli.__main__", "plumbline.parallel.rank", "plumbline.measure.own_folders")
+PARTS = "plumbline.parts"
+STARTED = ("plumbline.cli.__main__", "plumbline.measure.own_folders")
 """Modules that units, launchers and roles start by name."""
 
 
@@ -44,7 +46,10 @@ def node_files(files: Mapping[str, Path]) -> dict[str, Path]:
     # modules that import one of these libraries when loaded cannot be loaded on a node
     modules = _loadable(by_name, files, _named(files[by_name[COMMAND]], "CONSOLE_LIBRARIES"))
     verbs = _named(files[by_name[COMMAND]], "NODE_MODULES")
+    parts = tuple(f"{PARTS}.{name}." for name in _named(files[by_name[COMMAND]], "NODE_PARTS"))
     pending = [COMMAND, *STARTED, *(f"{COMMAND}.{name}" for name in verbs)]
+    # the core finds the modules of a part by name
+    pending += [module for module in modules if module.startswith(parts)]
     for path in checks.values():
         pending += _imports(path)
     needed: set[str] = set()

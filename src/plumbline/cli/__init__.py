@@ -42,13 +42,15 @@ MACHINE_VERBS = tuple(MACHINES)
 NODE_MODULES = (
     "topology",
     "probe",
-    "sweep",
     "verdicts",
     "records",
     "symptoms",
     "counters",
 )
 """Modules of this package on a node, with all their imports; the console has every module."""
+
+NODE_PARTS = ("parallel",)
+"""Parts on a node; the console has every part."""
 
 CONSOLE_LIBRARIES = ("jinja2", "plotly", "pydantic", "rich", "yaml")
 """Libraries of the extra ``console``; a node and a bare installation do not have them."""

@@ -17,6 +17,7 @@ from plumbline.cli.arguments import (
     positional,
     within,
 )
+from plumbline.model import parts
 from plumbline.model.layers import LAYERS
 from plumbline.store.files import HISTORY, PLAN
 from plumbline.store.verdicts import COMMANDS
@@ -25,10 +26,8 @@ PEOPLE = Verbs()
 
 
 def _axes(container: Container) -> None:
-    """Declare an option for each axis of a sweep, imported only for this verb."""
-    from plumbline.parallel.axes import AXES
-
-    for axis in AXES.values():
+    """Declare an option for each axis of a sweep; its part is loaded only for this verb."""
+    for axis in parts.load("parallel", "axes").AXES.values():
         if axis.help:
             default_text = f" (default: {axis.default})" if axis.default else ""
             option(f"{axis.option} LIST", axis.help + default_text)(container)
@@ -224,7 +223,7 @@ end. Records are kept in ~/.local/state/plumbline.
 )
 
 PEOPLE.add(
-    "sweep.sweep",
+    "parallel.sweeping.sweep",
     "measure all targets at once, with other writers, transfers, stripes each time",
     group(
         "what changes from point to point",

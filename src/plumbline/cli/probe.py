@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Iterator, Mapping, Optional, Sequence
 
-from plumbline.cli import parallel
+from plumbline.cli.measuring import history_of_run, refuse_parallel, run_options
 from plumbline.cli.options import (
     deployed,
     named_directories,
@@ -32,6 +32,7 @@ from plumbline.measure.net import PairUnit, slot_of
 from plumbline.measure.ost import TargetUnit
 from plumbline.measure.session import units_of
 from plumbline.measure.unit_context import Unit
+from plumbline.model import parts
 from plumbline.model.errors import INTERRUPTED, PrivilegeError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
@@ -51,11 +52,12 @@ def probe(arguments: argparse.Namespace) -> int:
     """Measure, print the result, and return the exit code."""
     layer = LAYERS[arguments.layer]
     if layer.by_ranks and not arguments.confirm and not arguments.caches:
+        parallel = parts.load("parallel", "verbs")
         plan = parallel.planned(arguments)
         _refuse_contradictions(arguments)
-        if plan is None:
-            return parallel.probe_fs(arguments)
-        return parallel.probe_planned(plan, arguments)
+        probe_fs = parallel.probe_fs if plan is None else partial(parallel.probe_planned, plan)
+        code: int = probe_fs(arguments)
+        return code
     _refuse_contradictions(arguments)
     if arguments.caches:
         return _compare_caches(arguments)
@@ -86,7 +88,7 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
     if arguments.directory and not layer.on_targets:
         raise UsageError("--directory compares storage targets: call plumbline probe ost or fs")
     _refuse_around_mount(arguments)
-    parallel.refuse_parallel(arguments)
+    refuse_parallel(arguments)
     refuse_both(arguments)
     if arguments.another_client and not (layer.per_target and arguments.expectations):
         raise UsageError(
@@ -125,8 +127,8 @@ def _measure(expectations: Expectations, arguments: argparse.Namespace) -> int:
         return print_commands(units)
     if not units:
         return 0
-    with parallel.history_of_run(arguments) as history:
-        options = parallel.run_options(arguments, keep_files=True)
+    with history_of_run(arguments) as history:
+        options = run_options(arguments, keep_files=True)
         result = runs.measure(expectations, units, history, options)
     return show_result(arguments, result, verdict_table)
 
@@ -268,11 +270,11 @@ def _confirm(expectations: Expectations, arguments: argparse.Namespace) -> int:
         with History(path) as history:
             say(*_queue(runs.confirmation(expectations, arguments.layer, history, time.time())))
         return 0
-    with parallel.history_of_run(arguments) as history:
+    with history_of_run(arguments) as history:
         if busy := runs.busy_components(history):
             say(f"another run measures {several(busy)}; the next moment of the timer confirms")
             return 0
-        options = parallel.run_options(arguments, keep_files=True)
+        options = run_options(arguments, keep_files=True)
         return _print_confirmed(runs.confirm(expectations, arguments.layer, history, options))
 
 

@@ -20,13 +20,13 @@ from plumbline.judge.phrases import (
 )
 from plumbline.judge.recurring import recurrence
 from plumbline.model.errors import DocumentError
+from plumbline.model.profile import Distance
 from plumbline.model.record import Flag, Record
 from plumbline.model.series import Sample
 from plumbline.model.units import DAY_S
 from plumbline.model.validation import numbers
 from plumbline.model.verdict import Reason, State
 from plumbline.observe.coverage import Others, others_of
-from plumbline.parallel.profile import Distance
 
 
 def profile_distance(measured: Measured) -> Optional[Distance]:
@@ -38,7 +38,7 @@ def profile_distance(measured: Measured) -> Optional[Distance]:
     profile = (measured.record.details or {}).get("form")
     if measured.baseline is None or not measured.baseline.profile or profile is None:
         return None
-    from plumbline.parallel.profile import distance
+    from plumbline.model.profile import distance
 
     return distance(_sound(profile, measured.record), measured.baseline.profile)
 

@@ -14,6 +14,7 @@ from plumbline.model.errors import ToolError
 
 PARTS = {
     "locate": "suspects, the service that bears an alarm, the next measurement",
+    "parallel": "all targets at once, call by call, and sweeps",
     "report": "pages and figures of a site, periods compared",
     "simulate": "what a policy finds, and how often it is wrong",
 }

@@ -29,10 +29,7 @@ from plumbline.model.layers.fs import FS
 from plumbline.model.layers.layer import Layer
 from plumbline.model.layers.net import NET
 from plumbline.model.limits import Limits
-from plumbline.model.record import Operation, Scenario
-from plumbline.model.spec import ProbeSpec
-from plumbline.model.units import format_duration, format_size
-from plumbline.parallel.terms import (
+from plumbline.model.ranks import (
     SPARE_S,
     Names,
     RunSize,
@@ -43,6 +40,9 @@ from plumbline.parallel.terms import (
     share_of_memory,
     spread,
 )
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.spec import ProbeSpec
+from plumbline.model.units import format_duration, format_size
 from plumbline.plan.policy import Policy, explicit, limits_of, of_test, spec_of
 from plumbline.topology.graph import Component, Route, Target, Topology
 from plumbline.topology.paths import host_of, to_device, to_network, to_target

@@ -24,13 +24,13 @@ from plumbline.model.conditions import (
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Baseline, Limits, Reference
+from plumbline.model.profile import POINTS, form
 from plumbline.model.quantity import Quantity
 from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.spec import ProbeSpec, terms
 from plumbline.model.statistics import error_of_median, median_without, summarize
 from plumbline.model.trend import SERVER
 from plumbline.model.units import DAY_S, format_duration
-from plumbline.parallel.profile import POINTS, form
 from plumbline.plan.baseline import Baselines, Candidate, Key
 
 Expected = Mapping[tuple[str, str], Expectation]

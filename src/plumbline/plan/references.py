@@ -24,9 +24,9 @@ from plumbline.model.layers.ost import OST
 from plumbline.model.layers.raw import RAW
 from plumbline.model.limits import Ceiling, Reference
 from plumbline.model.quantity import BYTES_PER_S
+from plumbline.model.ranks import assign, readers, spread
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.rounds import partners
-from plumbline.parallel.terms import assign, readers, spread
 from plumbline.plan.assignments import Assignment, Step, by_server
 from plumbline.plan.baseline import Baselines, Key
 from plumbline.plan.policy import Policy, goal_of

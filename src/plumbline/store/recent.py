@@ -17,12 +17,12 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Seque
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
+from plumbline.model.profile import distance
 from plumbline.model.record import Flag, Operation, Record, Scenario, segments_retransmitted
 from plumbline.model.series import SAMPLES, Running, Sample, Series
 from plumbline.model.statistics import MediansWithout
 from plumbline.model.trend import SERVER
 from plumbline.model.validation import numbers
-from plumbline.parallel.profile import distance
 from plumbline.store.database import Selection, read_record, series_of
 from plumbline.store.history import History, Point, SeriesKey
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.parallel.terms import TESTS
+from plumbline.model.ranks import TESTS
 from tests.package.cli.driver import Run, inventory
 from tests.package.parts.locate.scenes import LAB
 from tests.package.recorded import table

@@ -5,9 +5,9 @@ from typing import Any, Sequence
 import pytest
 
 from plumbline.doors.ranks import course_lines
+from plumbline.model.profile import shape
 from plumbline.model.record import Record
-from plumbline.parallel.profile import shape
-from tests.package.parallel.curves import declining, flat, noisy
+from tests.package.model.curves import declining, flat, noisy
 from tests.package.records import record
 
 

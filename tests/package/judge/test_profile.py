@@ -8,9 +8,9 @@ import pytest
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.limits import Limits, Reference
+from plumbline.model.profile import form
 from plumbline.model.series import Sample
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.parallel.profile import form
 from tests.package.judgements import (
     BASELINE,
     CEILING,
@@ -21,7 +21,7 @@ from tests.package.judgements import (
     judge_service,
     series,
 )
-from tests.package.parallel.curves import declining, flat
+from tests.package.model.curves import declining, flat
 
 FLAT = form(flat(120))
 STEEP = form(declining(120))

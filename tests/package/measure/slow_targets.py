@@ -107,7 +107,7 @@ def main() -> None:
     rank = Rank()
     time.monotonic, os.write, os.readv = rank.monotonic, rank.write, rank.readv
     # only now, as ranks import the clock by name
-    world: Any = import_module("plumbline.parallel.mpi")
+    world: Any = import_module("plumbline.parts.parallel.mpi")
     world.World.start_together = rank.started(world.World.start_together)
     runpy.run_module(program, run_name="__main__", alter_sys=True)
 

@@ -7,13 +7,13 @@ from typing import Any, Mapping
 
 import pytest
 
+from plumbline.model.profile import distance
+from plumbline.model.ranks import Method
 from plumbline.model.record import Operation, Outcome, Record
-from plumbline.parallel.profile import distance
-from plumbline.parallel.terms import Method
 from tests.package.measure import slow_targets
 from tests.package.measure.slow_targets import CALLS, COURSES, LASTS_S, LATE_S
 from tests.package.measure.units import NONE
-from tests.package.parallel.test_run import Site, measured, missing, of
+from tests.package.parts.parallel.test_run import Site, measured, missing, of
 
 pytestmark = [
     pytest.mark.long,

@@ -14,10 +14,10 @@ from plumbline.model.codec import read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectations
 from plumbline.model.limits import Ceiling
+from plumbline.model.ranks import TESTS
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.units import DAY_S
 from plumbline.observe.conditions import DEFAULT
-from plumbline.parallel.terms import TESTS
 from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load

@@ -23,7 +23,7 @@ from plumbline.plan.capture import (
     newest_conditions,
 )
 from tests.package.measure.units import expectation
-from tests.package.parallel.curves import declining
+from tests.package.model.curves import declining
 from tests.package.records import failed, record
 
 SPEC = ProbeSpec("fio", 1 << 30, 60.0)

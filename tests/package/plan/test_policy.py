@@ -11,9 +11,9 @@ import yaml
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits, Range
+from plumbline.model.ranks import TESTS
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import DAY_S
-from plumbline.parallel.terms import TESTS
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import goal_of, limits_of, load, spec_of
 from plumbline.plan.schedule import Slots, Timer

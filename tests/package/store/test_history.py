@@ -16,10 +16,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.model.errors import DocumentError, StoreError
+from plumbline.model.profile import form
 from plumbline.model.record import Flag, Operation, Scenario
 from plumbline.model.series import SAMPLES, Running
 from plumbline.model.trend import SERVER
-from plumbline.parallel.profile import form
 from plumbline.store import recent as past
 from plumbline.store.database import SCHEMA, Selection, read_record
 from plumbline.store.history import KEEP_RECORDS, History, SeriesKey
@@ -32,7 +32,7 @@ from plumbline.store.recent import (
     retransmit_shares,
 )
 from tests.package.judgements import evidence
-from tests.package.parallel.curves import declining, flat
+from tests.package.model.curves import declining, flat
 from tests.package.records import failed, record
 
 # --- The history keeps all records in the order of arrival, despite clock steps and kills.

@@ -12,12 +12,7 @@ from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Seque
 from plumbline.judge.phrases import number
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
-from plumbline.model.record import Record
-from plumbline.model.statistics import deviation
-from plumbline.model.trend import Run
-from plumbline.model.units import format_bytes, format_rate
-from plumbline.model.validation import numbers, texts
-from plumbline.parallel.profile import (
+from plumbline.model.profile import (
     TENTHS,
     Block,
     Durations,
@@ -27,6 +22,11 @@ from plumbline.parallel.profile import (
     latency,
     together,
 )
+from plumbline.model.record import Record
+from plumbline.model.statistics import deviation
+from plumbline.model.trend import Run
+from plumbline.model.units import format_bytes, format_rate
+from plumbline.model.validation import numbers, texts
 from plumbline.parts.report.figure import (
     GREY,
     LINES,

@@ -16,9 +16,9 @@ from markupsafe import Markup
 from plumbline.judge.phrases import number
 from plumbline.model.command import printable
 from plumbline.model.layers import LAYERS
+from plumbline.model.profile import Profile
 from plumbline.model.suspects import Suspects
 from plumbline.model.verdict import State
-from plumbline.parallel.profile import Profile
 from plumbline.parts.report.calls import calls_figure
 from plumbline.parts.report.change import change_figure
 from plumbline.parts.report.composite import composite_figure

@@ -16,9 +16,9 @@ from plumbline.doors.table import render
 from plumbline.judge.phrases import moment, several
 from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError, StoreError, ToolError, UsageError, reason_in
+from plumbline.model.profile import Profile, unpack
 from plumbline.model.units import DAY_S
 from plumbline.observe.given import read_given
-from plumbline.parallel.profile import Profile, unpack
 from plumbline.parts.report import compare as comparing
 from plumbline.parts.report.change import signed
 from plumbline.parts.report.compare import Comparison, Period, Test

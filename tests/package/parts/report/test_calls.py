@@ -7,13 +7,13 @@ from typing import Any, Sequence
 
 import pytest
 
+from plumbline.model.profile import Block, Calls, Profile, by_tenths, durations_of
 from plumbline.model.record import Latency, Operation, Record
 from plumbline.model.trend import Run
-from plumbline.parallel.job import Result
-from plumbline.parallel.profile import Block, Calls, Profile, by_tenths, durations_of
-from plumbline.parallel.tally import details, details_of_all
+from plumbline.parts.parallel.job import Result
+from plumbline.parts.parallel.tally import details, details_of_all
 from plumbline.parts.report.calls import Rank, calls_figure, of_profile, of_run
-from tests.package.parallel.test_tally import result, tally
+from tests.package.parts.parallel.test_tally import result, tally
 from tests.package.records import record
 
 MIB = 1 << 20

@@ -9,7 +9,7 @@ from typing import Any, Iterator
 
 import pytest
 
-from plumbline.parallel.profile import pack
+from plumbline.model.profile import pack
 from plumbline.store.collection import ConsoleHistory as Collection
 from tests.package.cli.driver import Run, call
 from tests.package.parts.locate.scenes import lab

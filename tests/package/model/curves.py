@@ -6,8 +6,8 @@ from random import Random
 from typing import Callable, Sequence
 
 from plumbline.model.record import Operation
-from plumbline.parallel.job import Result, State
-from plumbline.parallel.stragglers import Track
+from plumbline.parts.parallel.job import Result, State
+from plumbline.parts.parallel.stragglers import Track
 
 MB = 1e6
 Rate = Callable[[float], float]

@@ -17,10 +17,12 @@ from mpi4py import MPI
 
 from plumbline.model.codec import compact
 from plumbline.model.errors import ToolError, reason_in
+from plumbline.model.profile import Block, pack
+from plumbline.model.ranks import Method, Place, assign, readers
 from plumbline.model.record import Operation
 from plumbline.observe.folders import open_file, open_folder_of
-from plumbline.parallel.job import Job, Result, State, result_name
-from plumbline.parallel.operation import (
+from plumbline.parts.parallel.job import Job, Result, State, result_name
+from plumbline.parts.parallel.operation import (
     Attempt,
     Ended,
     File,
@@ -37,8 +39,6 @@ from plumbline.parallel.operation import (
     unfinished,
     write_whole,
 )
-from plumbline.parallel.profile import Block, pack
-from plumbline.parallel.terms import Method, Place, assign, readers
 
 _POLL_S = 0.001
 _PATIENCE_S = 0.5

@@ -13,8 +13,9 @@ from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from socket import gethostname
-from typing import Any, ContextManager, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.cli.measuring import history_of_run, is_given, run_options
 from plumbline.cli.options import deployed, named_directories, own_expectations, spelled
 from plumbline.cli.output import remark, show
 from plumbline.cli.progress import end, print_commands, progress, show_result
@@ -27,86 +28,26 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.layers.fs import FS
 from plumbline.model.layers.ost import OST
 from plumbline.model.limits import Limits
-from plumbline.model.units import format_bytes
-from plumbline.model.verdict import Verdict
-from plumbline.observe.command import SystemClock, SystemRunner
-from plumbline.observe.given import read_given
-from plumbline.parallel.job import Fixed
-from plumbline.parallel.launch import Client, Launch, by_slurm, find_launcher, parse_clients
-from plumbline.parallel.run import Course, Files, FsUnit
-from plumbline.parallel.terms import (
+from plumbline.model.ranks import (
     Method,
     named_test,
     parse_aggregation,
     share_of_memory,
     spread,
 )
+from plumbline.model.units import format_bytes
+from plumbline.model.verdict import Verdict
+from plumbline.observe.command import SystemClock, SystemRunner
+from plumbline.observe.given import read_given
+from plumbline.parts.parallel import runs as fs
+from plumbline.parts.parallel.job import Fixed
+from plumbline.parts.parallel.launch import Client, Launch, by_slurm, find_launcher, parse_clients
+from plumbline.parts.parallel.run import Course, Files, FsUnit
 from plumbline.site import measure as runs
-from plumbline.site import parallel as fs
-from plumbline.site.verdicts import published_by
-from plumbline.store.files import DATABASE, EXPECTATIONS, SNAPSHOT_FILE
-from plumbline.store.history import History
+from plumbline.store.files import SNAPSHOT_FILE
 from plumbline.store.snapshot import load_snapshot
 
 _MOST_HOSTFILE = 16 << 20
-
-_DEFAULTS = {
-    "test": "ost",
-    "ranks": 1,
-    "seconds": 60.0,
-    "budget": 64 << 30,
-    "launcher": "mpirun",
-    "stripes": "1",
-}
-
-_OPTIONS_WITHOUT_DEFAULT = (
-    *("clients", "hostfile", "fixed_time", "transfer", "gather", "direct", "profile", "work"),
-    *("python", "launcher_option", "file_system", "keep", "reread_kept", "next"),
-)
-
-
-def run_options(arguments: argparse.Namespace, *, keep_files: bool = False) -> runs.RunOptions:
-    """Return the options of a run of this node."""
-    state = Path(arguments.state)
-    # checks do not ask this node about another node's targets
-    own = not arguments.another_client
-    return runs.RunOptions(
-        Locks(Path(arguments.locks), SystemClock()),
-        state / SNAPSHOT_FILE,
-        partial(progress, arguments.quiet),
-        arguments.limit,
-        keep_files,
-        verdicts=published_by(arguments.expectations or EXPECTATIONS, state) if own else None,
-    )
-
-
-def history_of_run(arguments: argparse.Namespace) -> ContextManager[History]:
-    """Return the history for a run, which leaves a note for check_node if it is not recorded."""
-    state = Path(arguments.state)
-    if arguments.another_client:
-        # check_node looks after the runs of this node
-        return History(state / DATABASE)
-    return runs.recording(arguments.layer, state, Path(arguments.locks))
-
-
-def refuse_parallel(arguments: argparse.Namespace) -> None:
-    """Raise UsageError if an option belongs to ``fs`` only; set the defaults of ``fs``."""
-    for name in (*_DEFAULTS, *_OPTIONS_WITHOUT_DEFAULT):
-        value = getattr(arguments, name)
-        if not LAYERS[arguments.layer].by_ranks and _is_given(value):
-            raise UsageError(f"{spelled(name)} belongs to plumbline probe fs; leave it out")
-    fill_in(arguments)
-
-
-def _is_given(value: object) -> bool:
-    return value is not None and value is not False
-
-
-def fill_in(arguments: argparse.Namespace) -> None:
-    """Set the defaults of options that were not given."""
-    for name, value in _DEFAULTS.items():
-        if getattr(arguments, name, None) is None:
-            setattr(arguments, name, value)
 
 
 def members_of(arguments: argparse.Namespace, least: int = 2) -> fs.Members:
@@ -322,7 +263,7 @@ def planned(arguments: argparse.Namespace) -> Optional[PlannedRuns]:
         DocumentError: the expectations of this node are missing or damaged.
         UsageError: there is no such file system, or one profile would get several file systems.
     """
-    used = {name for name, value in vars(arguments).items() if _is_given(value)}
+    used = {name for name, value in vars(arguments).items() if is_given(value)}
     if not used <= _PLANNED_OPTIONS:
         if arguments.next:
             options = ", ".join(map(spelled, sorted(used - _PLANNED_OPTIONS)))

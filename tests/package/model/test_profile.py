@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.model.errors import DocumentError
-from plumbline.parallel.profile import (
+from plumbline.model.profile import (
     CALL_BYTES,
     MAGIC,
     POINTS,
@@ -27,7 +27,7 @@ from plumbline.parallel.profile import (
     unpack,
     whole_seconds,
 )
-from tests.package.parallel.curves import MB, declining, flat, noisy
+from tests.package.model.curves import MB, declining, flat, noisy
 
 
 def calls_of(*calls: tuple[float, float, int]) -> Calls:

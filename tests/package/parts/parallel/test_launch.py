@@ -16,7 +16,7 @@ import pytest
 import plumbline
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
-from plumbline.parallel.launch import (
+from plumbline.parts.parallel.launch import (
     FIND_MPI4PY,
     Kind,
     Launch,
@@ -163,7 +163,7 @@ def test_mpich_of_pip_is_found_beside_its_python(tmp_path: Path) -> None:
 def test_a_stopped_rank_is_ended_and_ranks_of_other_jobs_are_not() -> None:
     ranks = [
         subprocess.Popen(
-            [sys.executable, "-c", SLEEPS, "-m", "plumbline.parallel.rank", job],
+            [sys.executable, "-c", SLEEPS, "-m", "plumbline.parts.parallel.rank", job],
             stdout=subprocess.PIPE,
         )
         for job in ("/w/one/job.json", "/w/other/job.json")
@@ -186,7 +186,7 @@ def test_a_stopped_rank_is_ended_and_ranks_of_other_jobs_are_not() -> None:
 
 @pytest.mark.skipif(find_spec("mpi4py") is not None, reason="this Python has mpi4py")
 def test_a_rank_without_mpi4py_names_the_package_to_install() -> None:
-    words = [sys.executable, "-m", "plumbline.parallel.rank", "job.json"]
+    words = [sys.executable, "-m", "plumbline.parts.parallel.rank", "job.json"]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     assert done.returncode == ToolError.exit_code
     assert done.stderr == (

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Sequence
 
 from plumbline.model.statistics import deviation
 from plumbline.model.units import format_duration
-from plumbline.parallel.job import Result
+from plumbline.parts.parallel.job import Result
 
 _LATE = 1.10
 """Least ratio to the others' time: as much as a target may be slower than its peers."""

@@ -10,11 +10,11 @@ from plumbline.measure.trial import Failure
 from plumbline.model.codec import compact
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError
+from plumbline.model.profile import Durations
+from plumbline.model.ranks import TESTS, Place
 from plumbline.model.record import Flag, Measurement, Operation, Outcome
-from plumbline.parallel.job import Job, Result, State
-from plumbline.parallel.profile import Durations
-from plumbline.parallel.tally import Tally, details, details_of_all, read_results
-from plumbline.parallel.terms import TESTS, Place
+from plumbline.parts.parallel.job import Job, Result, State
+from plumbline.parts.parallel.tally import Tally, details, details_of_all, read_results
 
 ENDED = Completed(("mpirun",), 137, "", "-----\nnode c1 exited on signal 9 (Killed).\n-----\n", 5.0)
 LATE = Completed(("mpirun",), 1, "", "", 90.0, timed_out=True)

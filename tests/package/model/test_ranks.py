@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.model.errors import UsageError
-from plumbline.parallel.terms import (
+from plumbline.model.ranks import (
     MIB,
     TESTS,
     Names,

@@ -7,11 +7,11 @@ import pytest
 
 from plumbline.model.codec import compact, read, read_document
 from plumbline.model.errors import DocumentError
+from plumbline.model.profile import Durations
+from plumbline.model.ranks import TESTS, Place
 from plumbline.model.record import Operation
-from plumbline.parallel.job import Fixed, Job, Result, State
-from plumbline.parallel.operation import write_whole
-from plumbline.parallel.profile import Durations
-from plumbline.parallel.terms import TESTS, Place
+from plumbline.parts.parallel.job import Fixed, Job, Result, State
+from plumbline.parts.parallel.operation import write_whole
 
 JOB = Job(
     "/mnt/a/run",

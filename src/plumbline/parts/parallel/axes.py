@@ -9,8 +9,8 @@ from itertools import product
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, Union
 
 from plumbline.model.errors import UsageError
+from plumbline.model.ranks import Method, parse_aggregation
 from plumbline.model.units import format_size, parse_bytes
-from plumbline.parallel.terms import Method, parse_aggregation
 
 Value = Union[int, str]
 Point = Mapping[str, Value]

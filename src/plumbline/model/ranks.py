@@ -17,9 +17,9 @@ from typing import Annotated, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.codec import positional
 from plumbline.model.errors import UsageError
+from plumbline.model.profile import CALL_BYTES
 from plumbline.model.units import format_bytes, parse_bytes
 from plumbline.model.validation import counts
-from plumbline.parallel.profile import CALL_BYTES
 
 
 @positional

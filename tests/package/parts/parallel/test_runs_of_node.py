@@ -9,11 +9,11 @@ import pytest
 from plumbline.measure.targets import osts_of
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.limits import Limits
-from plumbline.parallel.job import Fixed
-from plumbline.parallel.launch import Launch
-from plumbline.parallel.sweep import Ledger
-from plumbline.parallel.terms import TESTS
-from plumbline.site.parallel import Members, Terms, entries_of, in_stripes
+from plumbline.model.ranks import TESTS
+from plumbline.parts.parallel.job import Fixed
+from plumbline.parts.parallel.launch import Launch
+from plumbline.parts.parallel.runs import Members, Terms, entries_of, in_stripes
+from plumbline.parts.parallel.sweep import Ledger
 from plumbline.store.files import load_document
 from tests.package.measure.units import expectation
 

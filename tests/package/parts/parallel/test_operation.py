@@ -15,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from plumbline.model.errors import ToolError
+from plumbline.model.profile import Calls
+from plumbline.model.ranks import Aggregation, Method
 from plumbline.model.record import Operation
-from plumbline.parallel.job import Job, State
-from plumbline.parallel.operation import (
+from plumbline.parts.parallel.job import Job, State
+from plumbline.parts.parallel.operation import (
     Attempt,
     Move,
     Notes,
@@ -32,8 +34,6 @@ from plumbline.parallel.operation import (
     sources,
     unrecorded,
 )
-from plumbline.parallel.profile import Calls
-from plumbline.parallel.terms import Aggregation, Method
 
 CALLS = 1000
 RANK = (3, "client1", "OST0003")

@@ -34,14 +34,21 @@ from plumbline.model.codec import compact
 from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.errors import DocumentError, PrivilegeError, SkipTarget, StoreError, ToolError
 from plumbline.model.expectation import Expectation
+from plumbline.model.profile import Block, pack, unpack
+from plumbline.model.ranks import Method, Place, limit_s, spread
 from plumbline.model.record import Measurement, Operation, Outcome, Record, Tool
 from plumbline.observe.query import SLOW_S, ask
-from plumbline.parallel.job import JOB, Fixed, Job, Result, State, result_name
-from plumbline.parallel.launch import Launch, Launcher, assumed, command, end_ranks, find_launcher
-from plumbline.parallel.operation import write_whole
-from plumbline.parallel.profile import Block, pack, unpack
-from plumbline.parallel.tally import Tally, details, details_of_all, read_results
-from plumbline.parallel.terms import Method, Place, limit_s, spread
+from plumbline.parts.parallel.job import JOB, Fixed, Job, Result, State, result_name
+from plumbline.parts.parallel.launch import (
+    Launch,
+    Launcher,
+    assumed,
+    command,
+    end_ranks,
+    find_launcher,
+)
+from plumbline.parts.parallel.operation import write_whole
+from plumbline.parts.parallel.tally import Tally, details, details_of_all, read_results
 
 
 class Files(str, Enum):

@@ -23,9 +23,9 @@ from typing import Iterator, NamedTuple, Sequence
 import plumbline
 from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.errors import DocumentError, ToolError
+from plumbline.model.ranks import spread
 from plumbline.model.validation import whole
 from plumbline.observe.query import complaint
-from plumbline.parallel.terms import spread
 
 _HOST = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9_.-]*)(?:(?::|\s+slots=)(?P<slots>[1-9]\d*))?")
 
@@ -299,7 +299,7 @@ def _joined(name: str, *folders: str) -> str:
     return f"{name}={os.pathsep.join(filter(None, (*folders, os.environ.get(name, ''))))}"
 
 
-MODULE = "plumbline.parallel.rank"
+MODULE = "plumbline.parts.parallel.rank"
 
 _KILL_S = 2
 """Time between SIGTERM and SIGKILL for a rank, to write its results."""

@@ -12,9 +12,9 @@ import pytest
 
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectations
+from plumbline.model.profile import unpack
+from plumbline.model.ranks import TESTS
 from plumbline.model.record import Scenario
-from plumbline.parallel.profile import unpack
-from plumbline.parallel.terms import TESTS
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
 from plumbline.store.database import Selection
@@ -23,7 +23,7 @@ from plumbline.store.snapshot import load_snapshot
 from plumbline.topology.graph import build
 from tests.package.cli.driver import Run, call, finish, start
 from tests.package.measure.units import expectation
-from tests.package.parallel.test_run import PYTHON, missing, processes
+from tests.package.parts.parallel.test_run import PYTHON, missing, processes
 from tests.package.recorded import table
 from tests.package.records import record
 from tests.package.sites import site
@@ -53,7 +53,7 @@ def test_directories_are_measured_together_and_no_files_remain(tmp_path: Path) -
     words = [*directories(tmp_path), "--bytes", "4MiB", "--profile", "calls"]
     ended = finish(tmp_path, "probe", "fs", *words, "--launcher", str(launcher))
     version, ranks = (tmp_path / "launched").read_text().splitlines()
-    assert (version, "plumbline.parallel.rank" in ranks) == ("--version", True)
+    assert (version, "plumbline.parts.parallel.rank" in ranks) == ("--version", True)
     header, *rows = ended.stdout.splitlines()[:4]
     assert header.split()[:3] == ["target", "write", "of"]
     assert [row.split()[0] for row in rows] == ["a", "b", "all"]
@@ -67,7 +67,7 @@ def test_directories_are_measured_together_and_no_files_remain(tmp_path: Path) -
 @with_mpi
 def test_the_next_probe_removes_the_files_of_a_killed_one(tmp_path: Path) -> None:
     words = directories(tmp_path)
-    ranks = f"-m plumbline.parallel.rank {tmp_path}"
+    ranks = f"-m plumbline.parts.parallel.rank {tmp_path}"
     first = start(tmp_path, "probe", "fs", *words, "--quiet", *ENDLESS)
     eventually(lambda: list(tmp_path.glob("a/.plumbline/*/probe.dat")) and processes(ranks))
     first.send_signal(signal.SIGKILL)
@@ -82,7 +82,7 @@ def test_the_next_probe_removes_the_files_of_a_killed_one(tmp_path: Path) -> Non
 
 @with_mpi
 def test_an_interrupted_probe_ends_its_ranks_and_removes_its_files(tmp_path: Path) -> None:
-    ranks = f"-m plumbline.parallel.rank {tmp_path}"
+    ranks = f"-m plumbline.parts.parallel.rank {tmp_path}"
     process = start(tmp_path, "probe", "fs", *directories(tmp_path), "--quiet", *ENDLESS)
     eventually(lambda: processes(ranks))
     process.terminate()
@@ -133,9 +133,9 @@ def test_a_dry_run_prints_the_command_and_changes_nothing(tmp_path: Path) -> Non
 
 def test_runs_with_different_terms_are_not_compared(tmp_path: Path) -> None:
     """Each change of the terms gives another hash of the specification."""
-    from plumbline.parallel.job import Fixed
-    from plumbline.parallel.launch import Launch, parse_clients
-    from plumbline.site.parallel import REREAD, Terms
+    from plumbline.parts.parallel.job import Fixed
+    from plumbline.parts.parallel.launch import Launch, parse_clients
+    from plumbline.parts.parallel.runs import REREAD, Terms
 
     terms = Terms(TESTS["ost"], 4, 1 << 30, 60.0, Fixed.DATA, False, Launch())
     variants = [

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, Optional
 
 from plumbline.model.record import Operation
-from plumbline.parallel.axes import Point, Value
-from plumbline.parallel.sweep import MeasuredPoint
+from plumbline.parts.parallel.axes import Point, Value
+from plumbline.parts.parallel.sweep import MeasuredPoint
 
 MIB = 1 << 20
 

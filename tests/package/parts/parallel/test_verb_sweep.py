@@ -15,8 +15,8 @@ from plumbline.site.measure import memory_bytes
 from plumbline.store.database import Selection
 from plumbline.store.history import History
 from tests.package.cli.driver import Run, finish, start
-from tests.package.cli.test_parallel import directories, expect_directories
-from tests.package.parallel.test_run import PYTHON, missing, processes
+from tests.package.parts.parallel.test_run import PYTHON, missing, processes
+from tests.package.parts.parallel.test_verb_probe_fs import directories, expect_directories
 from tests.package.recorded import table
 from tests.package.waiting import eventually
 
@@ -43,7 +43,7 @@ def test_a_killed_sweep_continues_at_its_next_point(
     # the first point is saved, the ranks of the second are running
     eventually(lambda: list(tmp_path.glob("state/plumbline/sweep-*.json")))
     eventually(lambda: ledger(tmp_path)["done"])
-    eventually(lambda: processes(f"-m plumbline.parallel.rank {tmp_path}"))
+    eventually(lambda: processes(f"-m plumbline.parts.parallel.rank {tmp_path}"))
     first.send_signal(signal.SIGKILL)
     first.communicate()
     assert len(ledger(tmp_path)["done"]) == 1

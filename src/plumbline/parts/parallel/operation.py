@@ -29,11 +29,11 @@ from time import monotonic, time
 from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Union, cast
 
 from plumbline.model.errors import ToolError, reason_in
+from plumbline.model.profile import Calls, durations_of, per_second
+from plumbline.model.ranks import Aggregation
 from plumbline.model.record import Operation
 from plumbline.observe.folders import open_file
-from plumbline.parallel.job import Fixed, Job, Result, State
-from plumbline.parallel.profile import Calls, durations_of, per_second
-from plumbline.parallel.terms import Aggregation
+from plumbline.parts.parallel.job import Fixed, Job, Result, State
 
 _SHIFT = 8
 _DIRECT_POOL = 16 << 20

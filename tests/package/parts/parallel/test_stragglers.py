@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from plumbline.parallel.stragglers import Kind, Track, stragglers
-from tests.package.parallel.curves import MB, Rate, rank, walled
+from plumbline.parts.parallel.stragglers import Kind, Track, stragglers
+from tests.package.model.curves import MB, Rate, rank, walled
 
 SIZE = 1000 * MB
 

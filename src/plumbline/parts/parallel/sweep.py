@@ -30,7 +30,7 @@ from plumbline.model.units import (
     format_rate,
 )
 from plumbline.model.validation import rates
-from plumbline.parallel.axes import (
+from plumbline.parts.parallel.axes import (
     AXES,
     PER_TARGET,
     REPEAT,

@@ -14,11 +14,7 @@ from plumbline.measure.trial import Failure
 from plumbline.model.codec import read, write
 from plumbline.model.command import Completed, lines
 from plumbline.model.errors import DocumentError, reason_in
-from plumbline.model.record import Flag, Measurement, Operation, Outcome
-from plumbline.model.units import format_duration
-from plumbline.model.validation import read_json
-from plumbline.parallel.job import Job, Result, State
-from plumbline.parallel.profile import (
+from plumbline.model.profile import (
     added,
     by_tenths,
     form,
@@ -27,7 +23,11 @@ from plumbline.parallel.profile import (
     together,
     whole_seconds,
 )
-from plumbline.parallel.stragglers import Track, stragglers
+from plumbline.model.record import Flag, Measurement, Operation, Outcome
+from plumbline.model.units import format_duration
+from plumbline.model.validation import read_json
+from plumbline.parts.parallel.job import Job, Result, State
+from plumbline.parts.parallel.stragglers import Track, stragglers
 
 _PERCENT = 100
 _ON_LOGIN = ("ssh: ", "Host key verification failed", "Permission denied (")

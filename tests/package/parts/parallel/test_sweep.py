@@ -9,9 +9,10 @@ import pytest
 
 from plumbline.model.codec import read_document, write
 from plumbline.model.errors import BusyError, DocumentError, PlumblineError
+from plumbline.model.ranks import TESTS, Aggregation
 from plumbline.model.record import Operation
-from plumbline.parallel.axes import Grid, Point, Setting, Value, apply, moving, points_of
-from plumbline.parallel.sweep import (
+from plumbline.parts.parallel.axes import Grid, Point, Setting, Value, apply, moving, points_of
+from plumbline.parts.parallel.sweep import (
     START_S,
     Budget,
     Estimate,
@@ -27,8 +28,7 @@ from plumbline.parallel.sweep import (
     spread,
     summaries,
 )
-from plumbline.parallel.terms import TESTS, Aggregation
-from tests.package.parallel.points import MIB, done, point
+from tests.package.parts.parallel.points import MIB, done, point
 from tests.package.recorded import table
 
 FILE = table("sweep.yml")

@@ -1,4 +1,4 @@
-"""One rank of a parallel run: ``mpirun ... python3 -m plumbline.parallel.rank JOBFILE``.
+"""One rank of a parallel run: ``mpirun ... python3 -m plumbline.parts.parallel.rank JOBFILE``.
 
 Whenever possible, every rank writes a result file for each operation; see :mod:`.job`.
 """
@@ -17,8 +17,8 @@ from typing import Callable, NoReturn, Optional
 from plumbline.model.codec import read_document
 from plumbline.model.errors import PlumblineError, ToolError
 from plumbline.model.validation import read_json
-from plumbline.parallel.job import Job
-from plumbline.parallel.operation import Ended
+from plumbline.parts.parallel.job import Job
+from plumbline.parts.parallel.operation import Ended
 
 _ENDING = (signal.SIGTERM, signal.SIGUSR1)
 """Signals after the death of a rank: the first of Open MPI and Slurm, the second of MPICH."""
@@ -39,7 +39,7 @@ def main(argv: list[str]) -> int:
     os.nice(_LOWEST)
     stuck = _watch_launcher()
     # import late: _abort now reports a missing mpi4py
-    from plumbline.parallel.mpi import Group, Rank, World
+    from plumbline.parts.parallel.mpi import Group, Rank, World
 
     world = World()
     text = Path(argv[1]).read_text(encoding="utf-8") if world.rank == 0 else ""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Mapping
 
+from plumbline.model.ranks import TESTS
 from plumbline.model.record import Outcome
-from plumbline.parallel.run import Files, Member, Share
-from plumbline.parallel.terms import TESTS
+from plumbline.parts.parallel.run import Files, Member, Share
 from tests.package.fakes import HANGING, NO_FILE, Answer, FakeRunner, answer, file_status
 from tests.package.measure.targets import FILES, healthy
 from tests.package.measure.test_ost import target

@@ -17,17 +17,7 @@ from plumbline.model.errors import UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers.fs import FS
 from plumbline.model.limits import Limits, Reference
-from plumbline.model.record import Operation, Outcome, Record
-from plumbline.model.series import Running
-from plumbline.model.spec import ProbeSpec
-from plumbline.model.units import format_duration
-from plumbline.observe.command import SystemClock, SystemRunner, by_hand
-from plumbline.parallel.axes import AXES, REPEAT, Grid, Point, Setting, apply
-from plumbline.parallel.job import Fixed
-from plumbline.parallel.launch import Launch
-from plumbline.parallel.run import Course, FsUnit
-from plumbline.parallel.sweep import Budget, Ledger, Load, MeasuredPoint
-from plumbline.parallel.terms import (
+from plumbline.model.ranks import (
     SPARE_S,
     Method,
     Names,
@@ -36,6 +26,16 @@ from plumbline.parallel.terms import (
     limit_s,
     pattern,
 )
+from plumbline.model.record import Operation, Outcome, Record
+from plumbline.model.series import Running
+from plumbline.model.spec import ProbeSpec
+from plumbline.model.units import format_duration
+from plumbline.observe.command import SystemClock, SystemRunner, by_hand
+from plumbline.parts.parallel.axes import AXES, REPEAT, Grid, Point, Setting, apply
+from plumbline.parts.parallel.job import Fixed
+from plumbline.parts.parallel.launch import Launch
+from plumbline.parts.parallel.run import Course, FsUnit
+from plumbline.parts.parallel.sweep import Budget, Ledger, Load, MeasuredPoint
 from plumbline.site.measure import run_id_at
 from plumbline.store.files import load_document
 from plumbline.store.history import History

@@ -21,15 +21,15 @@ from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.errors import ToolError
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits
+from plumbline.model.profile import unpack
+from plumbline.model.ranks import TESTS, Aggregation, Method
 from plumbline.model.record import Flag, Operation, Outcome, Record
 from plumbline.model.spec import ProbeSpec
 from plumbline.observe.command import SystemClock, SystemRunner
-from plumbline.parallel import launch as launch_command
-from plumbline.parallel.job import Fixed
-from plumbline.parallel.launch import Launch
-from plumbline.parallel.profile import unpack
-from plumbline.parallel.run import Course, Files, FsUnit
-from plumbline.parallel.terms import TESTS, Aggregation, Method
+from plumbline.parts.parallel import launch as launch_command
+from plumbline.parts.parallel.job import Fixed
+from plumbline.parts.parallel.launch import Launch
+from plumbline.parts.parallel.run import Course, Files, FsUnit
 from tests.package.measure.units import NONE, expectation
 from tests.package.waiting import alive, eventually
 from tests.processes import can_mount
@@ -163,7 +163,7 @@ def disturbed(action: Callable[[], None]) -> Iterator[None]:
 
 def of_run(site: Site) -> dict[int, str]:
     """Return the ranks of a site's run and their launcher, which has their command line."""
-    return processes(f"-m plumbline.parallel.rank {site.home}")
+    return processes(f"-m plumbline.parts.parallel.rank {site.home}")
 
 
 def ranks_of(site: Site) -> list[int]:

@@ -7,7 +7,7 @@ from math import prod
 from pathlib import Path
 from typing import Any, Callable, Iterator, Optional, Sequence
 
-from plumbline.cli import parallel
+from plumbline.cli.measuring import fill_in
 from plumbline.cli.options import refuse_both, spelled
 from plumbline.cli.output import note, remark, show
 from plumbline.cli.progress import progress
@@ -15,6 +15,7 @@ from plumbline.doors.table import render
 from plumbline.measure.unit_context import Step
 from plumbline.model.codec import write
 from plumbline.model.errors import UsageError
+from plumbline.model.ranks import named_test, share_of_memory
 from plumbline.model.units import (
     format_bytes,
     format_duration,
@@ -22,16 +23,15 @@ from plumbline.model.units import (
 )
 from plumbline.model.verdict import State
 from plumbline.observe.command import SystemRunner
-from plumbline.parallel import axes
-from plumbline.parallel import sweep as sweeps
-from plumbline.parallel.axes import Point
-from plumbline.parallel.job import Fixed
-from plumbline.parallel.launch import find_launcher
-from plumbline.parallel.sweep import Ledger, Sweep
-from plumbline.parallel.terms import named_test, share_of_memory
-from plumbline.site import parallel as runs
+from plumbline.parts.parallel import axes, runs
+from plumbline.parts.parallel import sweep as sweeps
+from plumbline.parts.parallel import verbs as parallel
+from plumbline.parts.parallel.axes import Point
+from plumbline.parts.parallel.job import Fixed
+from plumbline.parts.parallel.launch import find_launcher
+from plumbline.parts.parallel.runs import OPERATIONS, Plan
+from plumbline.parts.parallel.sweep import Ledger, Sweep
 from plumbline.site.measure import caveat, interruptible, memory_bytes
-from plumbline.site.parallel import OPERATIONS, Plan
 from plumbline.store.files import DATABASE, STATE, load_document, own_state
 from plumbline.store.history import History
 
@@ -45,7 +45,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
         UsageError: options contradict each other, or a point is impossible.
         DocumentError: the expectations of this node are missing, or a size cannot be read.
     """
-    parallel.fill_in(arguments)
+    fill_in(arguments)
     refuse_both(arguments)
     members = _spread(parallel.members_of(arguments, least=1))
     test = named_test(arguments.test)

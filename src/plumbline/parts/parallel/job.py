@@ -10,10 +10,10 @@ from enum import Enum
 from typing import Annotated, NamedTuple, Optional
 
 from plumbline.model.codec import form
+from plumbline.model.profile import Durations
+from plumbline.model.ranks import Method, Place
 from plumbline.model.record import Operation
 from plumbline.model.validation import amounts, counts
-from plumbline.parallel.profile import Durations
-from plumbline.parallel.terms import Method, Place
 
 Positive = Annotated[float, amounts]
 
