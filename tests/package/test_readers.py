@@ -43,6 +43,7 @@ NO_READERS = {
     "cli/options.py parse_span": "the same",
     "cli/options.py parse_moment": "the same",
     "measure/probes/interface.py": "a protocol",
+    "model/parts.py load": "loads a module",
     "parts/parallel/rank.py": "hands the job of a file to the codec",
     "observe/job_stats.py look": "looks at files whose lists are fed",
     "observe/counting.py look": "looks at files whose texts are fed",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.cli import NODE_MODULES
+from plumbline.cli import NODE_MODULES, NODE_PARTS
 from plumbline.cli.machines import MACHINES
 from plumbline.cli.people import PEOPLE
 from plumbline.model.parts import PARTS
@@ -18,7 +18,7 @@ from tests.project.repository import ROOT
 NODE_VERBS = [
     name
     for name, verb in {**PEOPLE, **MACHINES}.items()
-    if verb.module in NODE_MODULES and " " not in name
+    if (verb.module in NODE_MODULES or verb.part in NODE_PARTS) and " " not in name
 ]
 PACK = ROOT / "roles" / "agent" / "files" / "pack.py"
 
@@ -80,7 +80,8 @@ def test_a_node_gets_fewer_modules_than_the_console(builds: tuple[Path, Path]) -
     }
     assert console == all_files
     assert node < console
-    assert not [name for name in node if name.startswith("plumbline/parts/")]
+    parts = {name.split("/")[2] for name in node if name.startswith("plumbline/parts/")}
+    assert parts == {"__init__.py", *NODE_PARTS}
     assert len(list((builds[0] / "checks").iterdir())) == len(list(ROOT.glob("checks/check_*")))
 
 

@@ -1,0 +1,119 @@
+"""The core works without any part: plan, probe, record, judge, check, console, Nagios.
+
+The tests use a copy of the package without ``parts``.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from plumbline.model.parts import PARTS
+from tests.characterization.product import inventories
+from tests.package.cli.driver import finish
+from tests.package.cli.test_probe import Node
+from tests.package.parts.locate.scenes import lab
+from tests.package.parts.report.sites import SICK
+from tests.package.parts.report.years import document, plan_of, records, write
+from tests.project.repository import ROOT
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def core(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the folder of a package without parts."""
+    folder = tmp_path_factory.mktemp("core")
+    ignored = shutil.ignore_patterns("__pycache__", "parts")
+    shutil.copytree(ROOT / "src" / "plumbline", folder / "plumbline", ignore=ignored)
+    return str(folder)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
+    """Return the options that name a plan, and a history with a slow disk."""
+    plan = plan_of(lab())
+    paths = write(tmp_path_factory.mktemp("site"), document(plan), records(plan, SICK, time.time()))
+    return "--plan", str(paths[0]), "--history", str(paths[1])
+
+
+def call(core: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return finish(folder, *words, PYTHONPATH=core)
+
+
+def test_a_node_measures_judges_and_checks(core: str, tmp_path: Path) -> None:
+    node = Node(tmp_path)
+    for folder in ("a", "b", "c", "state"):
+        (tmp_path / folder).mkdir()
+    node.expect()
+    rates = {"a": "200", "b": "201", "c": "199"}
+    variables = {**node.variables(rates), "PYTHONPATH": core}
+    measured = finish(tmp_path, "probe", "ost", *node.arguments(), **variables)
+    assert measured.returncode == 0, measured.stderr
+    assert len(node.records()) == 6
+    expectations = ("--expectations", f"{tmp_path}/expectations.json")
+    snapshot = ("--snapshot", f"{node.state}/snapshot.json")
+    judged = call(core, tmp_path, "judge", "--json", *expectations, *snapshot)
+    assert {verdict["component"] for verdict in json.loads(judged.stdout)["verdicts"]} >= {*rates}
+    checked = subprocess.run(
+        [
+            *(sys.executable, ROOT / "checks" / "check_ost", "--component", "a"),
+            *(*expectations, "--verdicts", node.state / "verdicts"),
+        ],
+        env={**os.environ, "PYTHONPATH": core},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert checked.stdout.startswith("OST OK - a "), checked.stdout + checked.stderr
+
+
+def test_a_console_plans_and_writes_what_nagios_reads(core: str, tmp_path: Path) -> None:
+    inventory = str(inventories() / "lab")
+    for words in (
+        ("topology", "check"),
+        ("ceiling",),
+        ("plan", "--json"),
+        ("plan", "--format", "nagios", "--json"),
+    ):
+        done = call(core, tmp_path, *words, "-i", inventory)
+        assert (done.returncode, done.stderr) == (0, ""), words
+
+
+def test_a_console_judges_and_hands_over(core: str, site: tuple[str, ...], tmp_path: Path) -> None:
+    batch = tmp_path / "results"
+    submitted = call(core, tmp_path, "submit", *site, "--batch", str(batch))
+    assert submitted.returncode == 0, submitted.stderr
+    lines = batch.read_text(encoding="utf-8").splitlines()
+    (line,) = (line for line in lines if ";RAW oss2-disk1 " in line)
+    assert ";2;RAW CRITICAL - oss2-disk1 read " in line
+    # without the part that locates nobody says who bears the alarm
+    assert not [line for line in lines if "explained by" in line]
+    status = call(core, tmp_path, "status", *site)
+    assert (status.returncode, "oss2-disk1" in status.stdout) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("locate", ("locate",)),
+        ("report", ("report", "--output", "out")),
+        ("simulate", ("simulate", "-i", "inventory")),
+        ("parallel", ("sweep", "--directory", "a=/tmp")),
+        ("parallel", ("probe", "fs", "--directory", "a=/tmp")),
+    ],
+)
+def test_a_verb_of_a_missing_part_says_how_to_get_it(
+    core: str, part: str, words: tuple[str, ...], tmp_path: Path
+) -> None:
+    done = call(core, tmp_path, *words)
+    assert (done.returncode, done.stdout) == (69, "")
+    assert f"the part {part} ({PARTS[part]}), which this host does not have" in done.stderr
+    assert f"pip install '.[{part}]'" in done.stderr
