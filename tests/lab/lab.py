@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import signal
 import subprocess
 import sys
 import time
@@ -229,10 +230,16 @@ class Lab:
             text=True,
         ) as process:
             assert process.stdout is not None
-            for line in process.stdout:
-                lines.append(line)
-                if show:
-                    show(line)
+            try:
+                for line in process.stdout:
+                    lines.append(line)
+                    if show:
+                        show(line)
+            except KeyboardInterrupt:
+                # a terminal interrupts Ansible too, a signal to this process alone does not
+                process.send_signal(signal.SIGINT)
+                process.wait()
+                raise
         output = "".join(lines)
         if process.returncode != 0:
             code = process.returncode
