@@ -44,6 +44,8 @@ class Layer(NamedTuple):
     whole: bool = False
     """All components of a group are measured at once, and the group gets its own verdict."""
 
+    quantities: tuple[Operation, ...] = ()
+    """Further quantities of the operations' runs; recorded, and judged if the policy names them."""
     if_named: bool = False
     """The layer is off by default; the policy turns it on."""
 
