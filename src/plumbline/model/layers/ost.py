@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.model.layers.layer import Layer
-from plumbline.model.quantity import LATENCIES, SECONDS
+from plumbline.model.layers.layer import Layer, times_of_calls
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 
@@ -11,11 +10,7 @@ OST = Layer(
     name="ost",
     noun="target",
     operations=(Operation.WRITE, Operation.READ),
-    quantities=tuple(
-        operation.define_quantity(name, SECONDS)
-        for operation in (Operation.WRITE, Operation.READ)
-        for name in LATENCIES
-    ),
+    quantities=times_of_calls(Operation.WRITE, Operation.READ),
     scenarios=(Scenario.SINGLE,),
     spec=ProbeSpec("fio", bytes=1 << 30, seconds=60.0, transfer_bytes=1 << 20, queue_depth=8),
     min_efficiency=0.3,
