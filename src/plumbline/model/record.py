@@ -246,9 +246,11 @@ class Record(_RecordFields):
         return DocumentError(f"record of {subject}: {problem}")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document form, schema number first."""
+        """Return the document form, schema number first; without quantities if there are none."""
         raw: dict[str, Any] = {"schema": SCHEMA}
         raw.update(self._asdict())
+        if not self.quantities:
+            del raw["quantities"]
         raw["tool"] = self.tool and self.tool._asdict()
         return raw
 
@@ -269,30 +271,31 @@ class Record(_RecordFields):
             raise DocumentError(f"record {name} is damaged: {error!r}") from error
 
     def further(self, asked: Container[str]) -> Iterator[Record]:
-        """Yield a record of each further quantity of the run whose ``operation/scenario`` is asked.
+        """Yield a record of each quantity beside the rate whose ``operation/scenario`` is asked.
 
-        Without a rate, its reason is theirs.  One that the tool did not give has failed.
+        A run that failed gives each its own outcome and reason.
         """
         for name, operation in self.operation.quantities.items():
-            if f"{operation.value}/{self.scenario.value}" not in asked:
-                continue
-            figure = self.quantities.get(name)
-            outcome, reason = self.outcome, self.reason
-            if outcome is Outcome.OK and not figure:
-                outcome = Outcome.FAILED
-                reason = f"{self.tool.name if self.tool else 'its tool'} gave no {name}"
-            yield self._replace(
-                id=f"{self.id}-{name}",
-                operation=operation,
-                outcome=outcome,
-                reason=reason,
-                rate=operation.quantity.figure(figure) if figure else None,
-                repeats=(),
-                profile=(),
-                quantities={},
-                retransmits=None,
-                details=None,
-            )
+            if f"{operation.value}/{self.scenario.value}" in asked:
+                yield self._replace(
+                    **self._result(name, operation.quantity),
+                    id=f"{self.id}-{name}",
+                    operation=operation,
+                    repeats=(),
+                    profile=(),
+                    quantities={},
+                    retransmits=None,
+                    details=None,
+                )
+
+    def _result(self, name: str, quantity: Quantity) -> dict[str, Any]:
+        """Return what a quantity has in place of outcome, reason and rate."""
+        if self.outcome is not Outcome.OK:
+            return {}
+        if self.quantities.get(name):
+            return {"rate": quantity.figure(self.quantities[name])}
+        tool = self.tool.name if self.tool else "its tool"
+        return {"outcome": Outcome.FAILED, "reason": f"{tool} gave no {name}", "rate": None}
 
 
 def _with_quantities(raw: dict[str, Any]) -> dict[str, Any]:
