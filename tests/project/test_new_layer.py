@@ -8,6 +8,7 @@ rate.  Everything else is unchanged.
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from functools import partial
 from pathlib import Path
@@ -63,16 +64,12 @@ from plumbline.model.record import Measurement
 
 LAYERS = (META,)
 VERSION_COMMAND = ("mdtest", "--version")
+SPARE_S = 30.0
 
 
 def command(job: Job) -> tuple[str, ...]:
     """Return the call."""
     return ("mdtest", f"-W={job.spec.seconds:g}", "-d", job.subject)
-
-
-def limit_s(job: Job) -> float:
-    """Return the seconds after which it is stuck."""
-    return job.spec.seconds + 30
 
 
 def parse(job: Job, completed: Completed) -> Measurement:
@@ -246,6 +243,30 @@ def test_a_quantity_beside_a_rate_is_judged_as_the_rate_is(branch: Branch) -> No
     assert f'plumbline_rate_seconds{{{labels},scenario="single"}} 0.0245' in metrics
     local = branch.of_site("metrics", "--format", "checkmk").out
     assert "create_p99_s=0.0245" in local
+
+
+def test_a_run_records_a_quantity_that_is_judged(branch: Branch, tmp_path: Path) -> None:
+    plan = json.loads((branch.folder / "plan.json").read_text(encoding="utf-8"))
+    node = plan["nodes"]["client1"]
+    entry = next(entry for entry in node["entries"] if entry["layer"] == "meta")
+    entry["target"] = {"kind": "directory", "directory": str(tmp_path)}
+    expectations, tool = tmp_path / "expectations.json", tmp_path / "bin" / "mdtest"
+    expectations.write_text(json.dumps({**node, "entries": [entry]}), encoding="utf-8")
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\necho 10 4000.0 0.01\n", encoding="utf-8")
+    tool.chmod(0o755)
+    state = ("--state", str(tmp_path))
+    environment = {**branch.environment, "PATH": f"{tool.parent}:{os.environ['PATH']}"}
+    options = ("--expectations", str(expectations), *state)
+    probed = run("probe", "meta", *options, at=NOW, environment=environment)
+    assert (probed.code, "create measured 4.0 kops/s" in probed.out) == (3, True), probed.err
+    records = parsed(branch.ask("history", "--json", *state).out)
+    assert [(record["operation"], record["rate"]) for record in records] == [
+        ("create", 4000.0),
+        ("create p99", 100.0),
+        ("lookup", 4000.0),
+    ]
+    assert records[0]["quantities"] == {"p99": 0.01}
 
 
 def test_figures_of_the_new_layer_have_their_unit_everywhere(branch: Branch) -> None:
