@@ -331,7 +331,7 @@ class Session:
 
     def _save(self, record: Record) -> None:
         asked = self._entries[record.layer, record.component].references
-        for part in (record, *record.further(asked)):
+        for part in (record, *record.quantity_records(asked)):
             self._context.journal.save(part)
         if record.outcome in (Outcome.HUNG, *UNSURE):
             self._silent.add(record.component)

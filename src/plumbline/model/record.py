@@ -270,10 +270,10 @@ class Record(_RecordFields):
         except (KeyError, TypeError, OverflowError) as error:
             raise DocumentError(f"record {name} is damaged: {error!r}") from error
 
-    def further(self, asked: Container[str]) -> Iterator[Record]:
-        """Yield a record of each quantity beside the rate whose ``operation/scenario`` is asked.
+    def quantity_records(self, asked: Container[str]) -> Iterator[Record]:
+        """Yield a record for each quantity of the run whose ``operation/scenario`` is in ``asked``.
 
-        A run that failed gives each its own outcome and reason.
+        After a failed run they have its outcome and reason.
         """
         for name, operation in self.operation.quantities.items():
             if f"{operation.value}/{self.scenario.value}" in asked:
@@ -289,7 +289,7 @@ class Record(_RecordFields):
                 )
 
     def _result(self, name: str, quantity: Quantity) -> dict[str, Any]:
-        """Return what a quantity has in place of outcome, reason and rate."""
+        """Return outcome, reason and rate of a quantity, where they differ from the run's."""
         if self.outcome is not Outcome.OK:
             return {}
         if self.quantities.get(name):

@@ -200,7 +200,7 @@ def _sound(
     seen: set[str] = set()
     shared: dict[Any, Conditions] = {}
     sound: dict[Key, list[_Run]] = {}
-    for record in _with_further(records, expected):
+    for record in _with_quantities(records, expected):
         if record.id in seen or record.layer == SERVER:
             continue
         seen.add(record.id)
@@ -215,13 +215,13 @@ def _sound(
     return sound
 
 
-def _with_further(records: Iterable[Record], expected: Expected) -> Iterator[Record]:
+def _with_quantities(records: Iterable[Record], expected: Expected) -> Iterator[Record]:
     """Yield records and the quantities to judge, also those of runs before they were judged."""
     for record in records:
         yield record
         expectation = expected.get((record.layer, record.component))
         if expectation:
-            yield from record.further(expectation.references)
+            yield from record.quantity_records(expectation.references)
 
 
 def _shared_conditions(record: Record, shared: dict[Any, Conditions]) -> Conditions:

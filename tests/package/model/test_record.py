@@ -93,22 +93,22 @@ def test_a_record_of_an_older_version_may_have_no_times() -> None:
 def test_a_quantity_that_is_asked_for_is_a_record_of_the_same_run() -> None:
     run = record(repeats=(190.0, 210.0), retransmits=3, coverage=0.9, profile=(1.0,))
     asked = ("read/single", "read p99/single", "read max/together", "write p99/single")
-    (p99,) = run.further(asked)
+    (p99,) = run.quantity_records(asked)
     assert (p99.operation, p99.rate, p99.operation.quantity) == ("read p99", 5.0, SECONDS)
     assert (p99.id, p99.run_id, p99.bytes, p99.coverage) == ("1-p99", "r1", 400, 0.9)
     assert (p99.repeats, p99.profile, p99.quantities) == ((), (), {})
     assert Record.from_json(json.loads(json.dumps(p99.to_json()))) == p99
-    assert list(p99.further(asked)) == []
+    assert list(p99.quantity_records(asked)) == []
 
 
 def test_a_quantity_without_a_figure_has_failed() -> None:
-    (p99,) = record(quantities={"mean": 0.1}).further(("read p99/single",))
+    (p99,) = record(quantities={"mean": 0.1}).quantity_records(("read p99/single",))
     assert (p99.outcome, p99.reason, p99.rate) == (Outcome.FAILED, "fio gave no p99", None)
 
 
 def test_a_quantity_of_a_run_that_failed_has_its_reason() -> None:
     failed = record(outcome=Outcome.HUNG, reason="stuck", rate=None, quantities={})
-    (p99,) = failed.further(("read p99/single",))
+    (p99,) = failed.quantity_records(("read p99/single",))
     assert (p99.outcome, p99.reason, p99.rate) == (Outcome.HUNG, "stuck", None)
 
 

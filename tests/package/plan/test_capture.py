@@ -70,7 +70,7 @@ def test_a_quantity_to_judge_is_captured_from_runs_before_it_was_judged() -> Non
     site = {("ost", "a"): expected("a")._replace(references=references)}
     records = [run(day, quantities={"p99": time}) for day, time in enumerate((0.04, 0.02, 0.05))]
     # the last run was recorded with it
-    records += records[2].further(references)
+    records += records[2].quantity_records(references)
     captured = capture(records, site)
     assert list(captured.candidates) == [key("a"), key("a", "read p99")]
     baseline = captured.candidates[key("a", "read p99")].baseline

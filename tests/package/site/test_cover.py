@@ -126,7 +126,7 @@ def test_a_quantity_of_a_measurement_has_its_coverage(
     assert lustre.collect() == 0
     with History(lustre.folder / "client1" / "history.sqlite") as history:
         (run,) = history.records(Selection(layer="ost"))
-        for quantity in run.further(("read p99/single",)):
+        for quantity in run.quantity_records(("read p99/single",)):
             history.save(quantity)
     assert lustre.collect() == 0
     with History(lustre.history) as history:
