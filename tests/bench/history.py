@@ -16,7 +16,8 @@ from typing import Iterator
 
 from plumbline.measure.probes import fio
 from plumbline.model.exchange import Cursor
-from plumbline.model.record import Latency, Operation, Record, Tool
+from plumbline.model.quantity import LATENCIES
+from plumbline.model.record import Operation, Record, Tool
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import DAY_S
 from plumbline.store.collection import ConsoleHistory as Collection
@@ -50,7 +51,7 @@ def night(at: float, chance: Random) -> Iterator[Record]:
                 rate=rate,
                 repeats=tuple(rate * chance.gauss(1, 0.01) for _ in range(3)),
                 profile=(),
-                latency=Latency(*(0.01 * chance.random() for _ in range(4))),
+                quantities={name: 0.01 * chance.random() for name in LATENCIES},
                 tool=Tool("fio", "fio-3.36", fio.command(terms._replace(operation=operation))),
                 spec=SPEC.to_json(),
                 spec_hash=SPEC.hash(),

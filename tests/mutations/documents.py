@@ -34,7 +34,7 @@ from plumbline.model.profile import pack, unpack
 from plumbline.model.published import Published
 from plumbline.model.quantity import SECONDS
 from plumbline.model.ranks import parse_aggregation
-from plumbline.model.record import Flag, Latency, Operation, Record
+from plumbline.model.record import Flag, Operation, Record
 from plumbline.model.series import Process, Running, Sample
 from plumbline.model.service import ActiveAlarms, Suspicion
 from plumbline.model.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
@@ -134,7 +134,7 @@ RICH: dict[str, Any] = {
     "retransmits": 3,
     "versions": {"client": "2.17.57"},
     "flags": (Flag.SHORT,),
-    "latency": Latency(0.1, 0.1, 0.2, 0.3),
+    "quantities": {"mean": 0.1, "p50": 0.1, "p99": 0.2, "max": 0.3},
     "details": {"form": [120, 90, 90, 100, 100]},
 }
 

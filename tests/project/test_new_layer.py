@@ -1,12 +1,14 @@
 """A layer in other quantities needs only its own file, its probe, and a line in each registry.
 
 The tests use a copy of the package with a layer ``meta`` that creates and looks up files, in
-operations per second and in seconds.  Everything else is unchanged.
+operations per second and in seconds, and a creation gives the time of 99 % of its calls besides its
+rate.  Everything else is unchanged.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from functools import partial
 from pathlib import Path
@@ -34,13 +36,12 @@ from plumbline.model.quantity import OPERATIONS_PER_S, SECONDS
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 
+CREATE = Operation.define("create", OPERATIONS_PER_S)
 META = Layer(
     name="meta",
     noun="target",
-    operations=(
-        Operation.define("create", OPERATIONS_PER_S),
-        Operation.define("lookup", SECONDS),
-    ),
+    operations=(CREATE, Operation.define("lookup", SECONDS)),
+    quantities=(CREATE.define_quantity("p99", SECONDS),),
     scenarios=(Scenario.SINGLE,),
     spec=ProbeSpec("mdtest", bytes=0, seconds=10.0),
     min_efficiency=0.0,
@@ -63,6 +64,7 @@ from plumbline.model.record import Measurement
 
 LAYERS = (META,)
 VERSION_COMMAND = ("mdtest", "--version")
+SPARE_S = 30.0
 
 
 def command(job: Job) -> tuple[str, ...]:
@@ -70,19 +72,16 @@ def command(job: Job) -> tuple[str, ...]:
     return ("mdtest", f"-W={job.spec.seconds:g}", "-d", job.subject)
 
 
-def limit_s(job: Job) -> float:
-    """Return the seconds after which it is stuck."""
-    return job.spec.seconds + 30
-
-
 def parse(job: Job, completed: Completed) -> Measurement:
     """Return the rate."""
-    seconds, rate = (answer.number("mdtest", "rate", word) for word in completed.stdout.split())
-    return Measurement(bytes=0, seconds=seconds, rate=rate)
+    words = (answer.number("mdtest", "rate", word) for word in completed.stdout.split())
+    seconds, rate, p99 = words
+    return Measurement(bytes=0, seconds=seconds, rate=rate, quantities={"p99": p99})
 '''
 NIGHTS, NOW, DAY_S = 8, 1_767_225_600.0, 86400.0
 SLOW = "scratch-OST0002"
-CREATES, LOOKUP_S = 4000.0, 0.002
+LATE = "scratch-OST0004"
+CREATES, LOOKUP_S, P99_S = 4000.0, 0.002, 0.01
 
 
 class Branch(NamedTuple):
@@ -139,7 +138,7 @@ def branch(tmp_path_factory: pytest.TempPathFactory) -> Branch:
     inventory = folder / "inventory"
     shutil.copytree(inventories() / "lab", inventory)
     policy = inventory / "group_vars" / "all" / "policy.yml"
-    insert(policy, ("    ost:\n", "    meta: {limits: {warning: '90:'}}\n    ost:\n"))
+    insert(policy, ("    ost:\n", "    meta: {judge: [p99], limits: {warning: '90:'}}\n    ost:\n"))
     planned = result.ask("plan", "-i", str(inventory), "--json")
     assert planned.code == 0, planned.err
     (folder / "plan.json").write_text(planned.out, encoding="utf-8")
@@ -149,13 +148,19 @@ def branch(tmp_path_factory: pytest.TempPathFactory) -> Branch:
 
 
 def records(node: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Yield a week of records of the layer; one target is slow in the last nights."""
+    """Yield a week of records; in the last nights one target is slow, one only in its p99."""
     entries = [entry for entry in node["entries"] if entry["layer"] == "meta"]
     for night in range(NIGHTS):
         for number, entry in enumerate(entries):
-            slow = entry["component"] == SLOW and night >= NIGHTS - 3
-            share = (0.4 if slow else 1.0) * (1 + 0.01 * ((night + number) % 3))
-            for operation, rate in (("create", share * CREATES), ("lookup", share / LOOKUP_S)):
+            faulty = entry["component"] if night >= NIGHTS - 3 else ""
+            healthy = 1 + 0.01 * ((night + number) % 3)
+            share = (0.4 if faulty == SLOW else 1.0) * healthy
+            late = (0.4 if faulty == LATE else 1.0) * healthy
+            for operation, rate in (
+                ("create", share * CREATES),
+                ("create p99", late / P99_S),
+                ("lookup", share / LOOKUP_S),
+            ):
                 at = NOW - (NIGHTS - night) * DAY_S + 3600 + 20 * number
                 yield {
                     "schema": 1,
@@ -200,7 +205,7 @@ def test_services_of_the_new_layer_judge_in_its_units(branch: Branch) -> None:
         if verdict["layer"] == "meta" and not verdict["group"]
     }
     assert {name: verdict["state"] for name, verdict in verdicts.items()} == {
-        f"scratch-OST000{number}": "CRITICAL" if number == 2 else "OK" for number in range(6)
+        f"scratch-OST000{number}": "CRITICAL" if number in (2, 4) else "OK" for number in range(6)
     }
     slow, fine = verdicts[SLOW], verdicts["scratch-OST0000"]["sentence"]
     assert slow["sentence"].startswith(
@@ -217,7 +222,51 @@ def test_services_of_the_new_layer_judge_in_its_units(branch: Branch) -> None:
         if f"META {SLOW} create lookup;2;" in line
     )
     # higher is better for creates, lower for times
-    assert line.endswith("| 'create_ops'=1600;3636:;2020:;0 'lookup_s'=0.005;0.0022;0.00396;0")
+    rates = "'create_ops'=1600;3636:;2020:;0 'lookup_s'=0.005;0.0022;0.00396;0"
+    assert line.endswith(f"| {rates} 'create_p99_s'=0.01;0.011;0.0198;0")
+
+
+def test_a_quantity_beside_a_rate_is_judged_as_the_rate_is(branch: Branch) -> None:
+    documents = parsed(branch.of_site("judge", "--json").out)
+    (late,) = (
+        verdict
+        for document in documents
+        for verdict in document["verdicts"]
+        if (verdict["layer"], verdict["component"]) == ("meta", LATE)
+    )
+    assert late["sentence"].startswith(
+        f"{LATE} create p99 24.5 ms, no baseline yet, 40 % of its 5 peers' median 9.9 ms: "
+        "40 % of its peers in the same run over 3 runs"
+    )
+    labels = f'layer="meta",component="{LATE}",file_system="scratch",operation="create p99"'
+    metrics = branch.of_site("metrics").out
+    assert f'plumbline_rate_seconds{{{labels},scenario="single"}} 0.0245' in metrics
+    local = branch.of_site("metrics", "--format", "checkmk").out
+    assert "create_p99_s=0.0245" in local
+
+
+def test_a_run_records_a_quantity_that_is_judged(branch: Branch, tmp_path: Path) -> None:
+    plan = json.loads((branch.folder / "plan.json").read_text(encoding="utf-8"))
+    node = plan["nodes"]["client1"]
+    entry = next(entry for entry in node["entries"] if entry["layer"] == "meta")
+    entry["target"] = {"kind": "directory", "directory": str(tmp_path)}
+    expectations, tool = tmp_path / "expectations.json", tmp_path / "bin" / "mdtest"
+    expectations.write_text(json.dumps({**node, "entries": [entry]}), encoding="utf-8")
+    tool.parent.mkdir()
+    tool.write_text("#!/bin/sh\necho 10 4000.0 0.01\n", encoding="utf-8")
+    tool.chmod(0o755)
+    state = ("--state", str(tmp_path))
+    environment = {**branch.environment, "PATH": f"{tool.parent}:{os.environ['PATH']}"}
+    options = ("--expectations", str(expectations), *state)
+    probed = run("probe", "meta", *options, at=NOW, environment=environment)
+    assert (probed.code, "create measured 4.0 kops/s" in probed.out) == (3, True), probed.err
+    records = parsed(branch.ask("history", "--json", *state).out)
+    assert [(record["operation"], record["rate"]) for record in records] == [
+        ("create", 4000.0),
+        ("create p99", 100.0),
+        ("lookup", 4000.0),
+    ]
+    assert records[0]["quantities"] == {"p99": 0.01}
 
 
 def test_figures_of_the_new_layer_have_their_unit_everywhere(branch: Branch) -> None:
@@ -241,6 +290,7 @@ def test_figures_of_the_new_layer_have_their_unit_everywhere(branch: Branch) -> 
     numbers = (report / "data" / "targets.csv").read_text(encoding="utf-8")
     assert f"meta,scratch,{SLOW},create,single,CRITICAL,1600.0,,,ops/s," in numbers
     assert f"meta,scratch,{SLOW},lookup,single,CRITICAL,0.005,,,s," in numbers
+    assert f"meta,scratch,{LATE},create p99,single,CRITICAL,0.0245" in numbers
     page = (report / "index.html").read_text(encoding="utf-8")
     axes = ("ops/s", "ms", "MB/s")
     assert [f'{{"text": "{unit}"}}' in page for unit in axes] == [True] * 3
@@ -253,13 +303,13 @@ def test_baselines_of_the_new_layer_have_its_units(branch: Branch) -> None:
     options = ("-i", inventory, "--records", str(folder / "records.jsonl"))
     assert branch.ask("baseline", "capture", *options).code == 0
     shown = branch.ask("baseline", "diff", "-i", inventory).out
-    assert ("4.0 kops/s" in shown, "2.0 ms" in shown) == (True, True)
+    assert ["4.0 kops/s" in shown, "2.0 ms" in shown, "9.9 ms" in shown] == [True] * 3
     accept = ("baseline", "accept", "-i", inventory, "--reason", "first", "--by", "ada")
     assert branch.ask(*accept).code == 0
     document = folder / "inventory" / "group_vars" / "all" / "baselines.yml"
     text = document.read_text(encoding="utf-8")
     assert ("median: 4.04 kops/s" in text, "median: 0.0019802 s" in text) == (True, True)
-    assert "4.0 kops/s, 2.0 ms" in branch.ask("plan", "-i", inventory).out
+    assert "4.0 kops/s, 2.0 ms, 9.9 ms" in branch.ask("plan", "-i", inventory).out
 
 
 def test_commands_for_bytes_only_leave_the_new_layer_out(branch: Branch) -> None:

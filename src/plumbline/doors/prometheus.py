@@ -126,8 +126,8 @@ class _StepMetric(NamedTuple):
         if not self.rates:
             yield _family(self[:2], ((labels, self.value(step)) for labels, step in steps))
             return
-        operations = (operation for layer in LAYERS.values() for operation in layer.operations)
-        for quantity in dict.fromkeys(operation.quantity for operation in operations):
+        layers = ((*layer.operations, *layer.quantities) for layer in LAYERS.values())
+        for quantity in dict.fromkeys(op.quantity for operations in layers for op in operations):
             rows = [row for row in steps if row[1].ruling.operation.quantity == quantity]
             rates = ((labels, self.value(step)) for labels, step in rows)
             figures = ((on, None if rate is None else quantity.figure(rate)) for on, rate in rates)
@@ -160,9 +160,11 @@ STEPS = (
         lambda measured: measured.rate,
     ),
     _measured(
-        "plumbline_ceiling",
+        # only bytes have a ceiling
+        "plumbline_ceiling_bytes_per_second",
         "What the hardware on the path can give.",
         lambda measured: measured.ceiling.rate if measured.ceiling else None,
+        rates=False,
     ),
     _measured(
         "plumbline_baseline",

@@ -398,7 +398,7 @@ def _alone(entry: Expectation) -> Expectation:
 
 
 def _bytes_of(step: Expectation) -> int:
-    return step.spec.bytes * step.spec.repeats * len(step.references)
+    return step.spec.bytes * step.spec.repeats * len([*step.runs()])
 
 
 def _runs_jointly(entry: Expectation) -> bool:

@@ -18,14 +18,19 @@ def operations(
 ) -> list[tuple[Operation, Scenario]]:
     """Return each operation that is expected or, if none is named, that was measured.
 
-    Operations that are no longer expected are not judged: they would be stale forever.
+    Operations that are no longer expected are not judged: they would be stale forever.  A further
+    quantity is judged from its first run on: asking for it must not void the other verdicts.
 
     Raises:
         DocumentError: an operation is unknown.
     """
-    expected = [(operation, scenario) for operation, scenario, _ in expectation.steps()]
-    measured = ((entry.latest.operation, entry.latest.scenario) for entry in series)
-    return expected or list(dict.fromkeys(measured))
+    measured = dict.fromkeys((entry.latest.operation, entry.latest.scenario) for entry in series)
+    expected = [
+        (operation, scenario)
+        for operation, scenario, _ in expectation.steps()
+        if operation.of is None or (operation, scenario) in measured
+    ]
+    return expected or list(measured)
 
 
 def series_of(

@@ -115,8 +115,8 @@ def _conditions(record: Record) -> str:
     if record.fill is not None:
         parts.append(f"filled to {100 * record.fill:.0f} %")
     parts.append(coverage_words(record))
-    if record.latency:
-        parts.append(f"latency p99 {1e3 * record.latency.p99_s:.1f} ms")
+    if "p99" in record.quantities:
+        parts.append(f"latency p99 {1e3 * record.quantities['p99']:.1f} ms")
     if record.retransmits is not None:
         parts.append(f"{record.retransmits} retransmits")
     return ", ".join(parts + [flag.value for flag in record.flags])

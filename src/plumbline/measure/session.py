@@ -125,11 +125,14 @@ class Session:
         self._done = 0
         self._total = 0
         self._silent: set[str] = set()
+        self._entries: dict[tuple[str, str], Expectation] = {}
 
     def run(self, units: Sequence[Unit]) -> None:
         """Measure all units in order; raise StoreError if a record cannot be stored."""
         context = self._context
         self._total = _repeats(units)
+        entries = (task.entry for unit in units for task in unit.tasks)
+        self._entries = {entry.subject[:2]: entry for entry in entries}
         start = context.clock.monotonic()
         try:
             later = self._turn(units, start, last=False)
@@ -327,7 +330,9 @@ class Session:
             self._save(self._context.recorder.without(task, failure))
 
     def _save(self, record: Record) -> None:
-        self._context.journal.save(record)
+        asked = self._entries[record.layer, record.component].references
+        for part in (record, *record.quantity_records(asked)):
+            self._context.journal.save(part)
         if record.outcome in (Outcome.HUNG, *UNSURE):
             self._silent.add(record.component)
         title = f"{record.component} {record.operation.value}"

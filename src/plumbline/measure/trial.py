@@ -115,7 +115,7 @@ class Recorder:
 
 
 def _result(measurements: Sequence[Measurement], conditions: Conditions) -> dict[str, Any]:
-    """Return total bytes and seconds, the median rate, and profile and latency of its repeat."""
+    """Return total bytes and seconds, median rate and quantities, and the median's profile."""
     rates = tuple(measurement.rate for measurement in measurements)
     middle = measurements[rates.index(median_low(rates))]
     flags = [flag for measurement in measurements for flag in measurement.flags]
@@ -127,7 +127,10 @@ def _result(measurements: Sequence[Measurement], conditions: Conditions) -> dict
         "rate": median(rates),
         "repeats": rates,
         "profile": tuple(middle.profile),
-        "latency": middle.latency,
+        "quantities": {
+            name: median(m.quantities[name] for m in measurements if name in m.quantities)
+            for name in middle.quantities
+        },
         "retransmits": sum(retransmitted) if retransmitted else None,
         "coverage": conditions.coverage,
         "flags": tuple(dict.fromkeys([*conditions.state.flags, *flags])),
@@ -165,6 +168,7 @@ def tasks_of(entry: Expectation, partner: Optional[Partner] = None) -> tuple[Tas
         return tuple(
             Task(entry, Operation(operation), Scenario(scenario), partner)
             for operation, scenario in steps
+            if Operation(operation).of is None
         )
     except ValueError as error:
         raise DocumentError(

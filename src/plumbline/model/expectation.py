@@ -104,10 +104,11 @@ class Expectation(NamedTuple):
 
     ``host`` is the Nagios host of the component.  Components of one node and layer with the same
     ``group`` are peers.  ``target`` shows how to reach the component: ``kind`` and the keys of that
-    kind.  ``references`` is keyed ``operation/scenario``, in the order of measuring.  ``partners``
-    are set only for the layer ``net``, in the order of the rounds (see plumbline.model.rounds).
-    ``confirm`` has the terms of extra runs after a low one.  ``wave`` is a number shared by all
-    components that the node measures at the same time, 0 for a component measured alone.
+    kind.  ``references`` is keyed ``operation/scenario``, in the order of measuring; quantities to
+    judge besides the rates come last.  ``partners`` are set only for the layer ``net``, in the
+    order of the rounds (see plumbline.model.rounds).  ``confirm`` has the terms of extra runs after
+    a low one.  ``wave`` is a number shared by all components that the node measures at the same
+    time, 0 for a component measured alone.
     """
 
     layer: str
@@ -162,6 +163,10 @@ class Expectation(NamedTuple):
     def steps_in_bytes(self) -> Iterator[tuple[Operation, Scenario, Reference]]:
         """Yield those steps that give bytes per second, which parts carry."""
         return (step for step in self.steps() if step[0].quantity == BYTES_PER_S)
+
+    def runs(self) -> Iterator[tuple[Operation, Scenario, Reference]]:
+        """Yield the steps with runs of their own: all but further quantities of others."""
+        return (step for step in self.steps() if step[0].of is None)
 
     def reference(self, operation: Operation, scenario: Scenario) -> Reference:
         """Return the references of one operation; empty if the console gave none."""

@@ -31,7 +31,7 @@ from typing import Annotated, Any, Iterable, Mapping, NamedTuple, Optional, Sequ
 
 from plumbline.model.codec import positional
 from plumbline.model.errors import DocumentError
-from plumbline.model.record import Latency
+from plumbline.model.quantity import LATENCIES
 from plumbline.model.statistics import deviation
 from plumbline.model.validation import Within, amounts, counts, read_json, texts
 
@@ -242,13 +242,14 @@ def together(ranks: Iterable[Durations]) -> Durations:
     return Durations(classes, total, longest)
 
 
-def latency(durations: Durations) -> Optional[Latency]:
-    """Return mean, quantiles and maximum; None without calls."""
+def latencies(durations: Durations) -> dict[str, float]:
+    """Return mean, quantiles and maximum in seconds, by ``LATENCIES``; empty without calls."""
     count = sum(durations.classes.values())
     if not count:
-        return None
+        return {}
     median, late = (_quantile(durations, share * count) for share in (0.5, 0.99))
-    return Latency(durations.total_s / count, median, late, durations.longest_s)
+    figures = (durations.total_s / count, median, late, durations.longest_s)
+    return dict(zip(LATENCIES, figures))
 
 
 def by_tenths(durations: Durations) -> dict[int, int]:

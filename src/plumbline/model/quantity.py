@@ -70,3 +70,6 @@ class Quantity(NamedTuple):
 BYTES_PER_S = Quantity("B/s", "Bps", "bytes_per_second", "MB/s", 1e6)
 OPERATIONS_PER_S = Quantity("ops/s", "ops", "operations_per_second", "ops/s")
 SECONDS = Quantity("s", "s", "seconds", "ms", 1e-3, less_is_better=True)
+
+LATENCIES = ("mean", "p50", "p99", "max")
+"""Names of the times of single calls: mean, median, 99 % of them, and the longest."""

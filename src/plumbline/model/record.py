@@ -11,21 +11,21 @@ from math import isfinite
 from plumbline.model.codec import formerly, read, without_schema
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.quantity import BYTES_PER_S
+from plumbline.model.quantity import BYTES_PER_S, LATENCIES
 from plumbline.model.units import LARGEST
 from plumbline.model.validation import amounts, counts, rates, same_schema, times, unicode_text
 
 if TYPE_CHECKING:
-    from typing import Annotated, Any, ClassVar, Mapping, Optional
+    from typing import Annotated, Any, ClassVar, Container, Iterator, Mapping, Optional
 
     from plumbline.model.quantity import Quantity
 
 
-SCHEMA = 2
+SCHEMA = 3
 """Above that of any earlier record, so that an old console waits for its update."""
 
-_FORMER_SCHEMA = 1
-"""Schema of records of plumbline 0.1.0, whose rates had other names."""
+_FORMER_SCHEMAS = (1, 2)
+"""Records of plumbline 0.1.0, whose rates had other names, and those with only four latencies."""
 
 
 _OPERATIONS: dict[str, Operation] = {}
@@ -36,9 +36,16 @@ class Operation(str):
 
     ``Operation("read")`` returns the operation of that name.  Operations used by several layers are
     defined here, others in the file of their layer.
+
+    A run of an operation may give further ``quantities`` besides its rate, by name.  Each is an
+    operation too, ``read p99``: its series, baseline and verdict are those of any operation, but
+    the run is that of ``read``.
     """
 
     quantity: Quantity
+    quantities: Mapping[str, Operation]
+    of: Optional[Operation] = None
+    """Operation whose runs give this quantity; None if it has runs of its own."""
 
     WRITE: ClassVar[Operation]
     READ: ClassVar[Operation]
@@ -62,6 +69,23 @@ class Operation(str):
         operation = _OPERATIONS.setdefault(name, super().__new__(cls, name))
         if vars(operation).setdefault("quantity", quantity) != quantity:
             raise ValueError(f"operation {name} is in {operation.quantity.unit} already")
+        vars(operation).setdefault("quantities", {})
+        return operation
+
+    @property
+    def name(self) -> str:
+        """Name of a further quantity, ``p99``; of an operation with runs of its own, its own."""
+        return str(self) if self.of is None else self[len(self.of) + 1 :]
+
+    def define_quantity(self, name: str, quantity: Quantity) -> Operation:
+        """Create a further quantity of its runs, or return it if another layer has defined it.
+
+        Raises:
+            ValueError: the other layer has defined it with another quantity.
+        """
+        operation = self.define(f"{self} {name}", quantity)
+        operation.of = self
+        self.quantities = {**self.quantities, name: operation}
         return operation
 
     @property
@@ -119,15 +143,6 @@ class Flag(str, Enum):
     """The time limit came before all bytes were moved."""
 
 
-class Latency(NamedTuple):
-    """Completion times of single calls, in seconds."""
-
-    mean_s: Annotated[float, amounts]
-    p50_s: Annotated[float, amounts]
-    p99_s: Annotated[float, amounts]
-    max_s: Annotated[float, amounts]
-
-
 class Tool(NamedTuple):
     """Program that measured, with its exact command line."""
 
@@ -158,6 +173,14 @@ def _refuse_wordless(**values: Mapping[str, Any]) -> None:
                 check(**{key: spec[key]})
 
 
+def _refuse_unnamed(**values: Mapping[str, Any]) -> None:
+    """Refuse quantities whose names are no valid text, or whose figures are impossible."""
+    for quantities in values.values():
+        for name, figure in quantities.items():
+            unicode_text(quantity=name)
+            amounts(**{name: figure})
+
+
 class _RecordFields(NamedTuple):
     id: Annotated[str, unicode_text]
     run_id: Annotated[str, unicode_text]
@@ -177,7 +200,7 @@ class _RecordFields(NamedTuple):
     rate: Optional[Annotated[float, rates]] = None
     repeats: tuple[Annotated[float, amounts], ...] = ()
     profile: tuple[Annotated[float, amounts], ...] = ()
-    latency: Optional[Latency] = None
+    quantities: Annotated[Mapping[str, Any], _refuse_unnamed] = {}
     retransmits: Optional[Annotated[int, counts]] = None
     tool: Optional[Tool] = None
     spec: Optional[Annotated[Mapping[str, Any], _refuse_wordless]] = None
@@ -193,8 +216,9 @@ class _RecordFields(NamedTuple):
 class Record(_RecordFields):
     """Stored measurement; times are seconds since the epoch.
 
-    ``rate`` is the median of ``repeats``; ``profile`` has one value per second; ``fill`` and
-    ``coverage`` are fractions; ``path`` starts at the client; ``partner`` is the other host of a
+    ``rate`` is the median of ``repeats``; ``profile`` has one value per second; ``quantities`` are
+    further figures by name, each in its unit (``Operation.quantities``); ``fill`` and ``coverage``
+    are fractions; ``path`` starts at the client; ``partner`` is the other host of a
     network pair; ``run_id`` is shared by all records of a run, whose components are peers;
     ``details`` has the ranks of a parallel run (docs/profiles.md) and the like.  A record with
     outcome OK has a finite positive rate; any other has a ``reason`` instead.  No other record can
@@ -222,10 +246,11 @@ class Record(_RecordFields):
         return DocumentError(f"record of {subject}: {problem}")
 
     def to_json(self) -> dict[str, Any]:
-        """Return the document form, schema number first."""
+        """Return the document form, schema number first; without quantities if there are none."""
         raw: dict[str, Any] = {"schema": SCHEMA}
         raw.update(self._asdict())
-        raw["latency"] = self.latency and self.latency._asdict()
+        if not self.quantities:
+            del raw["quantities"]
         raw["tool"] = self.tool and self.tool._asdict()
         return raw
 
@@ -238,11 +263,47 @@ class Record(_RecordFields):
         """
         name = raw.get("id", "without an id") if isinstance(raw, dict) else "that is no mapping"
         try:
-            if raw["schema"] != _FORMER_SCHEMA:
+            if raw["schema"] not in _FORMER_SCHEMAS:
                 same_schema(raw, SCHEMA, f"record {name}", "update plumbline on this host")
-            return read(cls, without_schema(raw))
+                return read(cls, without_schema(raw))
+            return read(cls, _with_quantities(without_schema(raw)))
         except (KeyError, TypeError, OverflowError) as error:
             raise DocumentError(f"record {name} is damaged: {error!r}") from error
+
+    def quantity_records(self, asked: Container[str]) -> Iterator[Record]:
+        """Yield a record for each quantity of the run whose ``operation/scenario`` is in ``asked``.
+
+        After a failed run they have its outcome and reason.
+        """
+        for name, operation in self.operation.quantities.items():
+            if f"{operation.value}/{self.scenario.value}" in asked:
+                yield self._replace(
+                    **self._result(name, operation.quantity),
+                    id=f"{self.id}-{name}",
+                    operation=operation,
+                    repeats=(),
+                    profile=(),
+                    quantities={},
+                    retransmits=None,
+                    details=None,
+                )
+
+    def _result(self, name: str, quantity: Quantity) -> dict[str, Any]:
+        """Return outcome, reason and rate of a quantity, where they differ from the run's."""
+        if self.outcome is not Outcome.OK:
+            return {}
+        if self.quantities.get(name):
+            return {"rate": quantity.figure(self.quantities[name])}
+        tool = self.tool.name if self.tool else "its tool"
+        return {"outcome": Outcome.FAILED, "reason": f"{tool} gave no {name}", "rate": None}
+
+
+def _with_quantities(raw: dict[str, Any]) -> dict[str, Any]:
+    """Return the document of a former schema with its latencies as quantities."""
+    times = raw.pop("latency", None)
+    if times is not None:
+        raw["quantities"] = {name: times[f"{name}_s"] for name in LATENCIES}
+    return raw
 
 
 class _MeasurementFields(NamedTuple):
@@ -250,7 +311,7 @@ class _MeasurementFields(NamedTuple):
     seconds: float
     rate: float
     profile: tuple[float, ...] = ()
-    latency: Optional[Latency] = None
+    quantities: Mapping[str, float] = {}
     retransmits: Optional[int] = None
     flags: tuple[Flag, ...] = ()
 
@@ -259,7 +320,8 @@ class Measurement(_MeasurementFields):
     """Result of one operation, done once: bytes moved, seconds, and the rate that the tool reports.
 
     ``bytes`` may be 0 if the quantity is not bytes per second.  ``profile`` has one value per
-    second, empty if the tool reports none; ``retransmits`` counts TCP segments, None if unknown;
+    second, empty if the tool reports none; ``quantities`` are further figures, each in its unit, by
+    the names that the layer declares; ``retransmits`` counts TCP segments, None if unknown;
     ``flags`` may have SHORT.
     """
 
@@ -271,8 +333,8 @@ class Measurement(_MeasurementFields):
         for name, value in (("seconds", self.seconds), ("rate", self.rate)):
             if not 0 < value <= LARGEST:
                 raise _impossible(name, value, "is not a positive, plausible number")
-        times = self.latency or ()
-        zero_or_more = (self.bytes, *self.profile, *times, self.retransmits or 0)
+        figures = self.quantities.values()
+        zero_or_more = (self.bytes, *self.profile, *figures, self.retransmits or 0)
         for value in zero_or_more:
             if not 0 <= value <= LARGEST:
                 raise _impossible("detail", value, "is negative or not a plausible number")

@@ -51,7 +51,8 @@ from plumbline.topology.paths import host_of, to_device, to_network, to_target
 class Assignment(NamedTuple):
     """One component in one layer: an expectation without references.
 
-    ``node`` measures, ``host`` has the judged part; ``steps`` are in measuring order.
+    ``node`` measures, ``host`` has the judged part; ``steps`` are in measuring order.  Of their
+    runs ``quantities`` are judged besides the rates.
     """
 
     layer: str
@@ -64,6 +65,7 @@ class Assignment(NamedTuple):
     steps: tuple[Step, ...]
     spec: ProbeSpec
     limits: Limits
+    quantities: tuple[Step, ...] = ()
 
 
 Step = tuple[Operation, Scenario]
@@ -473,7 +475,16 @@ def _assignment(policy: Policy, layer: str, location: Place, places: Sequence[Pl
     _refuse_hanging(limits, spec, layer, location.component)
     _refuse_longer_than_window(location, spec)
     refuse_infeasible(layer, location, spec, limits)
-    return Assignment(layer, *location, spec=spec, limits=limits)
+    judged = tuple(_judged(policy, layer, location))
+    return Assignment(layer, *location, spec=spec, limits=limits, quantities=judged)
+
+
+def _judged(policy: Policy, layer: str, location: Place) -> Iterator[Step]:
+    """Yield the further quantities to judge of a component's runs."""
+    for operation, scenario in location.steps:
+        for quantity in LAYERS[layer].quantities:
+            if quantity.of is operation and quantity.name in policy.layer(layer).judge:
+                yield quantity, scenario
 
 
 def _system(location: Place) -> str:
@@ -534,6 +545,13 @@ def _refuse_longer_than_window(location: Place, spec: ProbeSpec) -> None:
 
 def _refuse_unknown_names(policy: Policy, layer: str, places: Sequence[Place]) -> None:
     rules = policy.layer(layer)
+    quantities = dict.fromkeys(quantity.name for quantity in LAYERS[layer].quantities)
+    for name in rules.judge:
+        if name not in quantities:
+            raise DocumentError(
+                f"plumbline_policy: layer {layer} has no quantity {name[:60]!r} to judge; "
+                + (f"write one of: {', '.join(quantities)}" if quantities else "remove judge")
+            )
     groups, components = {p.group for p in places}, {p.component for p in places}
     for key, given, measured in (
         ("group", rules.groups, groups),

@@ -12,7 +12,7 @@ from datetime import date, datetime, timezone
 from functools import lru_cache
 from math import exp, inf
 from statistics import median
-from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.conditions import (
     Conditions,
@@ -177,6 +177,8 @@ def unsound(record: Record, expected: Expected) -> str:
     expectation = expected.get((record.layer, record.component))
     if expectation is None:
         return "of a component that the topology does not have"
+    if record.operation.of and key_of(record).reference not in expectation.references:
+        return "of a quantity that is not judged"
     if record.outcome is not Outcome.OK or record.rate is None:
         return "without a rate"
     if record.spec_hash != _hash(expectation.spec):
@@ -198,7 +200,7 @@ def _sound(
     seen: set[str] = set()
     shared: dict[Any, Conditions] = {}
     sound: dict[Key, list[_Run]] = {}
-    for record in records:
+    for record in _with_quantities(records, expected):
         if record.id in seen or record.layer == SERVER:
             continue
         seen.add(record.id)
@@ -211,6 +213,15 @@ def _sound(
             run = _Run(record.started_at, record.rate, record.fill, conditions, profile_form)
             sound.setdefault(key_of(record), []).append(run)
     return sound
+
+
+def _with_quantities(records: Iterable[Record], expected: Expected) -> Iterator[Record]:
+    """Yield records and the quantities to judge, also those of runs before they were judged."""
+    for record in records:
+        yield record
+        expectation = expected.get((record.layer, record.component))
+        if expectation:
+            yield from record.quantity_records(expectation.references)
 
 
 def _shared_conditions(record: Record, shared: dict[Any, Conditions]) -> Conditions:

@@ -52,7 +52,7 @@ def _once_bytes(entry: Expectation, partner: str) -> float:
 def _operations(entry: Expectation, partner: str) -> Iterator[tuple[Scenario, float, float]]:
     """Yield scenario, duration of a repeat in seconds, and highest known rate of each step."""
     pairs = [peer.ceiling.rate for peer in entry.partners if partner in ("", peer.name)]
-    for operation, scenario, reference in entry.steps():
+    for operation, scenario, reference in entry.runs():
         is_transfer = operation.quantity == BYTES_PER_S
         ceiling = reference.ceiling.rate if reference.ceiling else 0.0
         usual = reference.ceiling.demonstrable if reference.ceiling else 0.0

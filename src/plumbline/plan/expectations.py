@@ -335,7 +335,8 @@ def _flow(
         if name in route_parts or (name in parts and parts[name].kind in NETWORK)
     ]
     link = [name for name in shared if name in route_parts and parts[name].kind not in NETWORK]
-    rates = {key: _rate(entry, key) for key in entry.references}
+    keys = (f"{operation.value}/{scenario.value}" for operation, scenario, _ in entry.runs())
+    rates = {key: _rate(entry, key) for key in keys}
     load: dict[tuple[str, str], float] = {}
     for key, rate in rates.items():
         rated = [name for name in shared if _capacity(topology, key, name) is not None]

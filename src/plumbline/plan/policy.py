@@ -236,6 +236,8 @@ class Layer(Strict):
     limits: LimitsPolicy = LimitsPolicy()
     probe: ProbePolicy = ProbePolicy()
     schedule: Union[Timer, Slots]
+    judge: list[str] = []
+    """Names of further quantities to judge besides the rates."""
     groups: dict[str, GroupOverride] = {}
     components: dict[str, Override] = {}
 

@@ -330,7 +330,7 @@ def expectation(
                 Key(assignment.layer, assignment.component, operation.value, scenario.value)
             ),
         )
-        for operation, scenario in assignment.steps
+        for operation, scenario in (*assignment.steps, *assignment.quantities)
     }
     return Expectation(
         layer=assignment.layer,

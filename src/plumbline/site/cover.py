@@ -127,7 +127,9 @@ class _Work:
         component = self._measured[record.layer, record.component]
         try:
             selection = Selection(record.layer, record.component, run_id=record.run_id)
-            run = [part for part in self._history.records(selection) if part.rate is not None]
+            parts = (part for part in self._history.records(selection) if part.rate is not None)
+            # a further quantity is one of the same bytes
+            run = [part for part in parts if part.operation.of is None]
             begin = min(record.started_at for record in run) - self._reach_s
             end = max(record.finished_at for record in run) + self._reach_s
             counted = {

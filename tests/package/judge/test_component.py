@@ -10,7 +10,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Outcome, Scenario
 from plumbline.model.series import Running, Series
 from plumbline.model.verdict import Reason, State, Verdict
-from tests.package.judgements import DAY_S, NOW, REFERENCE, expectation, judge, series
+from tests.package.judgements import BASELINE, DAY_S, NOW, REFERENCE, expectation, judge, series
 
 
 def both(write: Any = None, read: Any = None) -> tuple[Series, ...]:
@@ -46,6 +46,21 @@ def test_the_worst_operation_gives_state_sentence_and_ratios() -> None:
     assert verdict.ratio_baseline == pytest.approx(80.3 / 202.1)
     assert verdict.ratio_ceiling == pytest.approx(80.3 / 250)
     assert verdict.ratio_peers == pytest.approx(80.3 / 201)
+
+
+def test_a_quantity_is_judged_from_its_first_run_on() -> None:
+    p99 = Operation("read p99")
+    reference = REFERENCE._replace(ceiling=None, baseline=BASELINE._replace(median=100.0))
+    entry = expectation(references={"read/single": REFERENCE, "read p99/single": reference})
+    before = judge(entry, (series(),), (), NOW)
+    assert (before.state, [figure.label for figure in before.figures]) == (State.OK, ["read_Bps"])
+    late = judge(entry, (series(), series(40.0, 99.0, operation=p99)), (), NOW)
+    assert late.state is State.CRITICAL
+    assert late.sentence == (
+        "scratch-OST0003 read p99 25.0 ms, 40 % of baseline 10.0 ms (12 runs to 2026-11-20)"
+    )
+    _, figure = late.figures
+    assert (figure.label, figure.value, figure.warning) == ("read_p99_s", 0.025, "0.0125")
 
 
 def test_an_excused_loss_is_ok_and_still_named() -> None:

@@ -12,7 +12,7 @@ from plumbline.doors.plugin import plugin_output
 from plumbline.model.codec import read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectations
-from plumbline.model.record import Flag, Latency, Operation
+from plumbline.model.record import Flag, Operation
 from plumbline.model.series import Running, Snapshot
 from tests.package.judgements import (
     NOW,
@@ -33,7 +33,7 @@ FULL: dict[str, Any] = {
     "retransmits": 3,
     "versions": {"client": "2.17.57"},
     "flags": (Flag.SHORT,),
-    "latency": Latency(0.1, 0.1, 0.2, 0.3),
+    "quantities": {"mean": 0.1, "p50": 0.1, "p99": 0.2, "max": 0.3},
 }
 EXPECTED: Any = json.loads(
     json.dumps(

@@ -10,7 +10,7 @@ from plumbline.judge.component import rule
 from plumbline.judge.phrases import Ruling
 from plumbline.judge.service import evidence, figure
 from plumbline.model.limits import Limits, Range, Reference
-from plumbline.model.record import Latency, Operation, Scenario
+from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Sample
 from tests.package.judgements import BASELINE, CEILING, DAY_S, NOW, expectation, series
 
@@ -47,7 +47,7 @@ def test_baseline_ceiling_peers_and_conditions_have_their_figures() -> None:
         fill=0.6,
         coverage=0.87,
         retransmits=3,
-        latency=Latency(0.1, 0.2, 0.6, 0.9),
+        quantities={"p50": 0.2, "p99": 0.6},
     )
     assert [line.strip() for line in shown[1:4]] == [
         "baseline 200.0 MB/s, spread 6.0 %, 12 runs 2026-11-01 to 2026-11-20, accepted by ada: "

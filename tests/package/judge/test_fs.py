@@ -15,7 +15,7 @@ from plumbline.model.record import Flag, Operation, Outcome
 from plumbline.model.series import Running, Series
 from plumbline.model.verdict import Reason, State, Verdict
 from tests.package.judgements import DAY_S, NOW, judge_file_system, snapshot
-from tests.package.parallel_runs import CEILING, expected, ran
+from tests.package.parallel_runs import ACCEPTED, CEILING, expected, ran
 
 
 def judged(
@@ -47,6 +47,33 @@ def test_one_slow_target_is_one_alarm_that_names_it() -> None:
         "40 % of baseline 808.4 MB/s (12 runs to 2026-11-20), ceiling 900.0 MB/s by nic client1-nic"
     )
     assert verdict.ratio_baseline == pytest.approx(80 / 202.1)
+
+
+def test_a_quantity_of_a_target_is_one_alarm_that_names_it() -> None:
+    p99 = Operation("write p99")
+    entries = [
+        entry._replace(
+            references={
+                **entry.references,
+                "write p99/together": Reference(None, ACCEPTED._replace(median=100.0 * factor)),
+            }
+        )
+        for entry, factor in zip(expected(), (1, 1, 1, 1, 4))
+    ]
+    times = [
+        item._replace(latest=item.latest._replace(operation=p99))
+        for item in ran([100.0, 100.0, 40.0, 100.0])
+        if item.latest.operation is Operation.WRITE
+    ]
+    verdict = judge_file_system(entries, "scratch", snapshot(*ran([202e6] * 4), *times), NOW)
+    assert verdict.state is State.CRITICAL
+    assert verdict.sentence.startswith(
+        "file system scratch - OST2 write p99 together 25.0 ms, 40 % of baseline 10.0 ms (12 runs "
+        "to 2026-11-20); as a whole write p99 together 6.2 ms, 40 % of baseline 2.5 ms"
+    )
+    figures = {figure.label: figure.value for figure in verdict.figures}
+    assert figures["write_p99_together_s"] == pytest.approx(0.00625)
+    assert figures["write_p99_together_slowest"] == pytest.approx(40.0)
 
 
 def test_a_slow_target_is_found_in_a_first_run_without_any_baseline() -> None:

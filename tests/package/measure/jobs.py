@@ -54,6 +54,7 @@ class Good(NamedTuple):
     flags: Sequence[str] = ()
     seconds: Optional[int] = None
     retransmits: Optional[int] = None
+    quantities: Mapping[str, float] = {}
 
     @property
     def job(self) -> Job:

@@ -22,6 +22,16 @@ def test_a_good_output_is_read(case: Good) -> None:
     assert tuple(flag.value for flag in measurement.flags) == tuple(case.flags)
     assert measurement.retransmits == case.retransmits
     assert case.seconds is None or len(measurement.profile) == case.seconds
+    assert measurement.quantities == pytest.approx(case.quantities, rel=0.001)
+
+
+@pytest.mark.parametrize("case", GOOD, ids=lambda case: str(case.file))
+def test_the_quantities_of_a_tool_are_declared_by_the_operations_of_its_layers(case: Good) -> None:
+    for layer in probe_for(case.tool).LAYERS:
+        declared = [
+            quantity.name for quantity in layer.quantities if quantity.of in layer.operations
+        ]
+        assert set(case.quantities) <= set(declared)
 
 
 @pytest.mark.parametrize("case", BROKEN)

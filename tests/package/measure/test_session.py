@@ -21,7 +21,7 @@ from plumbline.model.record import Outcome, Record
 from plumbline.model.series import Running
 from plumbline.store.database import Selection
 from plumbline.store.history import History
-from tests.package.measure.units import FakeClock, expectation, is_free
+from tests.package.measure.units import NONE, FakeClock, expectation, is_free
 from tests.package.waiting import eventually
 
 
@@ -115,6 +115,19 @@ def test_each_task_of_each_unit_gets_a_record(world: World) -> None:
     ]
     assert [step.done for step in world.steps if step.record is None] == [1, 2, 3, 4]
     assert {step.total for step in world.steps} == {8}
+
+
+def test_a_quantity_to_judge_has_a_record_but_no_step_of_its_own(world: World) -> None:
+    judged = dict.fromkeys(("write/single", "write p99/single"), NONE)
+    world.session().run([FakeUnit("a", references=judged), FakeUnit("b")])
+    assert world.outcomes() == [
+        ("a", "write", "skipped"),
+        ("a", "write p99", "skipped"),
+        ("b", "write", "skipped"),
+        ("b", "read", "skipped"),
+    ]
+    assert [step.done for step in world.steps if step.record is None] == [1, 2, 3]
+    assert len([step for step in world.steps if step.record]) == 3
 
 
 def test_checks_see_the_beginning_and_end_of_a_measurement(world: World) -> None:

@@ -45,6 +45,14 @@ def test_a_server_with_one_device_measures_it_alone() -> None:
     assert steps(planned(document)["raw oss1-disk1"]) == ["read single"]
 
 
+def test_a_quantity_is_judged_if_the_policy_names_it() -> None:
+    for names, judged in (["p99"], ["write p99", "read p99"]), ([], []):
+        by_name = planned(site(), layers={"ost": {"judge": names}})
+        target = next(item for item in by_name.values() if item.layer == "ost")
+        assert steps(target) == ["write single", "read single"]
+        assert [operation.value for operation, _ in target.quantities] == judged
+
+
 def test_hosts_with_an_address_are_paired() -> None:
     by_name = planned(site(), layers={"net": {"port": 5000}})
     assert [name for name in by_name if name.startswith("net")] == ["net oss1", "net oss2"]

@@ -65,6 +65,24 @@ def test_valid_records_become_a_candidate() -> None:
     assert (baseline.accepted_by, baseline.reason) == ("", "")
 
 
+def test_a_quantity_to_judge_is_captured_from_runs_before_it_was_judged() -> None:
+    references = {"read/single": Reference(None, None), "read p99/single": Reference(None, None)}
+    site = {("ost", "a"): expected("a")._replace(references=references)}
+    records = [run(day, quantities={"p99": time}) for day, time in enumerate((0.04, 0.02, 0.05))]
+    # the last run was recorded with it
+    records += records[2].quantity_records(references)
+    captured = capture(records, site)
+    assert list(captured.candidates) == [key("a"), key("a", "read p99")]
+    baseline = captured.candidates[key("a", "read p99")].baseline
+    assert baseline.runs == 3
+    assert 1 / baseline.median == pytest.approx(0.04)
+    without = capture(records, SITE)
+    assert (list(without.candidates), without.left_out["of a quantity that is not judged"]) == (
+        [key("a")],
+        1,
+    )
+
+
 def test_a_candidate_has_its_conditions() -> None:
     records = [run(day, fill=fill, spec=SPEC.to_json()) for day, fill in enumerate((0.1, 0.2, 0.3))]
     baseline = capture(records, SITE).candidates[key("a")].baseline

@@ -12,10 +12,11 @@ from plumbline.model.codec import read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import LEAST_ODDS
 from plumbline.model.expectation import Expectation, Expectations, in_waves
-from plumbline.model.limits import Limits
+from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 from plumbline.plan.assignments import Assignment, Step
+from plumbline.plan.duration import bytes_of
 from plumbline.plan.expectations import (
     MOST_AT_ONCE,
     Meeting,
@@ -230,6 +231,18 @@ def test_confirmation_has_a_share_of_the_bytes_and_enough_for_one_round() -> Non
         }
     )
     assert entries(seldom, "ost")[0].confirm.daily_bytes == pytest.approx(terms.daily_bytes / 2)
+
+
+def test_a_quantity_to_judge_takes_neither_time_nor_bytes() -> None:
+    rates, judged = plan(wide(4, 2)), plan(wide(4, 2), ost={"judge": ["p99"]})
+    (*_, first), (*_, second) = entries(rates, "ost"), entries(judged, "ost")
+    assert [*second.references] == [*first.references, "write p99/single", "read p99/single"]
+    assert second.references["write p99/single"] == Reference(None, None)
+    # the same wave, bytes and limits
+    assert second._replace(references=first.references) == first
+    assert judged.takes_s("ost") == rates.takes_s("ost")
+    assert bytes_of([second]) == bytes_of([first])
+    assert judged.services == rates.services
 
 
 def test_zero_runs_switch_confirmation_off() -> None:

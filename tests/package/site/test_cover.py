@@ -118,6 +118,23 @@ def test_a_measurement_gets_its_coverage_from_the_counters_of_its_server(
     assert record._replace(coverage=None, details=sent.details) == sent
 
 
+def test_a_quantity_of_a_measurement_has_its_coverage(
+    lustre: Lustre, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lustre.probe(quantities={"p99": 0.02})
+    lustre.save_counters(180 * MB)
+    assert lustre.collect() == 0
+    with History(lustre.folder / "client1" / "history.sqlite") as history:
+        (run,) = history.records(Selection(layer="ost"))
+        for quantity in run.quantity_records(("read p99/single",)):
+            history.save(quantity)
+    assert lustre.collect() == 0
+    with History(lustre.history) as history:
+        covered = [record.coverage for record in history.records(Selection(layer="ost"))]
+    assert covered == [pytest.approx(80 / 260, abs=0.02)] * 2
+    assert covered[0] == covered[1]
+
+
 def test_the_index_has_the_same_coverage(lustre: Lustre) -> None:
     lustre.probe()
     lustre.save_counters(180 * MB)

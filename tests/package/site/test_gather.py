@@ -465,11 +465,11 @@ def test_records_of_a_newer_plumbline_wait_until_the_console_is_updated(
 
 
 def test_a_node_with_an_old_plumbline_is_collected(site: Site) -> None:
-    """Its records have schema 1, and other names of rates."""
+    """Its records have schema 1, other names of rates, and times of calls apart."""
     (sent,) = site.measure("client1")
     raw = sent.to_json()
     old = {f"{name}_Bps": raw.pop(name) for name in ("rate", "repeats", "profile")}
-    spoil(site, json.dumps({**raw, **old, "schema": 1}), place=1)
+    spoil(site, json.dumps({**raw, **old, "latency": None, "schema": 1}), place=1)
     assert site.collect() == 0
     with History(site.history) as history:
         (collected,) = history.records(Selection())

@@ -9,14 +9,15 @@ from __future__ import annotations
 import errno
 import json
 import re
-from typing import Any, Mapping, NamedTuple, NoReturn, Optional
+from typing import Any, Mapping, NamedTuple, NoReturn
 
 from plumbline.measure.probes import interface as answer
 from plumbline.measure.probes.interface import Job
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.layers.ost import OST
-from plumbline.model.record import Flag, Latency, Measurement, Operation
+from plumbline.model.quantity import LATENCIES
+from plumbline.model.record import Flag, Measurement, Operation
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.validation import whole
 
@@ -199,7 +200,7 @@ def parse(job: Job, completed: Completed) -> Measurement:
         seconds=seconds,
         rate=moved / seconds if seconds else float("nan"),
         profile=_profile(reports, direction),
-        latency=_latency(last.direction(direction)),
+        quantities=_latencies(last.direction(direction)),
         flags=(Flag.SHORT,) if short else (),
     )
 
@@ -239,10 +240,10 @@ def _profile(reports: list[Report], direction: str) -> tuple[float, ...]:
     return tuple(moved / seconds for moved, seconds in steps if seconds >= 0.5 and moved >= 0)
 
 
-def _latency(values: Mapping[str, Any]) -> Optional[Latency]:
-    """Return latencies of entire calls if fio has their percentiles, else completion latencies."""
-    for name in ("lat_ns", "clat_ns"):
-        times = values.get(name)
+def _latencies(values: Mapping[str, Any]) -> dict[str, float]:
+    """Return the times of entire calls if fio has their percentiles, else completion times."""
+    for kind in ("lat_ns", "clat_ns"):
+        times = values.get(kind)
         if isinstance(times, dict) and isinstance(times.get("percentile"), dict):
             quantiles = times["percentile"]
             figures = (
@@ -251,5 +252,8 @@ def _latency(values: Mapping[str, Any]) -> Optional[Latency]:
                 quantiles.get("99.000000"),
                 times.get("max"),
             )
-            return Latency(*(answer.number("fio", name, value) / 1e9 for value in figures))
-    return None
+            return {
+                name: answer.number("fio", kind, figure) / 1e9
+                for name, figure in zip(LATENCIES, figures)
+            }
+    return {}

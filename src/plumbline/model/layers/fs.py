@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.model.layers.layer import Layer
+from plumbline.model.layers.layer import Layer, times_of_calls
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 
@@ -10,6 +10,7 @@ FS = Layer(
     name="fs",
     noun="target",
     operations=(Operation.WRITE, Operation.READ, Operation.REREAD),
+    quantities=times_of_calls(Operation.WRITE, Operation.READ, Operation.REREAD),
     scenarios=(Scenario.TOGETHER,),
     spec=ProbeSpec("mpi", bytes=1 << 30, seconds=60.0, queue_depth=1, repeats=1),
     min_efficiency=0.5,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.quantity import LATENCIES, SECONDS
 from plumbline.model.record import Scenario
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class Layer(NamedTuple):
     whole: bool = False
     """All components of a group are measured at once, and the group gets its own verdict."""
 
+    quantities: tuple[Operation, ...] = ()
+    """Further quantities of the operations' runs; recorded, and judged if the policy names them."""
     if_named: bool = False
     """The layer is off by default; the policy turns it on."""
 
@@ -118,3 +121,10 @@ class Layer(NamedTuple):
     def unit(self, component: str) -> str:
         """Return the systemd unit that measures one component."""
         return f"plumbline-{self.name}@{component}"
+
+
+def times_of_calls(*operations: Operation) -> tuple[Operation, ...]:
+    """Return the times of single calls as quantities of some operations."""
+    return tuple(
+        operation.define_quantity(name, SECONDS) for operation in operations for name in LATENCIES
+    )

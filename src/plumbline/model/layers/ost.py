@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.model.layers.layer import Layer
+from plumbline.model.layers.layer import Layer, times_of_calls
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 
@@ -10,6 +10,7 @@ OST = Layer(
     name="ost",
     noun="target",
     operations=(Operation.WRITE, Operation.READ),
+    quantities=times_of_calls(Operation.WRITE, Operation.READ),
     scenarios=(Scenario.SINGLE,),
     spec=ProbeSpec("fio", bytes=1 << 30, seconds=60.0, transfer_bytes=1 << 20, queue_depth=8),
     min_efficiency=0.3,

@@ -18,7 +18,7 @@ from plumbline.model.profile import (
     added,
     by_tenths,
     form,
-    latency,
+    latencies,
     shape,
     together,
     whole_seconds,
@@ -130,7 +130,7 @@ def _measured(results: Sequence[Result]) -> Measurement:
         seconds=seconds,
         rate=moved / seconds,
         profile=whole_seconds(added(result.curve for result in results), seconds),
-        latency=latency(together(result.durations for result in results if result.durations)),
+        quantities=latencies(together(result.durations for result in results if result.durations)),
         flags=(Flag.SHORT,) if any(result.state is State.SHORT for result in results) else (),
     )
 

@@ -19,7 +19,7 @@ from plumbline.model.profile import (
     Profile,
     by_tenths,
     durations_of,
-    latency,
+    latencies,
     together,
 )
 from plumbline.model.record import Record
@@ -95,8 +95,8 @@ def of_profile(profile: Profile) -> Iterator[Ranks]:
         durations = [durations_of(block.calls) for block in blocks]
         ranks = [_of_block(block, duration) for block, duration in zip(blocks, durations)]
         whole = together(durations)
-        spread = latency(whole)
-        half_s, longest_s = (spread.p50_s, spread.max_s) if spread else (None, None)
+        spread = latencies(whole)
+        half_s, longest_s = spread.get("p50"), spread.get("max")
         yield Ranks(operation, judged(ranks), by_tenths(whole), half_s, longest_s)
 
 
@@ -196,10 +196,10 @@ def _tenths(records: Sequence[Record]) -> dict[int, int]:
 
 def _half_and_longest(records: Sequence[Record]) -> tuple[Optional[float], Optional[float]]:
     """Return the median duration of the whole's calls, and the longest; None if not known."""
-    records = [record for record in records if record.latency]
-    whole = [record.latency for record in records if "ranks" not in _details(record)]
-    longest = max((record.latency.max_s for record in records if record.latency), default=None)
-    return (whole[0].p50_s if whole and whole[0] else None), longest
+    records = [record for record in records if "max" in record.quantities]
+    whole = [record.quantities.get("p50") for record in records if "ranks" not in _details(record)]
+    longest = max((record.quantities["max"] for record in records), default=None)
+    return (whole[0] if whole else None), longest
 
 
 ABOUT = (

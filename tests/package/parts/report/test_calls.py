@@ -8,7 +8,7 @@ from typing import Any, Sequence
 import pytest
 
 from plumbline.model.profile import Block, Calls, Profile, by_tenths, durations_of
-from plumbline.model.record import Latency, Operation, Record
+from plumbline.model.record import Operation, Record
 from plumbline.model.trend import Run
 from plumbline.parts.parallel.job import Result
 from plumbline.parts.parallel.tally import details, details_of_all
@@ -97,7 +97,8 @@ def run(*results: Result, **changes: Any) -> Run:
 
 
 def record_of(component: str, ranks: dict[str, Any], **changes: Any) -> Record:
-    values = {"latency": Latency(0.05, 0.04, 0.1, 0.2), "details": ranks, **changes}
+    times = {"mean": 0.05, "p50": 0.04, "p99": 0.1, "max": 0.2}
+    values = {"quantities": times, "details": ranks, **changes}
     return record(layer="fs", component=component, operation=Operation.READ, **values)
 
 
