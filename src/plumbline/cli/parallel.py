@@ -43,7 +43,7 @@ from plumbline.parallel.terms import (
 )
 from plumbline.site import measure as runs
 from plumbline.site import parallel as fs
-from plumbline.site.verdicts import published_by
+from plumbline.site.checks import published_by
 from plumbline.store.files import DATABASE, EXPECTATIONS, SNAPSHOT_FILE
 from plumbline.store.history import History
 from plumbline.store.snapshot import load_snapshot

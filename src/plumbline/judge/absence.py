@@ -79,17 +79,27 @@ def run_texts(running: Iterable[Running], limit_s: float, layer: str, now: float
     hanging = interrupted = ""
     for run in running:
         if run.interrupted:
-            interrupted = interrupted or (
-                f"; the run that began {moment(run.since)} was interrupted before it ended, see "
-                f"journalctl -u {layer_of(layer).service}"
-            )
+            interrupted = interrupted or interruption(run, layer)
         elif now - run.since > limit_s:
-            hanging = hanging or (
-                f"hangs: a run has not ended since {moment(run.since)}, "
-                f"{age(run.since, now)} (limit {format_duration(limit_s)}); "
-                f"see systemctl status {layer_of(layer).service} and the kernel log"
-            )
+            hanging = hanging or hang(run, limit_s, layer, now)
     return RunTexts(hanging, interrupted)
+
+
+def interruption(run: Running, layer: str) -> str:
+    """Return the remark on a run that was interrupted."""
+    return (
+        f"; the run that began {moment(run.since)} was interrupted before it ended, see "
+        f"journalctl -u {layer_of(layer).service}"
+    )
+
+
+def hang(run: Running, limit_s: float, layer: str, now: float) -> str:
+    """Return the words for a run that takes longer than ``limit_s``."""
+    return (
+        f"hangs: a run has not ended since {moment(run.since)}, "
+        f"{age(run.since, now)} (limit {format_duration(limit_s)}); "
+        f"see systemctl status {layer_of(layer).service} and the kernel log"
+    )
 
 
 def _ahead(what: str, record: Record, now: float) -> Optional[Finding]:

@@ -13,13 +13,15 @@ from math import isfinite
 from pathlib import Path
 from typing import Annotated, Iterable, NamedTuple, Optional, Sequence
 
-from plumbline.model.ages import filled, filled_figure, parts
+from plumbline.model.ages import filled
 from plumbline.model.codec import compact, form, lenient, positional
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.layers import LAYERS
+from plumbline.model.published import filled_figure, parts
 from plumbline.model.service import Service
 from plumbline.model.validation import times
 from plumbline.model.verdict import Figure, Judged, Reason, State, Verdict
+from plumbline.model.verdict_files import stamp
 from plumbline.model.watched import Watch
 from plumbline.site.nodes import judgement
 from plumbline.site.publish import with_notes
@@ -29,7 +31,6 @@ from plumbline.store.files import load_document, seal
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from plumbline.store.replacing import replace_own
-from plumbline.store.verdicts import stamp
 
 
 def kept_beside(history: Path) -> Path:

@@ -10,6 +10,9 @@ from typing import Any
 
 import pytest
 
+from plumbline.model.codec import read_document
+from plumbline.observe.symptom import Report
+from plumbline.site.checks import publish_symptoms
 from tests.package.checks.test_checks import age, execute
 
 LOOKS = [
@@ -43,10 +46,14 @@ LOOKS = [
 
 
 def write(folder: Path, **changes: Any) -> list[str]:
-    """Write a report of oss1 and return the arguments of the check."""
-    path = folder / "symptoms.json"
-    raw = {"schema": 1, "node": "oss1", "looked_at": time.time() - 30, "looks": LOOKS, **changes}
-    path.write_text(json.dumps(raw), encoding="utf-8")
+    """Publish a report of oss1, changed by hand, and return the arguments of the check."""
+    raw = {"schema": 1, "node": "oss1", "looked_at": time.time() - 30, "looks": LOOKS}
+    publish_symptoms(read_document(Report, raw), folder)
+    path = folder / "symptom-verdicts.json"
+    if changes:
+        document = {**json.loads(path.read_text("utf-8")), **changes}
+        del document["crc32"]
+        path.write_text(json.dumps(document), encoding="utf-8")
     return ["--document", str(path), "--node", "oss1", "--commands", str(folder / "commands.json")]
 
 
@@ -77,11 +84,11 @@ def test_the_node_has_its_own_line(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "part"),
     [
-        ({"node": "oss2"}, "has the symptoms of oss2, not of oss1; look again"),
+        ({"name": "oss2"}, "has the symptoms of oss2, not of oss1; look again"),
         ({"schema": 7}, "has schema 7"),
-        ({"looks": 3}, "is damaged"),
-        ({"looks": [{"collector": []}]}, "is damaged"),
-        ({"looked_at": "now"}, "is damaged"),
+        ({"parts": 3}, "is damaged"),
+        ({"parts": {"disks": {"stages": []}}}, "is damaged"),
+        ({"judged_at": "now"}, "is damaged"),
     ],
 )
 def test_a_foreign_or_damaged_report_is_one_sentence(
@@ -96,21 +103,21 @@ def test_a_foreign_or_damaged_report_is_one_sentence(
 @pytest.mark.parametrize(("text", "part"), [("", "is empty"), ("[]", "damaged"), ("{", "damaged")])
 def test_an_empty_or_invalid_report_is_one_sentence(tmp_path: Path, text: str, part: str) -> None:
     arguments = write(tmp_path)
-    (tmp_path / "symptoms.json").write_text(text, encoding="utf-8")
+    (tmp_path / "symptom-verdicts.json").write_text(text, encoding="utf-8")
     process = execute("check_symptoms", "-k", "disks", *arguments)
     assert (process.returncode, part in process.stdout, process.stdout.count("\n")) == (3, True, 1)
 
 
 def test_a_world_writable_report_is_refused(tmp_path: Path) -> None:
     arguments = write(tmp_path)
-    (tmp_path / "symptoms.json").chmod(0o666)
+    (tmp_path / "symptom-verdicts.json").chmod(0o666)
     process = execute("check_symptoms", "-k", "disks", *arguments)
     assert (process.returncode, "anybody may write it" in process.stdout) == (3, True)
 
 
 def test_a_node_waits_for_its_first_look_for_limited_time(tmp_path: Path) -> None:
     arguments = write(tmp_path)
-    os.unlink(tmp_path / "symptoms.json")
+    os.unlink(tmp_path / "symptom-verdicts.json")
     missing = execute("check_symptoms", *arguments)
     assert missing.returncode == 3
     assert "no such file; look with: plumbline symptoms --save" in missing.stdout
