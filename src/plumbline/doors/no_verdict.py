@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from typing import Any, Iterable, Iterator, Mapping
+from typing import Any, Iterable, Iterator, Mapping, Optional
 
 from plumbline import __version__
 from plumbline.doors.call import TIMEOUT_S, Refusal
@@ -140,7 +140,7 @@ def explained(path: str, subject: tuple[Any, ...], expectations: str) -> Any:
         try:
             raw = load(path, noun, remedy, store.MOST_BYTES)
         except DocumentError as error:
-            if len(subject) > 1 and isinstance(error.__cause__, FileNotFoundError):
+            if expectations and isinstance(error.__cause__, FileNotFoundError):
                 _refuse_unexpected(expectations, *subject)
             raise
         refuse_damaged(raw, f"{noun} {path}", remedy)
@@ -152,11 +152,15 @@ def explained(path: str, subject: tuple[Any, ...], expectations: str) -> Any:
         return raw
 
 
-def _refuse_unexpected(expectations: str, layer: str, name: str, is_group: bool) -> None:
-    """Raise an error if a component or group is not planned on this node."""
+def _refuse_unexpected(
+    expectations: str, layer: str, name: Optional[str] = None, is_group: bool = False
+) -> None:
+    """Raise an error if nothing is planned on this node, or not this component or group."""
     if is_group and LAYERS[layer].site_wide:
         raise Refusal("--group: a node measures one host, its own; name it with --component")
     node = load_expectations(expectations)
+    if name is None:
+        return
     if not is_group:
         node.find(layer, name)
     elif not LAYERS[layer].whole:
