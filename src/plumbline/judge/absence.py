@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Iterable, NamedTuple, Optional, Sequence
+
 from plumbline.judge.operations import label
 from plumbline.judge.phrases import Finding, moment
 from plumbline.model.ages import CLOCK_STEP_S, age
+from plumbline.model.expectation import Expectation
 from plumbline.model.layers import layer_of
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.record import Outcome
+from plumbline.model.limits import Limits
+from plumbline.model.record import Outcome, Record
+from plumbline.model.series import Running
 from plumbline.model.units import format_duration
 from plumbline.model.verdict import Reason, State
-
-if TYPE_CHECKING:
-    from typing import Iterable, Optional, Sequence
-
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.limits import Limits
-    from plumbline.model.record import Record
-    from plumbline.model.series import Running
 
 WITHOUT_RATE = {
     Reason.HUNG: "hung on {when}",

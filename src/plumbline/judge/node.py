@@ -7,22 +7,19 @@ and mounts that the group names.
 
 from __future__ import annotations
 
+from typing import Iterator, NamedTuple, Optional, Sequence
+
 from plumbline.judge.absence import absence, never, unfinished
+from plumbline.judge.memory import Memory
 from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import Finding, several
 from plumbline.model.ages import CLOCK_STEP_S, age, seconds_since
 from plumbline.model.errors import DocumentError
+from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.series import Series
 from plumbline.model.service import NODE
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
-
-if TYPE_CHECKING:
-    from typing import Iterator, Optional, Sequence
-
-    from plumbline.judge.memory import Memory
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.series import Series
 
 _ALARM_OF_ITS_OWN = frozenset({Reason.HUNG, Reason.BROKEN})
 _ALARM_OF_THE_GROUP = frozenset({Reason.UNREACHABLE, Reason.NO_MOUNT})

@@ -10,23 +10,20 @@ published with what is true of it once it hangs or has been interrupted, which t
 from __future__ import annotations
 
 import re
+from typing import Annotated, Any, Mapping, NamedTuple, Optional, Sequence, Union
 
 from plumbline.model.ages import CLOCK_STEP_S, seconds_since
 from plumbline.model.ages import OPEN as OPEN_AGE
 from plumbline.model.codec import form, lenient, read, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Subject
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.series import Process
 from plumbline.model.service import NODE
 from plumbline.model.validation import counts, numbers, same_schema, texts, times, unicode_text
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.model.verdict_files import NODE_FILE, SCHEMA, file_name
 
-if TYPE_CHECKING:
-    from typing import Annotated, Any, Mapping, Optional, Sequence, Union
-
-    Parts = tuple[Union[str, float, tuple[float]], ...]
+Parts = tuple[Union[str, float, tuple[float]], ...]
 
 _MARK = re.compile("\x02([0-9]{1,12}(?:[.][0-9]+)?)\x03")
 

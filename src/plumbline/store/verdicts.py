@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import os
+from typing import Any, Iterable, Mapping
 
 from plumbline.model.ages import OpenMoment, seconds_since
 from plumbline.model.codec import read, write
 from plumbline.model.errors import DocumentError
-from plumbline.model.named_tuple import TYPE_CHECKING
-from plumbline.model.published import Part, Published, Stage, Unrecorded
+from plumbline.model.published import Part, Parts, Published, Stage, Unrecorded
 from plumbline.model.service import NO_ALARMS, ActiveAlarms
 from plumbline.model.validation import same_schema
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.model.verdict_files import SCHEMA, note_file, stamp
 from plumbline.observe.symptom import Report
 from plumbline.store.files import load, load_document, refuse
-
-if TYPE_CHECKING:
-    from typing import Any, Iterable, Mapping
-
-    from plumbline.model.published import Parts
-
 
 MOST_BYTES = 16 << 20
 """Limit of a verdict: a group of 10,000 targets has 10 MB."""
