@@ -462,7 +462,9 @@ def _checks() -> Iterator[Reader]:
     )
     paths = published_paths({"server oss1": verdict}, NOW, 3600.0, standing)
     yield Reader("paths", (_dumped(paths),), _path)
-    yield Reader("verdicts on symptoms", (compact(symptoms_document(REPORT)).encode(),), _symptom_verdicts)
+    yield Reader(
+        "verdicts on symptoms", (compact(symptoms_document(REPORT)).encode(),), _symptom_verdicts
+    )
 
 
 def _verdict(expectations: bytes, snapshot: bytes) -> bytes:

@@ -68,7 +68,8 @@ def judge_node(node: JudgedNode, memory: Memory) -> Verdict:
     try:
         layers = [judge_layer(name, node, memory) for name in node.layers()]
     except DocumentError as error:
-        return damaged_node(node.name, error)
+        text = f"{node.name}: {damage(error)}"
+        return Verdict(NODE, node.name, State.UNKNOWN, Reason.DAMAGED, text)
     state = worst(layer.state for layer in layers)
     deciding = [layer for layer in layers if layer.state is state]
     text = "; ".join(layer.sentence for layer in deciding)
@@ -83,10 +84,9 @@ def judge_node(node: JudgedNode, memory: Memory) -> Verdict:
     )
 
 
-def damaged_node(name: str, error: DocumentError) -> Verdict:
-    """Return the verdict on the probes of a node whose records are damaged."""
-    text = f"{name}: probes cannot be judged: {error}"
-    return Verdict(NODE, name, State.UNKNOWN, Reason.DAMAGED, text)
+def damage(error: DocumentError) -> str:
+    """Return the words on the probes of a node whose records are damaged."""
+    return f"probes cannot be judged: {error}"
 
 
 def judge_layer(name: str, node: JudgedNode, memory: Memory) -> Verdict:

@@ -18,7 +18,7 @@ from plumbline.judge.absence import hang, interruption
 from plumbline.judge.fs import file_systems
 from plumbline.judge.group import by_group
 from plumbline.judge.judging import Judging
-from plumbline.judge.node import JudgedNode, damaged_node, judge_layer, turns
+from plumbline.judge.node import JudgedNode, damage, judge_layer, turns
 from plumbline.judge.phrases import moment
 from plumbline.judge.symptoms import JudgedLook, ahead, judge_kind, judge_looks, stale
 from plumbline.judge.weighing import Weighing
@@ -209,8 +209,8 @@ class Verdicts:
         try:
             layers = {probes.subject[1]: self._part(probes, memory)[1] for probes in self._probes}
         except DocumentError as error:
-            text = damaged_node(self._node, error).sentence.partition(": ")[2]
-            layers = {"": Part((Stage(0.0, State.UNKNOWN, Reason.DAMAGED, (text,)),))}
+            damaged = Stage(0.0, State.UNKNOWN, Reason.DAMAGED, (damage(error),))
+            layers = {"": Part((damaged,))}
         published = _document((NODE, self._node, False), stamp, at, layers)
         yield published._replace(locks=memory.taken.locks or LOCKS)
 

@@ -586,6 +586,47 @@ def test_a_node_without_a_run_waits_for_its_first_run_for_limited_time(tmp_path:
     assert (process.returncode, "no such file; deploy the role" in process.stdout) == (3, True)
 
 
+def test_a_run_that_hangs_has_the_alarm_of_its_component_and_not_of_the_node(
+    tmp_path: Path,
+) -> None:
+    with (tmp_path / "lock").open("w") as lock:
+        living = Process(*this_process(lock.fileno()))
+    running = [Running("ost", "scratch-OST0003", time.time() - 3600, living)]
+    measured = snapshot(*ost(200e6, 200e6), running=running, now=time.time())
+    process = execute("check_node", *published(tmp_path, [expectation()], measured))
+    assert process.returncode == 0
+    assert process.stdout.startswith("NODE OK - client1: ost hangs: a run has not ended since ")
+
+
+def test_a_verdict_on_probes_from_the_future_is_unknown(tmp_path: Path) -> None:
+    ahead = snapshot(*ost(195e6, 200e6), now=time.time() + 7300)
+    process = execute("check_node", *published(tmp_path, EXPECTED, ahead))
+    assert "client1 was judged " in process.stdout
+    assert "2 h ahead of the clock; set the clock of this node" in process.stdout
+    assert process.returncode == 3
+
+
+def test_probes_with_a_damaged_record_are_unknown_and_named(tmp_path: Path) -> None:
+    measured = snapshot(*ost(200e6, 200e6), now=time.time())
+    measured.series["ost/scratch-OST0003"]["operations"][0]["latest"]["rate"] = "fast"
+    process = execute("check_node", *published(tmp_path, [expectation()], measured))
+    assert process.stdout.startswith("NODE UNKNOWN - client1: probes cannot be judged: record ")
+    assert process.returncode == 3
+
+
+def test_a_python_whose_json_has_other_parts_still_reads_verdicts(tmp_path: Path) -> None:
+    arguments = deploy(tmp_path, ost(195e6, 200e6))
+    program = (
+        "import sys; sys.modules['_json'] = None; "
+        f"sys.path.insert(0, {str(ROOT / 'src')!r}); "
+        "from plumbline.doors.check import main; main('ost')"
+    )
+    words = [sys.executable, "-I", "-c", program, "--component", "scratch-OST0003", *arguments]
+    process = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert process.stdout.startswith("OST OK - scratch-OST0003 write 195.0 MB/s")
+    assert (process.returncode, process.stderr) == (0, "")
+
+
 def test_check_node_takes_no_component() -> None:
     assert execute("check_node", "--help").stdout.startswith("check_node ")
     assert execute("check_node", "--version").returncode == 3

@@ -10,10 +10,15 @@ from typing import Any
 
 import pytest
 
+from plumbline.doors.check import published, valid
+from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.model.codec import read_document
+from plumbline.model.verdict import Figure
 from plumbline.observe.symptom import Report
-from plumbline.site.checks import publish_symptoms
+from plumbline.site.checks import publish, publish_symptoms
 from tests.package.checks.test_checks import age, execute
+from tests.package.judgements import expectation, snapshot
+from tests.package.judgements import write as write_documents
 
 LOOKS = [
     {
@@ -128,6 +133,33 @@ def test_a_node_waits_for_its_first_look_for_limited_time(tmp_path: Path) -> Non
     assert execute("check_symptoms", "--kind", "disks", *arguments).returncode == 3
     age(str(commands), 7200)
     assert execute("check_symptoms", *arguments).returncode == 3
+
+
+@pytest.mark.parametrize("age_s", [-7200.0, -61.0, -59.0, 0.0, 1800.0, 3600.0, 3601.0, 90000.0])
+@pytest.mark.parametrize("kind", ["", "disks", "arrays", "kernel"])
+def test_a_check_and_judging_agree_at_every_time(tmp_path: Path, kind: str, age_s: float) -> None:
+    report = read_document(Report, {"schema": 1, "node": "oss1", "looked_at": 1e9, "looks": LOOKS})
+    publish_symptoms(report, tmp_path)
+    raw = published(str(tmp_path / "symptom-verdicts.json"), ("symptoms",))
+    state, sentence, evidence, figures = valid(raw, raw["parts"][kind], 1e9 + age_s, 3600.0)
+    look = JudgedLook(report, 1e9 + age_s, 3600.0)
+    verdict = judge_kind(look, kind) if kind else judge_looks(look)
+    assert (state, sentence, tuple(evidence)) == (
+        verdict.state.name,
+        verdict.sentence,
+        verdict.evidence,
+    )
+    assert tuple(Figure(*figure) for figure in figures) == verdict.figures
+
+
+def test_a_look_from_before_an_upgrade_is_published_by_the_deployment(tmp_path: Path) -> None:
+    arguments = write(tmp_path)
+    raw = {"schema": 1, "node": "oss1", "looked_at": time.time() - 30, "looks": LOOKS}
+    os.unlink(tmp_path / "symptom-verdicts.json")
+    (tmp_path / "symptoms.json").write_text(json.dumps(raw), encoding="utf-8")
+    expectations = write_documents(tmp_path, [expectation()], snapshot())[1]
+    publish(expectations, tmp_path)
+    assert execute("check_symptoms", "--kind", "disks", *arguments).returncode == 2
 
 
 def test_help_and_usage_errors_are_unknown() -> None:
