@@ -67,8 +67,8 @@ demo: demo-programs venv  ## start the lab, break it, show the alarm in Nagios, 
 demo-down: root venv  ## remove every trace of the demo (root)
 	@$(VENV)/bin/ansible-playbook -i inventories/lab playbooks/lab_down.yml
 
-bench: venv programs  ## benchmarks: a check compared with Python's own start, and a site of 10,000
-	@$(VENV)/bin/python tests/bench/checks.py
+bench: venv programs  ## benchmarks: each check compared with Python's own start, and a site of 10,000
+	@$(VENV)/bin/python -m tests.bench.checks
 	@$(VENV)/bin/python -m tests.bench.evidence
 	@$(VENV)/bin/python -m tests.bench.parallel
 	@$(VENV)/bin/python tests/bench/fit_noise.py

@@ -1,4 +1,4 @@
-"""Duration of a check as a multiple of Python's own start; the aim is at most 2.5.
+"""CPU time of each check as a multiple of Python's own start; the aim is at most 2.2.
 
 A figure to look at and not a test, as both numbers vary on a busy machine.
 """
@@ -15,20 +15,27 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Iterator, Mapping
 
+from plumbline.model.codec import compact
 from plumbline.model.expectation import Expectation, Expectations, Partner
 from plumbline.model.limits import Baseline, Ceiling, Limits, Reference
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.series import Sample, Series, Snapshot
+from plumbline.model.service import NO_ALARMS
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.verdict import Figure, Reason, State, Verdict
-from plumbline.site.verdicts import Verdicts
+from plumbline.model.verdict_files import SYMPTOMS_FILE
+from plumbline.observe.symptom import Direction, Look, Report, Symptom
+from plumbline.site.checks import Verdicts, publish_symptoms
 from plumbline.store.files import seal
 from plumbline.store.snapshot import load_snapshot
-from plumbline.store.verdicts import document
+from plumbline.store.verdicts import published_paths
+from tests.package.judgements import published
+from tests.package.judgements import snapshot as snapshot_of
+from tests.package.parallel_runs import expected, ran
 
 ROOT = Path(__file__).parents[2]
 PYTHON = "/usr/bin/python3"
-AIM = 2.5
+AIM = 2.2
 ROUNDS = 40
 
 # A large client: this many targets, this many earlier runs of each.
@@ -121,12 +128,12 @@ def documents(folder: Path, now: float) -> tuple[Path, Path]:
     return paths
 
 
-def run(argv: list[str]) -> tuple[float, subprocess.CompletedProcess[str]]:
-    """Run a command; return its seconds and its result."""
-    environment = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
-    start = time.perf_counter()
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, env=environment)
-    return time.perf_counter() - start, done
+def cpu_s(argv: list[str]) -> float:
+    """Run a command without output; return the seconds of CPU that it takes."""
+    process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
+    _, code, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(code)
+    return usage.ru_utime + usage.ru_stime
 
 
 def suspects(folder: Path, now: float) -> Path:
@@ -138,8 +145,15 @@ def suspects(folder: Path, now: float) -> Path:
         for name in names
     }
     path = folder / "paths.json"
-    path.write_text(json.dumps(document(verdicts, now, 3600.0)), encoding="utf-8")
+    path.write_text(seal(compact(published_paths(verdicts, now, 3600.0, NO_ALARMS))), "utf-8")
     return path
+
+
+def look(now: float) -> Report:
+    """Return the symptoms of a server with many disks."""
+    sign = ("failing", State.WARNING, Direction.RAISES, "sectors are pending")
+    symptoms = tuple(Symptom("smart", f"oss1-disk{number}", *sign, now) for number in range(12))
+    return Report("oss1", now, (Look("smart", TARGETS, symptoms, (), "", "disks"),))
 
 
 def calls(folder: Path) -> Iterator[list[str]]:
@@ -156,11 +170,18 @@ def calls(folder: Path) -> Iterator[list[str]]:
         f"{len(sizes)} verdicts of {min(sizes) / 1e3:.0f} to {max(sizes) / 1e3:.0f} kB, all judged "
         f"and written in {time.perf_counter() - start:.1f} s"
     )
+    words = ["--expectations", str(expectations), "--verdicts", str(verdicts)]
     for check, (layer, _) in CHECKS.items():
-        words = ["--expectations", str(expectations), "--verdicts", str(verdicts)]
         yield [check, "--component", f"{layer}0", *words]
     yield ["check_ost", "--group", "all", *words]
+    (folder / "fs").mkdir()
+    whole = snapshot_of(*ran([RATE_BPS] * TARGETS, now - 60), now=now)
+    yield ["check_fs", "--group", "scratch", *published(folder / "fs", expected(), whole)]
+    yield ["check_node", "--certificates", str(folder), *words]
     yield ["check_path", "--service", "server oss0", "--document", str(suspects(folder, now))]
+    publish_symptoms(look(now), folder)
+    document = ["--document", str(folder / SYMPTOMS_FILE)]
+    yield ["check_symptoms", "--kind", "arrays", *document]
 
 
 def main() -> int:
@@ -169,16 +190,17 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         for check, *words in calls(Path(name)):
             argv = [PYTHON, str(ROOT / "checks" / check), *words]
-            _, done = run(argv)
-            if done.returncode != 0:
+            done = subprocess.run(argv, capture_output=True, text=True, check=False)
+            if done.returncode == 3 and "not available" not in done.stdout:
                 print(f"{check} does not work: {done.stdout}{done.stderr}", file=sys.stderr)
                 return 1
-            turns = [(run([PYTHON, "-c", "pass"])[0], run(argv)[0]) for _ in range(ROUNDS)]
+            turns = [(cpu_s([PYTHON, "-c", "pass"]), cpu_s(argv)) for _ in range(ROUNDS)]
             empty, full = median(t[0] for t in turns), median(t[1] for t in turns)
-            slow += full > AIM * empty
+            ratio = median(t[1] / t[0] for t in turns)
+            slow += ratio > AIM
             print(
-                f"{check:10} {full * 1e3:5.1f} ms, Python {empty * 1e3:5.1f} ms, "
-                f"{full / empty:.2f} times (aim: at most {AIM})"
+                f"{check:14} {full * 1e3:5.1f} ms of CPU, Python {empty * 1e3:5.1f} ms, "
+                f"{ratio:.2f} times (aim: at most {AIM})"
             )
     return 1 if slow else 0
 

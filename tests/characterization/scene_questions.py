@@ -119,8 +119,20 @@ def _publish(console: Console) -> Any:
     path = console.folder / "paths.json"
     answer = console.ask("publish", "--to", str(path))
     tree = json.loads(path.read_text(encoding="utf-8"))
-    tree["services"] = {name: verdict(raw) for name, raw in tree["services"].items()}
-    return {"code": answer.code, "answer": tree}
+    kept = {key: tree[key] for key in ("schema", "stale_after_s", "standing")}
+    del tree["parts"]["collection"]
+    services = {name: _service(part) for name, part in tree["parts"].items()}
+    document = {**kept, "written_at": tree["judged_at"], "services": services}
+    return {"code": answer.code, "answer": document}
+
+
+def _service(part: dict[str, Any]) -> dict[str, Any]:
+    """Return the verdict of a published part, which has only one stage."""
+    ((_, state, reason, *_, figures),) = part["stages"]
+    evidence = ["".join(map(str, line)) for line in part["lines"]]
+    named = [{"label": label, "value": value} for label, value in figures]
+    shown = {"state": state, "reason": reason, "figures": named, "evidence": evidence}
+    return verdict({**shown, "group": False, "counts": True})
 
 
 def _collect(console: Console) -> Any:

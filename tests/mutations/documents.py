@@ -15,23 +15,22 @@ from typing import Any, Callable, Iterator
 import yaml
 
 from plumbline.cli.inventory import parse_json, read_fields
-from plumbline.doors.component_check import HELP as CHECK_HELP
+from plumbline.doors.call import Refusal
+from plumbline.doors.call import parse as parse_call
+from plumbline.doors.check import published, valid
 from plumbline.doors.icinga import icinga_objects
 from plumbline.doors.monitored import ObjectOptions, monitored, read_options
 from plumbline.doors.nagios import nagios_objects
-from plumbline.doors.plugin import plugin_output
-from plumbline.doors.runtime import parse as parse_call
-from plumbline.doors.unfinished import with_runs
+from plumbline.doors.plugin import output, plugin_output, status_line
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.measure.lock import read_holder
 from plumbline.model.codec import compact, read_document, write
 from plumbline.model.conditions import of_record
-from plumbline.model.errors import DocumentError
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.exchange import Begun, Cursor, Head, Request, Suspected
 from plumbline.model.expectation import Expectations
 from plumbline.model.limits import Range, Reference
 from plumbline.model.profile import pack, unpack
-from plumbline.model.published import Published
 from plumbline.model.quantity import SECONDS
 from plumbline.model.ranks import parse_aggregation
 from plumbline.model.record import Flag, Operation, Record
@@ -62,11 +61,11 @@ from plumbline.plan.baseline import (
 )
 from plumbline.plan.expectations import Plan
 from plumbline.site.answers import _parse, document_of
+from plumbline.site.checks import Verdicts, symptoms_document
 from plumbline.site.conversation import RawAnswer, parse_answer
 from plumbline.site.documents import read_records, read_verdicts
 from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory
 from plumbline.site.inventory import read_document as read_yaml_document
-from plumbline.site.verdicts import Verdicts
 from plumbline.store.facts import (
     collected_report,
     keep_collected,
@@ -75,13 +74,12 @@ from plumbline.store.facts import (
     load_suspicions,
     load_symptoms,
 )
-from plumbline.store.files import load_document, parse, seal
+from plumbline.store.files import load_document, seal
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from plumbline.store.samples import read_samples
 from plumbline.store.snapshot import load_expectations, load_snapshot
-from plumbline.store.verdicts import document as paths_document
-from plumbline.store.verdicts import load_collection, load_path, load_report, load_standing
+from plumbline.store.verdicts import load_report, load_standing, published_paths
 from plumbline.store.version_changes import parse_versions
 from plumbline.topology.names import HEXADECIMAL, expand
 from tests.mutations.reader import Feed, Reader, encoded, put, text
@@ -462,8 +460,11 @@ def _checks() -> Iterator[Reader]:
     standing = ActiveAlarms(
         {"oss1;OST a": NOW - 9}, {"server oss1": Suspicion(NOW - 8, State.WARNING, slow=True)}
     )
-    paths = paths_document({"server oss1": verdict}, NOW, 3600.0, standing)
+    paths = published_paths({"server oss1": verdict}, NOW, 3600.0, standing)
     yield Reader("paths", (_dumped(paths),), _path)
+    yield Reader(
+        "verdicts on symptoms", (compact(symptoms_document(REPORT)).encode(),), _symptom_verdicts
+    )
 
 
 def _verdict(expectations: bytes, snapshot: bytes) -> bytes:
@@ -478,15 +479,32 @@ def _verdict(expectations: bytes, snapshot: bytes) -> bytes:
 
 
 def _published(data: bytes, folder: Path) -> str:
-    file = Published.from_json(parse(data.decode("utf-8", "replace"), "v.json", "again"), "v.json")
-    return plugin_output("OST", with_runs(file.at(NOW), file, NOW), 3)
+    return _checked(folder, data, ("ost", "scratch-OST0003", False))
 
 
 def _path(data: bytes, folder: Path) -> str:
-    file = put(folder, "p.json", data)
-    stands = repr(load_standing(file))
-    verdicts = (load_path(file, "server oss1", NOW + 9), load_collection(file, NOW + 9))
-    return stands + "".join(plugin_output("PATH", verdict, 3) for verdict in verdicts)
+    return repr(load_standing(put(folder, "p.json", data))) + _checked(folder, data, ("path",))
+
+
+def _call(words: list[str]) -> object:
+    try:
+        return parse_call("ost", words)
+    except Refusal as error:
+        raise UsageError(str(error)) from error
+
+
+def _symptom_verdicts(data: bytes, folder: Path) -> str:
+    return _checked(folder, data, ("symptoms",))
+
+
+def _checked(folder: Path, data: bytes, subject: tuple[Any, ...]) -> str:
+    """Return what a check prints of all parts of a published document."""
+    try:
+        raw = published(put(folder, "v.json", data), subject)
+        shown = [valid(raw, part, NOW + 9, 3600.0) for part in raw["parts"].values()]
+    except Refusal as error:
+        raise DocumentError(str(error)) from error
+    return "".join(output(status_line("X", *verdict[:2]), *verdict[2:], 3) for verdict in shown)
 
 
 # --- messages between nodes, ranks and programs
@@ -709,7 +727,7 @@ def _typed() -> Iterator[Reader]:
         (
             "call of a check",
             "--component a --expectations /y -t 10 -vv --verdicts /x",
-            lambda word: parse_call("check_ost", word.split(" "), CHECK_HELP),
+            lambda word: _call(word.split(" ")),
         ),
     ]
     for name, sample, reader in typed:

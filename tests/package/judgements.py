@@ -7,6 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, Union
 
+from plumbline.doors.check import published as read_published
+from plumbline.doors.check import valid
+from plumbline.doors.node_check import judged
 from plumbline.judge.component import decide, rulings_on
 from plumbline.judge.fs import file_systems, judge_whole
 from plumbline.judge.judging import Judging
@@ -18,11 +21,13 @@ from plumbline.model.limits import Baseline, Ceiling, Limits, Reference
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.series import Running, Sample, Series, Snapshot
 from plumbline.model.spec import ProbeSpec
-from plumbline.model.verdict import Verdict
-from plumbline.site.verdicts import Verdicts
+from plumbline.model.verdict import Figure, Reason, State, Verdict
+from plumbline.model.verdict_files import file_name
+from plumbline.site.checks import Verdicts
 from tests.package.records import record
 
 if TYPE_CHECKING:
+    from plumbline.doors.check import Shown
     from plumbline.judge.memory import EvidenceSource, Memory
 
 DAY_S = 86400.0
@@ -243,3 +248,23 @@ def published(folder: Path, entries: Sequence[Expectation], snapshot_: Snapshot)
     verdicts, expectations = folder / "verdicts", str(folder / "expectations.json")
     Verdicts(expectations, verdicts)(snapshot_)
     return ["--expectations", expectations, "--verdicts", str(verdicts)]
+
+
+def checked(folder: Path, subject: Subject, expectations: str, now: float) -> Verdict:
+    """Return the published verdict that a check shows at a time, without a reason."""
+    raw = read_published(f"{folder}/{file_name(subject)}", subject, expectations)
+    return _shown(subject, valid(raw, raw["parts"][""], now))
+
+
+def checked_node(folder: Path, expectations: str, now: float) -> Verdict:
+    """Return the verdict on the probes that check_node shows at a time, without a reason."""
+    words = {"--verdicts": str(folder), "--expectations": expectations, "--certificates": "/none"}
+    return _shown(("node", "client1", False), judged("node", words, now))
+
+
+def _shown(subject: Subject, shown: Shown) -> Verdict:
+    state, sentence, evidence, rows = shown
+    layer, name, is_group = subject
+    verdict = Verdict(layer, name, State[state], Reason.NOT_JUDGED, sentence, group=is_group)
+    figures = tuple(Figure(*row) for row in rows)
+    return verdict._replace(evidence=tuple(evidence), figures=figures)

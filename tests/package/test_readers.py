@@ -51,7 +51,6 @@ NO_READERS = {
     "store/history.py": "reads a history: its rows go to Record.from_json, its evidence is fed",
     "store/collection.py read_notes": "reads a history",
     "store/publish.py _write": "a value of the program itself",
-    "store/verdicts.py load_published": "what it reads goes to Published.from_json",
     "store/database.py": "reads a history: the notes of what runs go to Process.from_json",
     "observe/folders.py _main": "reads what plumbline itself has written for it",
     "parts/parallel/run.py look": "looks at targets",

@@ -56,7 +56,7 @@ def test_the_default_tool_of_a_layer_can_measure_it(layer: Layer) -> None:
 @EACH
 def test_each_layer_has_a_check_that_judges_it(layer: Layer) -> None:
     check = text(f"checks/{layer.check}")
-    assert f'run("{layer.name}", sys.argv)' in check
+    assert f'main("{layer.name}")' in check
     assert f"| `{layer.check}` |" in section("Checks")
     assert f"`{layer.check}`" in text("docs/checks.md").splitlines()[2]
 
@@ -65,7 +65,7 @@ def test_checks_that_judge_a_layer_belong_to_a_known_layer() -> None:
     judging = {
         path.name
         for path in tracked("checks/check_*")
-        if re.search(r'^ +run\("', path.read_text("utf-8"), re.MULTILINE)
+        if set(re.findall(r'main\("(\w+)"\)', path.read_text("utf-8"))) & LAYERS.keys()
     }
     assert judging == {layer.check for layer in LAYERS.values()}
 

@@ -6,8 +6,11 @@ import json
 import re
 import time
 
+from plumbline.model.codec import compact
+from plumbline.model.service import NO_ALARMS
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.store.verdicts import document as document_of
+from plumbline.store.files import seal
+from plumbline.store.verdicts import published_paths
 from tests.project.certificates import play
 from tests.project.repository import document
 from tests.project.test_nrpe import deploy
@@ -314,8 +317,9 @@ def as_nagios(node: Node, command: str) -> str:
 
 def test_nagios_under_selinux_reads_suspects_and_removes_what_it_took(node: Node) -> None:
     state = "/var/lib/plumbline-console"
-    suspects = document_of({"oss1": Verdict("path", "oss1", *FINE)}, time.time(), 3600.0)
-    (node.folder / "paths.json").write_text(json.dumps(suspects))
+    verdicts = {"oss1": Verdict("path", "oss1", *FINE)}
+    suspects = published_paths(verdicts, time.time(), 3600.0, NO_ALARMS)
+    (node.folder / "paths.json").write_text(seal(compact(suspects)))
     (node.folder / "as-nagios").write_text(
         '#!/bin/sh\ncat /proc/self/attr/current\necho\nexec "$@"\n'
     )

@@ -14,7 +14,7 @@ from plumbline.model.errors import UsageError
 from plumbline.model.layers import LAYERS
 from plumbline.observe.command import SystemClock
 from plumbline.site import measure as runs
-from plumbline.site.verdicts import published_by
+from plumbline.site.checks import published_by
 from plumbline.store.files import DATABASE, EXPECTATIONS, SNAPSHOT_FILE
 from plumbline.store.history import History
 

@@ -25,6 +25,7 @@ from plumbline.observe.gather import LocalSystem, SiteCollector, gather
 from plumbline.observe.node import Counters, Node, Parts, Past, host_alone
 from plumbline.observe.site_command import MOST_BYTES, SiteCommand, look
 from plumbline.observe.symptom import Direction, Report, quote
+from plumbline.site.checks import publish_symptoms
 from plumbline.store import facts
 from plumbline.store.files import STATE, own_state
 from plumbline.store.plan import SitePlan, load_plan
@@ -67,6 +68,7 @@ def symptoms(arguments: argparse.Namespace) -> int:
                 path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         _refuse_to_lose(denied, path)
         facts.save_symptoms(path, facts.SavedLook(report, counters.after(now)))
+        publish_symptoms(report, path.parent)
         conditions, notes = collect(system, expectations.parameters)
         look_now = Ledger(expectations.node, now, now, notes, conditions=conditions)
         if trouble := facts.keep_conditions(path.parent, look_now):

@@ -32,17 +32,12 @@ from plumbline.observe.command import SystemRunner
 from plumbline.observe.gather import LocalSystem
 from plumbline.observe.node import Parts
 from plumbline.observe.symptom import Report
+from plumbline.site.checks import publish
 from plumbline.site.documents import VerdictDocument
 from plumbline.site.nodes import Choice, Judgement, NodeJudgement
 from plumbline.site.nodes import judgement as site_judgement
 from plumbline.site.survey import last_survey
-from plumbline.site.verdicts import (
-    node_verdicts,
-    publish,
-    rates_of_node,
-    rates_of_site,
-    replay_file,
-)
+from plumbline.site.verdicts import node_verdicts, rates_of_node, rates_of_site, replay_file
 from plumbline.site.verdicts import status as lines_of
 from plumbline.store.facts import SYMPTOMS_FILE, collected_reports
 from plumbline.store.files import EXPECTATIONS, SNAPSHOT

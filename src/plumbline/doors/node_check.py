@@ -1,135 +1,110 @@
-"""check_node: arguments, and the verdict on the probes and the certificates of this node.
+"""check_node: the verdict on the probes of this node, and on the certificates of NRPE.
 
-All certificates of NRPE are made on one day and end on one day, when every check of the site would
-fail at once.  Hence each node tells it in time.
+The file with the verdict cannot show what happens when nothing is written: a run that could not be
+recorded leaves a note, and all certificates of NRPE end on one day, when every check of the site
+would fail at once.  Hence this check reads both itself.
 """
 
 from __future__ import annotations
 
 import os
 
-from plumbline.doors.runtime import run_check
-from plumbline.judge.node import JudgedNode, judge_node
-from plumbline.model.errors import DocumentError
-from plumbline.model.named_tuple import TYPE_CHECKING
-from plumbline.model.series import Snapshot
-from plumbline.model.units import DAY_S
-from plumbline.model.verdict import Reason, State, worst
-from plumbline.observe.certificate import ends_at
-from plumbline.store.files import EXPECTATIONS, LOCKS, SNAPSHOT, read_bytes
-from plumbline.store.snapshot import load_expectations, load_snapshot
-from plumbline.store.verdicts import unrecorded
+from plumbline.doors.call import number
+from plumbline.doors.check import EXPECTATIONS, VERDICTS, published, read, stage
+from plumbline.model.ages import CLOCK_STEP_S, age, filled
+from plumbline.model.verdict_files import NODE_FILE, note_file
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import NoReturn, Sequence
+    from typing import Any
 
-    from plumbline.doors.runtime import Call
-    from plumbline.model.verdict import Verdict
-
-_HELP = """\
-{program} {version}: show whether the probes of this node run
-
-usage: {program} [options]
-
-  -t, --timeout SECONDS UNKNOWN when it takes longer, default {timeout:g}
-  -v, --verbose         show each layer; twice, each operation without a rate
-  --expectations FILE   default {expectations}
-  --snapshot FILE       default {snapshot}
-  --certificates FOLDER those of NRPE, if there are any; default {certificates}
-  --renew-days DAYS     WARNING so long before one ends; default {days:g}
-  -V, --version         show the version
-  -h, --help            show this help
-
-Exit codes: 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN.  It reads these files, the note of
-a run that could not be recorded, and of a run that has not ended whether its process
-is there (/proc)."""
+    from plumbline.doors.check import Shown
 
 CERTIFICATES = "/etc/plumbline-tls"
 """Folder in which the role nrpe puts key and certificate."""
 
-_RENEW_DAYS = 60.0
+RENEW_DAYS = 60.0
 """As ``nrpe_renew_days``: a deployment renews a certificate from then on."""
 
 _LAST_DAYS = 7.0
-_MOST_DAYS = 36500.0
-_MOST_BYTES = 1 << 20
+_DAY_S = 86400.0
+_MAX_BYTES = 1 << 20
+_SEVERITY = ("OK", "WARNING", "UNKNOWN", "CRITICAL")
+"""As :func:`plumbline.model.verdict.worst`."""
 _REMEDIES = {
     "cert.pem": "deploy this node with site.yml to renew it",
     "ca.pem": "move ca.key and ca.pem of the authority aside, and deploy all hosts with site.yml",
 }
 
 
-def run(argv: Sequence[str]) -> NoReturn:
-    """Print the verdict for ``argv``, which begins with the program's name; end the process."""
-    run_check(
-        argv,
-        _HELP,
-        _judged,
-        expectations=EXPECTATIONS,
-        snapshot=SNAPSHOT,
-        certificates=CERTIFICATES,
-        days=_RENEW_DAYS,
+def judged(layer: str, options: dict[str, str], now: float) -> Shown:
+    """Return the verdict; raise Refusal with the remedy if there is none."""
+    folder = options.get("--certificates", CERTIFICATES)
+    days = number(options, "--renew-days", "days", RENEW_DAYS, 36500.0)
+    verdicts = options.get("--verdicts", VERDICTS)
+    raw = published(
+        f"{verdicts}/{NODE_FILE}", (layer,), options.get("--expectations", EXPECTATIONS)
     )
+    state, text, evidence, figures = _probes(raw, os.path.dirname(os.path.abspath(verdicts)), now)
+    for name, remedy in _REMEDIES.items():
+        found, words = _certificate(f"{folder}/{name}", remedy, days, now)
+        if not words:
+            continue
+        worse = _SEVERITY.index(found) > _SEVERITY.index(state)
+        state, text = (found, f"{words}; {text}") if worse else (state, f"{text}; {words}")
+    return state, text, evidence, figures
 
 
-def _judged(call: Call, now: float) -> Verdict:
-    folder = call.options.get("--certificates", CERTIFICATES)
-    days = call.number("--renew-days", "days", _RENEW_DAYS, _MOST_DAYS)
-    verdict = _probes(call, now)
-    for name in _REMEDIES:
-        verdict = _with_certificate(verdict, f"{folder}/{name}", days, now)
-    return verdict
+def _probes(raw: Any, state_folder: str, now: float) -> Shown:
+    """Return the verdict on the probes: the worst layers decide."""
+    notes = _notes(raw["parts"], (state_folder, raw["locks"]))
+    layers = [
+        _with_note(stage(part, now)[0], notes.get(name), now) for name, part in raw["parts"].items()
+    ]
+    state = max((layer[0] for layer in layers), key=_SEVERITY.index, default="UNKNOWN")
+    text = "; ".join(layer[1] for layer in layers if layer[0] == state)
+    sentence = f"{raw['name']}: {text or 'nothing is expected to be measured here'}"
+    if now < raw["judged_at"] - CLOCK_STEP_S:
+        state, sentence = "UNKNOWN", filled(raw["ahead"], now)
+    evidence = [line for layer in layers for line in (layer[1], *layer[2])]
+    return state, sentence, evidence, [figure for layer in layers for figure in layer[3]]
 
 
-def _with_certificate(verdict: Verdict, path: str, days: float, now: float) -> Verdict:
-    """Return the verdict with the end of a certificate if it comes soon."""
-    remedy = _REMEDIES[os.path.basename(path)]
+def _notes(layers: Any, folders: tuple[str, str]) -> dict[str, Any]:
+    """Return the notes of runs that could not be recorded, by layer."""
+    files = [note_file(folder, layer) for layer in layers for folder in folders]
+    if not any(map(os.path.lexists, files)):
+        return {}
+    from plumbline.doors.no_verdict import notes
+
+    return notes(layers, *folders)
+
+
+def _with_note(layer: Shown, note: Any, now: float) -> Shown:
+    """Return the verdict on a layer; WARNING at least if its last run could not be recorded."""
+    if note is None:
+        return layer
+    state, text, evidence, figures = layer
+    text = f"{text}; the run {age(note.at, now)} could not be recorded: {note.trouble}"
+    return max(state, "WARNING", key=_SEVERITY.index), text, evidence, figures
+
+
+def _certificate(path: str, remedy: str, days: float, now: float) -> tuple[str, str]:
+    """Return the state and the end of a certificate that ends soon, else no words."""
+    from plumbline.observe.certificate import ends_at
+
     try:
-        data = read_bytes(path, "certificate", remedy, _MOST_BYTES)
-        left = (ends_at(data.decode("ascii", "replace")) - now) / DAY_S
-    except DocumentError as error:
+        data = read(path)
+        left = (ends_at(data.decode("ascii", "replace")) - now) / _DAY_S
+    except (FileNotFoundError, PermissionError):
         # a node without NRPE has none, and a user who may not read it is not asked over NRPE
-        if isinstance(error.__cause__, (FileNotFoundError, PermissionError)):
-            return verdict
-        return _worse(verdict, State.WARNING, str(error))
-    except ValueError as error:
-        return _worse(verdict, State.WARNING, f"certificate {path}: {error}; {remedy}")
+        return "OK", ""
+    except (OSError, ValueError) as error:
+        from plumbline.doors.no_verdict import unreadable
+
+        return "WARNING", unreadable(path, "certificate", remedy, error)
     if left > days:
-        return verdict
-    state = State.WARNING if left > _LAST_DAYS else State.CRITICAL
+        return "OK", ""
+    state = "WARNING" if left > _LAST_DAYS else "CRITICAL"
     text = f"ends in {left:.0f} d" if left >= 0 else "has ended"
-    lost = "all checks over NRPE fail then"
-    return _worse(verdict, state, f"certificate {path} {text}, {lost}; {remedy}")
-
-
-def _worse(verdict: Verdict, state: State, text: str) -> Verdict:
-    if worst((verdict.state, state)) is verdict.state:
-        return verdict._replace(sentence=f"{verdict.sentence}; {text}")
-    sentence = f"{text}; {verdict.sentence}"
-    return verdict._replace(state=state, reason=Reason.SYMPTOM, sentence=sentence)
-
-
-def _probes(call: Call, now: float) -> Verdict:
-    path = call.options.get("--expectations", EXPECTATIONS)
-    expectations = load_expectations(path)
-    # the role replaces the file if the expectations change
-    node = JudgedNode(expectations, os.stat(path).st_mtime, now)
-    file = call.options.get("--snapshot", SNAPSHOT)
-    try:
-        snapshot = load_snapshot(file)
-        return judge_node(_with_notes(node, file, snapshot.locks), snapshot)
-    except DocumentError as error:
-        if not isinstance(error.__cause__, FileNotFoundError):
-            raise
-        # before the first run a missing snapshot is no fault
-        node = _with_notes(node, file, LOCKS)
-        verdict = judge_node(node, Snapshot(expectations.node, now, (), {}, {}))
-        if verdict.state is State.OK or node.unrecorded:
-            return verdict
-        raise
-
-
-def _with_notes(node: JudgedNode, snapshot: str, locks: str) -> JudgedNode:
-    """Return the node with the notes of its runs; raise DocumentError for a damaged one."""
-    state = os.path.dirname(os.path.abspath(snapshot))
-    return node._replace(unrecorded=unrecorded(node.expectations.layers(), state, locks or LOCKS))
+    return state, f"certificate {path} {text}, all checks over NRPE fail then; {remedy}"

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Iterable, NamedTuple, Optional, Sequence
+
 from plumbline.judge.operations import label
 from plumbline.judge.phrases import Finding, moment
 from plumbline.model.ages import CLOCK_STEP_S, age
+from plumbline.model.expectation import Expectation
 from plumbline.model.layers import layer_of
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.record import Outcome
+from plumbline.model.limits import Limits
+from plumbline.model.record import Outcome, Record
+from plumbline.model.series import Running
 from plumbline.model.units import format_duration
 from plumbline.model.verdict import Reason, State
-
-if TYPE_CHECKING:
-    from typing import Iterable, Optional, Sequence
-
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.limits import Limits
-    from plumbline.model.record import Record
-    from plumbline.model.series import Running
 
 WITHOUT_RATE = {
     Reason.HUNG: "hung on {when}",
@@ -79,17 +75,27 @@ def run_texts(running: Iterable[Running], limit_s: float, layer: str, now: float
     hanging = interrupted = ""
     for run in running:
         if run.interrupted:
-            interrupted = interrupted or (
-                f"; the run that began {moment(run.since)} was interrupted before it ended, see "
-                f"journalctl -u {layer_of(layer).service}"
-            )
+            interrupted = interrupted or interruption(run, layer)
         elif now - run.since > limit_s:
-            hanging = hanging or (
-                f"hangs: a run has not ended since {moment(run.since)}, "
-                f"{age(run.since, now)} (limit {format_duration(limit_s)}); "
-                f"see systemctl status {layer_of(layer).service} and the kernel log"
-            )
+            hanging = hanging or hang(run, limit_s, layer, now)
     return RunTexts(hanging, interrupted)
+
+
+def interruption(run: Running, layer: str) -> str:
+    """Return the remark on a run that was interrupted."""
+    return (
+        f"; the run that began {moment(run.since)} was interrupted before it ended, see "
+        f"journalctl -u {layer_of(layer).service}"
+    )
+
+
+def hang(run: Running, limit_s: float, layer: str, now: float) -> str:
+    """Return the words for a run that takes longer than ``limit_s``."""
+    return (
+        f"hangs: a run has not ended since {moment(run.since)}, "
+        f"{age(run.since, now)} (limit {format_duration(limit_s)}); "
+        f"see systemctl status {layer_of(layer).service} and the kernel log"
+    )
 
 
 def _ahead(what: str, record: Record, now: float) -> Optional[Finding]:

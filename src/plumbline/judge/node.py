@@ -7,40 +7,41 @@ and mounts that the group names.
 
 from __future__ import annotations
 
+from typing import Iterator, NamedTuple, Optional, Sequence
+
 from plumbline.judge.absence import absence, never, unfinished
+from plumbline.judge.memory import Memory
 from plumbline.judge.operations import label, operations
 from plumbline.judge.phrases import Finding, several
-from plumbline.model.ages import age, seconds_since
+from plumbline.model.ages import CLOCK_STEP_S, age, seconds_since
 from plumbline.model.errors import DocumentError
+from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.series import Series
 from plumbline.model.service import NODE
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
-
-if TYPE_CHECKING:
-    from typing import Iterator, Mapping, Optional, Sequence
-
-    from plumbline.judge.memory import Memory
-    from plumbline.model.expectation import Expectation, Expectations
-    from plumbline.model.published import Unrecorded
-    from plumbline.model.series import Series
 
 _ALARM_OF_ITS_OWN = frozenset({Reason.HUNG, Reason.BROKEN})
 _ALARM_OF_THE_GROUP = frozenset({Reason.UNREACHABLE, Reason.NO_MOUNT})
 
 
 class JudgedNode(NamedTuple):
-    """Components that a node measures, since when, and the time of judging, in epoch seconds.
+    """Node with the components that it measures, since when, and the time of judging.
 
-    ``expected`` are all of its expectations, if they were built before; ``unrecorded`` has the
-    notes of runs that could not be recorded, by layer.
+    Times are in epoch seconds.
     """
 
-    expectations: Expectations
+    name: str
+    expected: Sequence[Expectation]
     since: float
     now: float
-    expected: Optional[Sequence[Expectation]] = None
-    unrecorded: Mapping[str, Unrecorded] = {}
+
+    def layers(self) -> dict[str, list[Expectation]]:
+        """Return the components by layer."""
+        layers: dict[str, list[Expectation]] = {}
+        for expectation in self.expected:
+            layers.setdefault(expectation.layer, []).append(expectation)
+        return layers
 
 
 class _Operation(NamedTuple):
@@ -62,52 +63,39 @@ class _Operation(NamedTuple):
         return f"{self.component} {self.finding.text}" if self.finding else ""
 
 
-class _Layer(NamedTuple):
-    """One layer of a node; ``measured`` of ``expected`` components have a rate."""
-
-    name: str
-    finding: Finding
-    measured: int
-    expected: int
-    ended_at: float
-    evidence: tuple[str, ...]
-
-
 def judge_node(node: JudgedNode, memory: Memory) -> Verdict:
     """Return the verdict on the probes of a node; a damaged document gives UNKNOWN."""
     try:
-        return _judged(node, memory)
+        layers = [judge_layer(name, node, memory) for name in node.layers()]
     except DocumentError as error:
-        text = f"{node.expectations.node}: probes cannot be judged: {error}"
-        return Verdict(NODE, node.expectations.node, State.UNKNOWN, Reason.DAMAGED, text)
-
-
-def _judged(node: JudgedNode, memory: Memory) -> Verdict:
-    layers: dict[str, list[Expectation]] = {}
-    expectations = node.expectations.every() if node.expected is None else node.expected
-    for expectation in expectations:
-        layers.setdefault(expectation.layer, []).append(expectation)
-    summaries = [_layer(name, members, node, memory) for name, members in layers.items()]
-    state = worst(layer.finding.state for layer in summaries)
-    deciding = [layer.finding for layer in summaries if layer.finding.state is state]
-    host = node.expectations.node
-    texts = (
-        "; ".join(finding.text for finding in deciding) or "nothing is expected to be measured here"
-    )
+        text = f"{node.name}: {damage(error)}"
+        return Verdict(NODE, node.name, State.UNKNOWN, Reason.DAMAGED, text)
+    state = worst(layer.state for layer in layers)
+    deciding = [layer for layer in layers if layer.state is state]
+    text = "; ".join(layer.sentence for layer in deciding)
     return Verdict(
         NODE,
-        host,
+        node.name,
         state,
         _reason(deciding),
-        f"{host}: {texts}",
-        evidence=tuple(
-            line for layer in summaries for line in (layer.finding.text, *layer.evidence)
-        ),
-        figures=tuple(figure for layer in summaries for figure in _figures(layer, node.now)),
+        f"{node.name}: {text or 'nothing is expected to be measured here'}",
+        evidence=tuple(line for layer in layers for line in (layer.sentence, *layer.evidence)),
+        figures=tuple(figure for layer in layers for figure in layer.figures),
     )
 
 
-def _layer(name: str, members: Sequence[Expectation], node: JudgedNode, memory: Memory) -> _Layer:
+def damage(error: DocumentError) -> str:
+    """Return the words on the probes of a node whose records are damaged."""
+    return f"probes cannot be judged: {error}"
+
+
+def judge_layer(name: str, node: JudgedNode, memory: Memory) -> Verdict:
+    """Return the verdict on the probes of a layer; its evidence are the operations without a rate.
+
+    Raises:
+        DocumentError: a record is damaged.
+    """
+    members = node.layers()[name]
     measured_members = [(member, _operations(member, memory, node.now)) for member in members]
     checked = [operation for _, operations in measured_members for operation in operations]
     measured = len({operation.component for operation in checked if operation.finding is None})
@@ -130,10 +118,43 @@ def _layer(name: str, members: Sequence[Expectation], node: JudgedNode, memory: 
         finding = _some_silent(
             text, [operation for operation in silent if _lasts(operation, node, members)]
         )
-    if name in node.unrecorded:
-        finding = _unrecorded(finding, node.unrecorded[name], node.now)
-    evidence = tuple(f"  {operation.text}" for operation in silent)
-    return _Layer(name, finding, measured, len(members), ended_at, evidence)
+    last = seconds_since(ended_at, node.now) if ended_at else (None, "s")
+    return Verdict(
+        NODE,
+        name,
+        finding.state,
+        finding.reason,
+        finding.text,
+        evidence=tuple(f"  {operation.text}" for operation in silent),
+        figures=(
+            Figure(f"{name}_measured", measured, maximum=len(members)),
+            Figure(f"{name}_age", *last),
+        ),
+    )
+
+
+def turns(name: str, node: JudgedNode, memory: Memory) -> set[float]:
+    """Return the times after which the verdict on a layer may change, unless something is measured.
+
+    A record is no longer ahead of the clock, or becomes stale; an operation has been without a rate
+    for too long.
+
+    Raises:
+        DocumentError: a record is damaged.
+    """
+    members = node.layers()[name]
+    limit_s = _limit(members)
+    times = {node.since + limit_s}
+    for member in members:
+        ends = [series.latest.finished_at for series in memory.of(member.layer, member.component)]
+        stale = [end + member.limits.stale_after_s for end in ends]
+        times |= {*stale, *(end - CLOCK_STEP_S for end in ends)}
+        for operation in _operations(member, memory, node.now) if stale else ():
+            late = operation.rated_at + limit_s
+            # an operation with a rate is late as soon as it is stale
+            if operation.rated_at and (operation.finding or late > min(stale)):
+                times.add(late)
+    return times
 
 
 def _operations(entry: Expectation, memory: Memory, now: float) -> list[_Operation]:
@@ -212,14 +233,6 @@ def _some_silent(text: str, late: Sequence[_Operation]) -> Finding:
     return Finding(State.WARNING, late[0].finding.reason, text)
 
 
-def _unrecorded(finding: Finding, note: Unrecorded, now: float) -> Finding:
-    """Return the finding on a layer whose last run could not be recorded: at least WARNING."""
-    text = f"{finding.text}; the run {age(note.at, now)} could not be recorded: {note.trouble}"
-    state = worst((State.WARNING, finding.state))
-    reason = finding.reason if state is finding.state else Reason.UNRECORDED
-    return Finding(state, reason, text)
-
-
 def _lasts(operation: _Operation, node: JudgedNode, members: Sequence[Expectation]) -> bool:
     """Return whether an operation has had more than its time to give a rate."""
     return node.now - (operation.rated_at or node.since) > _limit(members)
@@ -229,13 +242,7 @@ def _limit(members: Sequence[Expectation]) -> float:
     return max(member.limits.stale_after_s for member in members)
 
 
-def _reason(deciding: Sequence[Finding]) -> Reason:
+def _reason(deciding: Sequence[Verdict]) -> Reason:
     """Return the first reason that is not plainly fine."""
-    reasons = [finding.reason for finding in deciding] or [Reason.NOT_JUDGED]
+    reasons = [layer.reason for layer in deciding] or [Reason.NOT_JUDGED]
     return next((reason for reason in reasons if reason is not Reason.FINE), Reason.FINE)
-
-
-def _figures(layer: _Layer, now: float) -> Iterator[Figure]:
-    yield Figure(f"{layer.name}_measured", layer.measured, maximum=layer.expected)
-    age = seconds_since(layer.ended_at, now) if layer.ended_at else (None, "s")
-    yield Figure(f"{layer.name}_age", *age)

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from plumbline.model.named_tuple import TYPE_CHECKING
-from plumbline.model.record import Scenario
+from typing import Iterable, Optional, Sequence
 
-if TYPE_CHECKING:
-    from typing import Iterable, Optional, Sequence
-
-    from plumbline.model.expectation import Expectation
-    from plumbline.model.record import Operation
-    from plumbline.model.series import Series
+from plumbline.model.expectation import Expectation
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.series import Series
 
 
 def operations(

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 from math import exp
+from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
+from plumbline.judge.measured import Measured
 from plumbline.model.ages import NEW_S, age
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.record import Flag
+from plumbline.model.evidence import Evidence
+from plumbline.model.limits import Ceiling
+from plumbline.model.record import Flag, Operation, Record, Scenario
 from plumbline.model.verdict import Reason, State, worst
-
-if TYPE_CHECKING:
-    from typing import Iterable, Iterator, Optional, Sequence
-
-    from plumbline.judge.measured import Measured
-    from plumbline.model.evidence import Evidence
-    from plumbline.model.limits import Ceiling
-    from plumbline.model.record import Operation, Record, Scenario
 
 
 class Finding(NamedTuple):

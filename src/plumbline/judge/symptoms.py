@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from typing import Iterable, NamedTuple, Optional, Sequence
+
 from plumbline.judge.phrases import moment
-from plumbline.model.ages import CLOCK_STEP_S
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.ages import CLOCK_STEP_S, age, seconds_since
 from plumbline.model.service import SYMPTOMS
 from plumbline.model.units import format_duration
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
-from plumbline.observe.symptom import KIND_OF, Direction, by_severity, quote, title
-
-if TYPE_CHECKING:
-    from typing import Iterable, Optional, Sequence
-
-    from plumbline.observe.symptom import Look, Report, Symptom
+from plumbline.observe.symptom import (
+    KIND_OF,
+    Direction,
+    Look,
+    Report,
+    Symptom,
+    by_severity,
+    quote,
+    title,
+)
 
 _WITHOUT_REDUNDANCY = ("degraded", "pool")
 """Kinds of symptoms of an array that the next failure may destroy, rebuilding or not."""
@@ -54,8 +59,8 @@ def judge_looks(judged: JudgedLook) -> Verdict:
     node, looks = judged.report.node, judged.report.looks
     able = [look for look in looks if not look.unavailable]
     failed = [look for look in looks if _failed_command(look)]
-    age_s = max(0.0, judged.now - judged.report.looked_at)
-    text = f"looked at {format_duration(age_s)} ago"
+    looked_at = judged.report.looked_at
+    text = f"looked at {age(looked_at, judged.now)}"
     state, reason = State.OK, Reason.FINE
     if not able or failed:
         state, reason = State.UNKNOWN, Reason.NOT_JUDGED
@@ -70,7 +75,7 @@ def judge_looks(judged: JudgedLook) -> Verdict:
         evidence=(f"available: {names}", *(_look_line(look) for look in looks if look.unavailable)),
         figures=(
             Figure("collectors", len(able), maximum=len(looks)),
-            Figure("age", round(age_s), "s"),
+            Figure("age", *seconds_since(looked_at, judged.now)),
         ),
     )
 
@@ -90,18 +95,26 @@ def state_of(symptom: Symptom) -> State:
 def _absent(judged: JudgedLook, kind: str) -> Optional[Verdict]:
     """Return the verdict on a report that is too old or from the future, else None."""
     report = judged.report
-    age_s, looked_at = judged.now - report.looked_at, moment(report.looked_at)
+    age_s = judged.now - report.looked_at
     if age_s > judged.limit_s:
-        reason = Reason.STALE
-        text = f"the last look is stale: {looked_at}, {format_duration(age_s)} ago"
-        text += f" (limit {format_duration(judged.limit_s)}); see {_UNIT}"
-    elif age_s < -CLOCK_STEP_S:
-        reason = Reason.AHEAD
-        text = f"the last look is dated {looked_at}, {format_duration(-age_s)} ahead of the clock"
-        text += f"; set the clock of {report.node} (chronyc tracking)"
-    else:
-        return None
-    return _unknown(report.node, kind, reason, text)
+        text = stale(report, judged.now, format_duration(judged.limit_s))
+        return _unknown(report.node, kind, Reason.STALE, text)
+    if age_s < -CLOCK_STEP_S:
+        return _unknown(report.node, kind, Reason.AHEAD, ahead(report, judged.now))
+    return None
+
+
+def stale(report: Report, now: float, limit: str) -> str:
+    """Return the text on a report that is older than the limit."""
+    looked_at, past = moment(report.looked_at), age(report.looked_at, now)
+    return f"the last look is stale: {looked_at}, {past} (limit {limit}); see {_UNIT}"
+
+
+def ahead(report: Report, now: float) -> str:
+    """Return the text on a report from the future."""
+    looked_at, lead = moment(report.looked_at), age(report.looked_at, now)
+    text = f"the last look is dated {looked_at}, {lead} of the clock"
+    return f"{text}; set the clock of {report.node} (chronyc tracking)"
 
 
 def _unavailable(node: str, kind: str, looks: Sequence[Look]) -> Verdict:

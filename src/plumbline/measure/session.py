@@ -27,7 +27,7 @@ from plumbline.model.errors import BusyError, PlumblineError, PrivilegeError
 from plumbline.model.expectation import ALONE, Expectation, in_waves
 from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.record import Outcome, Record
-from plumbline.model.series import Running
+from plumbline.model.series import Process, Running
 from plumbline.model.units import format_duration
 from plumbline.observe.command import Clock
 from plumbline.observe.query import QUESTIONS
@@ -318,7 +318,7 @@ class Session:
                 for name, layer in sorted({**parts, **entries}.items())
             }
             for name, layer in entries.items():
-                process = this_process(descriptors[name])
+                process = Process(*this_process(descriptors[name]))
                 running = Running(layer, name, context.clock.wall(), process)
                 context.journal.begin(context.recorder.run_id, running)
                 stack.callback(context.journal.end, layer, name)

@@ -1,23 +1,17 @@
-"""Ages in a text: filled in at once, or when somebody reads it.
+"""Durations and ages in a text: filled in at once, or when somebody reads it.
 
 A verdict is judged when a run ends, and read for hours.  If it is judged at an
-:class:`OpenMoment`, its texts have marks in place of ages; ``parts`` splits a text at the marks,
-and ``filled`` inserts the ages at the time of reading.
+:class:`OpenMoment`, its texts have marks in place of ages; :func:`plumbline.model.published.parts`
+splits a text at the marks, and ``filled`` inserts the ages at the time of reading.
+
+The checks load this module, which therefore imports nothing.
 """
 
 from __future__ import annotations
 
-import re
-
-from plumbline.model.named_tuple import TYPE_CHECKING
-from plumbline.model.units import format_duration
-
+TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Sequence, Union
-
-    from plumbline.model.verdict import Figure
-
-    Parts = tuple[Union[str, float], ...]
+    from typing import Iterable, Sequence
 
 CLOCK_STEP_S = 60.0
 """Accepted lead of a record over the clock; time services correct clocks in smaller steps."""
@@ -28,13 +22,21 @@ NEW_S = 600.0
 OPEN = "\x02s"
 """Unit of a figure with an open age: its value is a moment, to be shown as an age in seconds."""
 
-_MARK = re.compile("\x02([0-9]{1,12}(?:[.][0-9]+)?)\x03")
+_LARGER = (("d", 86400.0), ("h", 3600.0), ("min", 60.0))
 
 
 class OpenMoment(float):
     """Time of judging, in epoch seconds, that leaves ages in texts open."""
 
     __slots__ = ()
+
+
+def format_duration(seconds: float) -> str:
+    """Return a duration in the largest unit that gives at least 2, e.g. ``36 h``, ``90 s``."""
+    for unit, size_s in _LARGER:
+        if seconds >= 2 * size_s:
+            return f"{seconds / size_s:.0f} {unit}"
+    return f"{seconds:.0f} s"
 
 
 def seconds_since(at: float, now: float) -> tuple[float, str]:
@@ -57,20 +59,19 @@ def age(at: float, now: float) -> str:
     return f"{format_duration(max(0.0, past_s))} ago"
 
 
-def filled_figure(figure: Figure, now: float) -> Figure:
-    """Return a figure with its age at ``now``; as it is unless the age is open."""
-    if figure.unit != OPEN or figure.value is None:
-        return figure
-    value, unit = seconds_since(figure.value, now)
-    return figure._replace(value=value, unit=unit)
+def minutes(at: float, now: float) -> str:
+    """Return the age of a moment in minutes, ``67 min ago`` or ``7 min ahead of now``."""
+    past_min = (now - at) / 60
+    return f"{past_min:.0f} min ago" if past_min > 0 else f"{-past_min:.0f} min ahead of now"
 
 
-def parts(text: str) -> Parts:
-    """Split a text at its open ages; return texts and moments in turn."""
-    pieces = _MARK.split(text)
-    return tuple(float(piece) if place % 2 else piece for place, piece in enumerate(pieces))
-
-
-def filled(pieces: Sequence[Union[str, float]], now: float) -> str:
-    """Join the pieces of a text, with the ages at ``now``."""
-    return "".join(piece if isinstance(piece, str) else age(piece, now) for piece in pieces)
+def filled(pieces: Iterable[str | float | Sequence[float]], now: float) -> str:
+    """Join the pieces of a text, with the ages at ``now``; a moment in a list is in minutes."""
+    return "".join(
+        piece
+        if isinstance(piece, str)
+        else age(piece, now)
+        if isinstance(piece, (int, float))
+        else minutes(piece[0], now)
+        for piece in pieces
+    )

@@ -9,27 +9,34 @@ numbers or members of an enumeration.  A part may already be built.  A check get
 keyword argument under its name and raises TypeError, like those of
 :mod:`plumbline.model.validation`; checks of a number are bounds.  Numbers, texts and bools are
 checked even without one.
-
-Annotations are evaluated once per class and without :mod:`typing`, which is too slow to import for
-a check; this module supplies the names that other modules import only for type checkers.
 """
 
 from __future__ import annotations
 
 import json
 import re
-import sys
+from collections import abc
+from typing import (
+    Annotated,
+    Any,
+    Callable,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    TypeVar,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 from plumbline.model.errors import DocumentError
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import LARGEST
 from plumbline.model.validation import Within, numbers, same_schema, texts
 
-if TYPE_CHECKING:
-    from typing import Any, Callable, Mapping, Optional, Sequence, TypeVar
-
-    T = TypeVar("T")
-    Reader = Callable[[Any], Any]
+T = TypeVar("T")
+Reader = Callable[[Any], Any]
 
 
 class AtMost:
@@ -180,31 +187,6 @@ def refuse_impossible(value: Any) -> None:
     _class_reader(kind)([*value] if kind in _ROWS else write_fields(value))
 
 
-class _Optional(NamedTuple):
-    of: Any
-
-
-class _Annotated(NamedTuple):
-    of: Any
-    checks: tuple[Any, ...]
-
-
-class _Form:
-    """Replacement for a generic type of typing."""
-
-    def __init__(self, make: Callable[[Any], Any]) -> None:
-        self.make = make
-
-    def __getitem__(self, of: Any) -> Any:
-        return self.make(of)
-
-
-_TYPING = {
-    "Any": object,
-    "Optional": _Form(_Optional),
-    "Mapping": dict,
-    "Annotated": _Form(lambda of: _Annotated(of[0], of[1:])),
-}
 _LENIENT: set[type] = set()
 _FORMER_KEYS: dict[type, Mapping[str, str]] = {}
 _ROWS: set[type] = set()
@@ -234,18 +216,8 @@ def _class_reader(kind: Any) -> Reader:
 
 
 def _compiled(kind: Any) -> Reader:
-    names = {**vars(sys.modules[kind.__module__]), **_TYPING}
-    # typing.NamedTuple wraps the text of an annotation
-    named = next(vars(base) for base in kind.__mro__ if "__annotations__" in vars(base))
-    annotations = named["__annotations__"].items()
-    hints = {key: getattr(hint, "__forward_arg__", hint) for key, hint in annotations}
-    readers = {
-        key: _reader(
-            eval(hint, names),  # noqa: S307 (text of the class itself)
-            key,
-        )
-        for key, hint in hints.items()
-    }
+    hints = get_type_hints(kind, include_extras=True)
+    readers = {key: _reader(hints[key], key) for key in kind._fields}
     defaults: Mapping[str, Any] = kind._field_defaults
     plan = [(key, reader, key in defaults) for key, reader in readers.items()]
     strict = kind not in _LENIENT
@@ -277,33 +249,39 @@ def _compiled(kind: Any) -> Reader:
 
 
 def _reader(hint: Any, key: str) -> Reader:
-    if hasattr(hint, "__metadata__"):
-        # an alias of typing.Annotated, defined outside the annotation
-        hint = _Annotated(hint.__origin__, hint.__metadata__)
-    if isinstance(hint, _Optional):
-        return _optional(_reader(hint.of, key))
-    if isinstance(hint, _Annotated) and hint.of in _NUMBERS:
-        return _number(hint.of, hint.checks, key)
-    if isinstance(hint, _Annotated):
-        reader = _reader(hint.of, key)
-        for check in hint.checks:
-            reader = _checked(reader, check, key)
-        return reader
-    if hasattr(hint, "__origin__"):
-        return _generic_reader(hint.__origin__, hint.__args__, key)
+    origin, parts = get_origin(hint), get_args(hint)
+    if hint is Any:
+        return lambda raw: raw
+    if origin is Annotated:
+        return _annotated_reader(parts[0], parts[1:], key)
+    if origin is Union and parts[1:] == (type(None),):
+        return _optional(_reader(parts[0], key))
+    if origin is not None:
+        return _generic_reader(origin, parts, key)
     if hint in _NUMBERS:
         return _number(hint, (), key)
     return _plain(hint, _PLAIN[hint], key) if hint in _PLAIN else _object_reader(hint, key)
 
 
+def _annotated_reader(hint: Any, checks: Sequence[Any], key: str) -> Reader:
+    if hint in _NUMBERS:
+        return _number(hint, checks, key)
+    reader = _reader(hint, key)
+    for check in checks:
+        reader = _checked(reader, check, key)
+    return reader
+
+
 def _generic_reader(origin: Any, parts: Any, key: str) -> Reader:
     """Return the reader of a list, a list of fixed length, or a mapping."""
-    if origin is dict:
+    if origin is tuple:
+        if parts[1:] == (...,):
+            return _list(_reader(parts[0], key), key)
+        return _row([_reader(part, key) for part in parts], key)
+    if issubclass(origin, abc.Mapping):
         key_reader = None if parts[0] is str else _key(parts[0], key)
-        return _mapping(key_reader, None if parts[1] is object else _reader(parts[1], key), key)
-    if parts[1:] == (...,):
-        return _list(_reader(parts[0], key), key)
-    return _row([_reader(part, key) for part in parts], key)
+        return _mapping(key_reader, None if parts[1] is Any else _reader(parts[1], key), key)
+    raise NotImplementedError(f"{key} is of {origin!r}, which has no form in JSON")
 
 
 def _object_reader(hint: Any, key: str) -> Reader:
@@ -317,8 +295,6 @@ def _object_reader(hint: Any, key: str) -> Reader:
         return _class_reader(hint)
     if hasattr(hint, "__members__") or issubclass(hint, str):
         return _member(hint, key)
-    if hint is object:
-        return lambda raw: raw
     raise NotImplementedError(f"{key} is of {hint!r}, which has no form in JSON")
 
 

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from typing import Annotated, NamedTuple, Optional
+
 from plumbline.model.units import DAY_S, LARGEST
 from plumbline.model.validation import amounts, counts, times
-
-if TYPE_CHECKING:
-    from typing import Annotated, Optional
 
 MONTH_S = 30.44 * DAY_S
 

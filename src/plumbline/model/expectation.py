@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import marshal
 from math import log
+from typing import (
+    Annotated,
+    Any,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    TypeVar,
+)
 
 from plumbline.model.codec import form, lenient, read, write, write_fields
 from plumbline.model.errors import DocumentError
+from plumbline.model.evidence import Subject
 from plumbline.model.limits import Ceiling, Limits, Reference
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.validation import Within, amounts, counts, rates, texts
-
-if TYPE_CHECKING:
-    from typing import Annotated, Any, Iterator, Mapping, Optional
-
-    from plumbline.model.evidence import Subject
-
 
 MOST_RUNS = 100
 
@@ -55,10 +60,7 @@ class Measured(NamedTuple):
     control: bool
 
 
-if TYPE_CHECKING:
-    from typing import Callable, Iterable, TypeVar
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 ALONE = 0
 """Wave number of an expectation that is measured alone."""

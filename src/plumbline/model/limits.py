@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Annotated, Mapping, NamedTuple, Optional
 
 from plumbline.model.codec import formerly, lenient
 from plumbline.model.errors import DocumentError
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import DAY_S, LARGEST
 from plumbline.model.validation import Within, amounts, counts, rates
-
-if TYPE_CHECKING:
-    from typing import Annotated, Mapping, Optional
-
 
 _LONGEST = 64
 

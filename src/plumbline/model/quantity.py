@@ -7,13 +7,10 @@ to calls per second, and converted back for output.
 from __future__ import annotations
 
 from math import inf, isfinite
+from typing import NamedTuple, Optional
 
 from plumbline.model.errors import DocumentError
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import LARGEST, format_amount, format_seconds, parse_amount, parse_rate
-
-if TYPE_CHECKING:
-    from typing import Optional
 
 
 class Quantity(NamedTuple):

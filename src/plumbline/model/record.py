@@ -7,19 +7,13 @@ from __future__ import annotations
 
 from enum import Enum
 from math import isfinite
+from typing import Annotated, Any, ClassVar, Container, Iterator, Mapping, NamedTuple, Optional
 
 from plumbline.model.codec import formerly, read, without_schema
 from plumbline.model.errors import DocumentError, ToolError
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.quantity import BYTES_PER_S, LATENCIES
+from plumbline.model.quantity import BYTES_PER_S, LATENCIES, Quantity
 from plumbline.model.units import LARGEST
 from plumbline.model.validation import amounts, counts, rates, same_schema, times, unicode_text
-
-if TYPE_CHECKING:
-    from typing import Annotated, Any, ClassVar, Container, Iterator, Mapping, Optional
-
-    from plumbline.model.quantity import Quantity
-
 
 SCHEMA = 3
 """Above that of any earlier record, so that an old console waits for its update."""

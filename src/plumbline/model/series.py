@@ -5,17 +5,13 @@ The store writes snapshots, the judge reads them.
 
 from __future__ import annotations
 
+from typing import Annotated, Any, Mapping, NamedTuple, Optional
+
 from plumbline.model.codec import form, lenient, positional, read, read_all
 from plumbline.model.errors import DocumentError
-from plumbline.model.evidence import Evidence
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
+from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.record import Record
 from plumbline.model.validation import amounts, counts, rates, times
-
-if TYPE_CHECKING:
-    from typing import Annotated, Any, Mapping, Optional
-
-    from plumbline.model.evidence import Subject
 
 
 @positional

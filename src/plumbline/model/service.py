@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Annotated, Iterator, Mapping, NamedTuple, Optional, Sequence
+
 from plumbline.model.codec import lenient
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.validation import rates, times
 from plumbline.model.verdict import State
-
-if TYPE_CHECKING:
-    from typing import Annotated, Iterator, Mapping, Optional, Sequence
-
 
 NODE = "node"
 """Layer of the service that shows whether the probes of a node run."""

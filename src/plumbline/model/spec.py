@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
+from typing import Annotated, Any, Mapping, NamedTuple, Optional
 
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import format_rate, format_size
 from plumbline.model.validation import Within, amounts, counts, rates
-
-if TYPE_CHECKING:
-    from typing import Annotated, Any, Mapping, Optional
-
 
 MOST_DEPTH = 65536
 MOST_REPEATS = 1000

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from math import isfinite
 
+from plumbline.model import ages
 from plumbline.model.errors import DocumentError
 
 _PREFIX = {"": 1, "k": 10**3, "M": 10**6, "G": 10**9, "T": 10**12, "P": 10**15}
@@ -148,12 +149,8 @@ def format_seconds(seconds: float) -> str:
     return f"{seconds / factor:.1f} {prefix}s"
 
 
-def format_duration(seconds: float) -> str:
-    """Return a duration in the largest unit that gives at least 2, e.g. ``36 h``, ``90 s``."""
-    for unit in ("d", "h", "min"):
-        if seconds >= 2 * _DURATION[unit]:
-            return f"{seconds / _DURATION[unit]:.0f} {unit}"
-    return f"{seconds:.0f} s"
+format_duration = ages.format_duration
+"""Format a duration; the checks, which format ages, do not load this module."""
 
 
 def tcp_goodput(mtu_bytes: int, headers_bytes: int = 40, framing_bytes: int = 38) -> float:

@@ -11,14 +11,10 @@ from __future__ import annotations
 
 import json
 import re
+from typing import Any, Iterable, Mapping, NoReturn, Union
 
 from plumbline.model.errors import DocumentError, PlumblineError, ToolError
-from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.units import LARGEST
-
-if TYPE_CHECKING:
-    from typing import Any, Iterable, Mapping, NoReturn, Union
-
 
 LEAST_RATE = 1e-9
 """Lower bound of rates, in bytes per second; no quotient of two rates becomes zero."""

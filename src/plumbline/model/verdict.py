@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum, IntEnum
+from typing import Any, Iterable, Mapping, NamedTuple, Optional
 
 from plumbline.model.codec import read, write_fields
 from plumbline.model.errors import DocumentError
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-
-if TYPE_CHECKING:
-    from typing import Any, Iterable, Mapping, Optional
 
 
 class State(IntEnum):

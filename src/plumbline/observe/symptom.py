@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from enum import Enum
+from typing import Annotated, Any, Iterable, Mapping, NamedTuple, Optional
 
 from plumbline.model.codec import form, lenient, read_document
 from plumbline.model.errors import DocumentError
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.units import format_duration
 from plumbline.model.validation import counts, storable, times, unicode_text
 from plumbline.model.verdict import State
-
-if TYPE_CHECKING:
-    from typing import Annotated, Any, Iterable, Mapping, Optional
-
 
 REMEDY = "look again with: plumbline symptoms --save"
 

@@ -14,14 +14,16 @@ from pathlib import Path
 from typing import Annotated, Iterable, NamedTuple, Optional, Sequence
 
 from plumbline.model import parts
-from plumbline.model.ages import filled, filled_figure
-from plumbline.model.ages import parts as pieces
+from plumbline.model.ages import filled
 from plumbline.model.codec import compact, form, lenient, positional
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.layers import LAYERS
+from plumbline.model.published import filled_figure
+from plumbline.model.published import parts as pieces
 from plumbline.model.service import Service
 from plumbline.model.validation import times
 from plumbline.model.verdict import Figure, Judged, Reason, State, Verdict
+from plumbline.model.verdict_files import stamp
 from plumbline.model.watched import Watch
 from plumbline.site.nodes import SiteJudgement, judgement
 from plumbline.site.verdicts import judge_symptoms
@@ -30,7 +32,6 @@ from plumbline.store.files import load_document, seal
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from plumbline.store.replacing import replace_own
-from plumbline.store.verdicts import stamp
 
 
 def kept_beside(history: Path) -> Path:

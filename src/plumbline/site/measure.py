@@ -43,9 +43,10 @@ from plumbline.model.series import Snapshot
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import DAY_S, format_rate, format_size
 from plumbline.model.verdict import Verdict
+from plumbline.model.verdict_files import note_file
 from plumbline.observe.command import SystemClock, SystemRunner, by_hand
+from plumbline.site.checks import Verdicts
 from plumbline.site.nodes import SiteJudgement, plan_of_node
-from plumbline.site.verdicts import Verdicts
 from plumbline.store.database import Selection
 from plumbline.store.facts import node_suspicions
 from plumbline.store.files import DATABASE, READERS, SNAPSHOT_FILE
@@ -53,7 +54,6 @@ from plumbline.store.history import KEEP_DAYS, History
 from plumbline.store.publish import Publisher
 from plumbline.store.recent import groups_of
 from plumbline.store.replacing import replace_own
-from plumbline.store.verdicts import note_file
 
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 

@@ -141,7 +141,7 @@ class Judgement(ABC):
     def probes(self, node: str, since: float) -> Optional[Verdict]:
         """Return the verdict on the probes expected of a node since ``since``; None without any."""
         measured = self.nodes[node]
-        judged = JudgedNode(self.documents[node], since, self.now, measured)
+        judged = JudgedNode(node, measured, since, self.now)
         return judge_node(judged, self.memories[node]) if measured else None
 
     def explained(self, choice: Choice) -> Iterator[tuple[Verdict, Sequence[str]]]:

@@ -7,29 +7,21 @@ status.
 
 from __future__ import annotations
 
-import time
-from functools import lru_cache
 from math import ceil, isnan, nan
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge import replay as replaying
-from plumbline.judge.fs import file_systems
-from plumbline.judge.group import by_group
 from plumbline.judge.judging import Basis, Judging
 from plumbline.judge.memory import Memory
 from plumbline.judge.pair import rulings_on_host
 from plumbline.judge.phrases import Ruling
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks, judge_unread
-from plumbline.judge.weighing import Weighing
-from plumbline.model.ages import CLOCK_STEP_S, NEW_S, OpenMoment, parts
 from plumbline.model.errors import DocumentError
-from plumbline.model.evidence import Subject
-from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
-from plumbline.model.published import Published, Stage
 from plumbline.model.record import Operation, step_name
-from plumbline.model.series import Running, Sample, Series, Snapshot
+from plumbline.model.series import Sample
 from plumbline.model.service import SYMPTOMS, Service
 from plumbline.model.trend import Course
 from plumbline.model.units import DAY_S, format_duration
@@ -38,217 +30,8 @@ from plumbline.observe.symptom import KINDS, VALID_S, Report, title
 from plumbline.site.nodes import Judgement
 from plumbline.store.collection import Unanswered
 from plumbline.store.facts import LastReport, collected_reports
-from plumbline.store.files import DATABASE, SNAPSHOT_FILE, VERDICTS_FOLDER
-from plumbline.store.history import History
-from plumbline.store.publish import Publisher, VerdictFiles
-from plumbline.store.recent import groups_of
 from plumbline.store.samples import read_samples
-from plumbline.store.snapshot import load_expectations
 from plumbline.store.trends import Pictures
-from plumbline.store.verdicts import stamp_of
-
-_MOST_MOMENTS = 8
-"""Most stages of a verdict: judging a large group again for each member takes long, and the next
-measurement judges the whole group anyway."""
-
-_AFTER_S = 0.001
-"""Added to the time after which a verdict is stale, as it is not yet stale at that time."""
-
-
-class _Service(NamedTuple):
-    """A service: its subject, and the components whose records count.
-
-    ``alone`` is True if it is measured as one and may hang: a component, or a file system whose
-    targets are driven at once, which is then the first member.  It is False for a group.
-    """
-
-    subject: Subject
-    members: Sequence[Expectation]
-    alone: bool
-
-    def verdict(self, judging: Judging) -> Verdict:
-        """Return the verdict on the service."""
-        if not self.alone:
-            return judging.group(self.members)
-        if self.subject[2]:
-            return judging.file_system(next(file_systems(self.members)))
-        return next(iter(judging.components(self.members)))
-
-
-class _Memory:
-    """Content of a snapshot, with the series of each component parsed once.
-
-    ``running`` is empty, because checks look for running processes themselves.
-    """
-
-    running: tuple[Running, ...] = ()
-
-    def __init__(self, snapshot: Snapshot) -> None:
-        """Parse nothing yet."""
-        self.taken = snapshot
-        self._of = lru_cache(maxsize=None)(snapshot.of)
-
-    def of(self, layer: str, component: str) -> tuple[Series, ...]:
-        """Return every series of a component; raise DocumentError if one is damaged."""
-        return self._of(layer, component)
-
-
-class Verdicts:
-    """Writer of a node's verdicts beside its snapshot, by the deployed expectations."""
-
-    def __init__(self, expectations: str, folder: Path) -> None:
-        """Take the path of the expectations, which may be replaced during a run."""
-        self._path = expectations
-        self._files = VerdictFiles(folder)
-        self._stamp: Optional[str] = None
-        self._services: tuple[_Service, ...] = ()
-        self._cache: dict[Subject, tuple[Any, Published]] = {}
-
-    def __call__(self, snapshot: Snapshot) -> int:
-        """Write changed verdicts, and return the number of their services.
-
-        Raises:
-            DocumentError: the expectations are missing or damaged.
-            StoreError: the verdicts cannot be written.
-        """
-        stamp = stamp_of(self._path)
-        if stamp != self._stamp:
-            self._services = tuple(_services(load_expectations(self._path)))
-            self._stamp, self._cache = stamp, {}
-        memory = _Memory(snapshot)
-        return self._files.write(
-            self._published(service, memory, stamp) for service in self._services
-        )
-
-    def _published(self, service: _Service, memory: _Memory, stamp: str) -> Published:
-        """Return the verdict of a service; judge it only if its inputs have changed."""
-        snapshot = memory.taken
-        inputs = _inputs(service, snapshot)
-        before, cached = self._cache.get(service.subject, (None, None))
-        if cached and before == inputs:
-            # valid until the end of its first stage
-            following = cached.stages[1:2]
-            if all(snapshot.written_at < stage.since for stage in following):
-                return cached
-        layer, name, is_group = service.subject
-        first = service.members[0]
-        published = Published(
-            layer,
-            name,
-            is_group,
-            stamp,
-            snapshot.written_at,
-            first.limits.hung_after_s if service.alone else None,
-            tuple(_running(service, snapshot)),
-            tuple(_stages(service, memory)),
-        )
-        self._cache[service.subject] = inputs, published
-        return published
-
-
-def publish(expectations: str, state: Path) -> int:
-    """Judge this node's records by its present expectations; return how many verdicts changed.
-
-    Without a history the verdicts are on a node that has not measured.  Raises as ``Verdicts``
-    does, and StoreError if the history cannot be read.
-    """
-    verdicts = published_by(expectations, state)
-    node, now = load_expectations(expectations), time.time()
-    if not (state / DATABASE).exists():
-        return verdicts(Snapshot(node.node, now, (), {}, {}))
-    changes: list[int] = []
-    expected = node.every()
-    with History(state / DATABASE) as history:
-        publisher = Publisher(
-            history,
-            state / SNAPSHOT_FILE,
-            node.node,
-            groups_of(expected),
-            lambda snapshot: changes.append(verdicts(snapshot)),
-        )
-        publisher(now, lambda memory: Weighing({node.node: expected}, {node.node: memory}).all())
-    return sum(changes)
-
-
-def _services(node: Expectations) -> Iterator[_Service]:
-    """Yield each expected component, each group, and each file system as a whole."""
-    expectations = node.every()
-    for entry in expectations:
-        yield _Service(entry.subject, (entry,), alone=True)
-    for (layer, group), members in by_group(expectations).items():
-        yield _Service((layer, group, True), members, alone=False)
-    for system in file_systems(expectations):
-        subject = system.whole.layer, system.whole.component, True
-        yield _Service(subject, system.entries, alone=True)
-
-
-def _inputs(service: _Service, snapshot: Snapshot) -> Any:
-    """Return the parts of a snapshot that the verdict of a service depends on."""
-    layer, name, _ = service.subject
-    return (
-        [
-            snapshot.series.get(f"{expectation.layer}/{expectation.component}")
-            for expectation in service.members
-        ],
-        snapshot.groups.get(f"{layer}/{name}"),
-        list(_running(service, snapshot)),
-    )
-
-
-def _running(service: _Service, snapshot: Snapshot) -> Iterator[tuple[Any, ...]]:
-    """Yield unfinished runs of a component, in document form."""
-    first = service.members[0]
-    for run in snapshot.running if service.alone else ():
-        if (run.layer, run.component) == (first.layer, first.component):
-            yield tuple(run)
-
-
-def _stages(service: _Service, memory: _Memory) -> Iterator[Stage]:
-    """Yield the verdict on a service now, and after each time that changes it."""
-    now = memory.taken.written_at
-    before: Optional[Stage] = None
-    for moment in (now, *sorted(set(_moments(service, memory, now)))):
-        verdict = service.verdict(Judging(memory, memory.taken, OpenMoment(moment)))
-        stage = Stage(
-            moment if before else 0.0,
-            verdict.state,
-            verdict.reason,
-            parts(verdict.sentence),
-            tuple(map(parts, verdict.evidence)),
-            verdict.figures,
-        )
-        if before is None or stage._replace(since=before.since) != before:
-            yield stage
-            before = stage
-
-
-def _moments(service: _Service, memory: _Memory, now: float) -> Iterator[float]:
-    """Yield the future times that change a verdict.
-
-    A record becomes stale, or is no longer dated ahead, or is shown with its age.  If there are too
-    many for a group, only the last one counts, when the whole group is stale.
-    """
-    ends = [(end, entry.limits) for entry in service.members for end in _ends(entry, memory)]
-    stale = {end - CLOCK_STEP_S for end, _ in ends}
-    stale |= {end + limits.stale_after_s for end, limits in ends}
-    old = {end + NEW_S for end, _ in ends if service.alone}
-    for moments in (stale, old):
-        coming = sorted(moment + _AFTER_S for moment in moments if moment + _AFTER_S > now)
-        yield from coming if len(coming) <= _MOST_MOMENTS else coming[-1:]
-
-
-def _ends(entry: Expectation, memory: _Memory) -> list[float]:
-    """Return the end of the latest record of each series of a component."""
-    try:
-        return [series.latest.finished_at for series in memory.of(entry.layer, entry.component)]
-    except DocumentError:
-        # the verdict reports the damage
-        return []
-
-
-def published_by(expectations: str, state: Path) -> Verdicts:
-    """Return the writer of the verdicts of a node with its snapshot in ``state``."""
-    return Verdicts(expectations, state / VERDICTS_FOLDER)
 
 
 class Step(NamedTuple):

@@ -11,18 +11,15 @@ from __future__ import annotations
 import errno
 import os
 import stat
+from typing import Any, NoReturn, TypeVar
 from zlib import crc32
 
 from plumbline.model.codec import FORMS, read_document
 from plumbline.model.errors import DocumentError
-from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.units import format_bytes, format_size
 from plumbline.model.validation import read_json
 
-if TYPE_CHECKING:
-    from typing import Any, NoReturn, TypeVar
-
-    T = TypeVar("T")
+T = TypeVar("T")
 
 
 STATE = "/var/lib/plumbline"

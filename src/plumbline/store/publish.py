@@ -23,13 +23,14 @@ from plumbline.model.published import Published
 from plumbline.model.record import Record
 from plumbline.model.series import Series, Snapshot
 from plumbline.model.validation import read_json
+from plumbline.model.verdict_files import stamp
 from plumbline.observe.folders import UnsafeError
 from plumbline.store.database import keep_owner
 from plumbline.store.files import READERS, load, seal
 from plumbline.store.history import History
 from plumbline.store.recent import Groups, Recent
 from plumbline.store.replacing import replace, writing
-from plumbline.store.verdicts import MOST_BYTES, file_name, stamp
+from plumbline.store.verdicts import MOST_BYTES
 from plumbline.store.verdicts import VERDICT_REMEDY as REMEDY
 
 _LOCK_WAIT_S = 30.0
@@ -150,7 +151,7 @@ _MODE = 0o751
 """Checks may enter the folder but not list it; each file has its own permissions."""
 _OTHERS_WRITE = 0o022
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_NO_CONTENT = ("crc32", "judged_at")
+_NO_CONTENT = ("crc32", "judged_at", "ahead")
 
 
 class VerdictFiles:
@@ -169,10 +170,7 @@ class VerdictFiles:
         """
         try:
             with _opened(self._folder) as folder:
-                by_file = {
-                    file_name((verdict.layer, verdict.name, verdict.group)): verdict
-                    for verdict in verdicts
-                }
+                by_file = {verdict.file: verdict for verdict in verdicts}
                 written = [
                     name for name, verdict in by_file.items() if self._write(folder / name, verdict)
                 ]

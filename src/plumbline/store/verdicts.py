@@ -1,27 +1,20 @@
-"""Read published verdicts, notes of runs, path verdicts and the last look at symptoms, for checks.
-
-Each service has its own file, so that a check reads a few kilobytes on a node of any size.
-"""
+"""Notes of runs, the last look for symptoms, and the published suspects of a site."""
 
 from __future__ import annotations
 
 import os
+from typing import Any, Iterable, Mapping
 
-from plumbline.model.codec import form, lenient, read, write, write_fields
+from plumbline.model.ages import OpenMoment, seconds_since
+from plumbline.model.codec import read, write
 from plumbline.model.errors import DocumentError
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.published import Published, Unrecorded
+from plumbline.model.published import Part, Parts, Published, Stage, Unrecorded
 from plumbline.model.service import NO_ALARMS, ActiveAlarms
-from plumbline.model.validation import times
+from plumbline.model.validation import same_schema
 from plumbline.model.verdict import Figure, Reason, State, Verdict
+from plumbline.model.verdict_files import SCHEMA, note_file, stamp
 from plumbline.observe.symptom import Report
 from plumbline.store.files import load, load_document, refuse
-
-if TYPE_CHECKING:
-    from typing import Annotated, Any, Iterable, Mapping
-
-    from plumbline.model.evidence import Subject
-
 
 MOST_BYTES = 16 << 20
 """Limit of a verdict: a group of 10,000 targets has 10 MB."""
@@ -29,29 +22,6 @@ MOST_BYTES = 16 << 20
 VERDICT_REMEDY = "write it again with: plumbline judge --publish"
 
 _DEPLOY = "deploy the role agent again"
-_LONGEST_NAME = 240
-"""File systems of Linux allow 255 bytes."""
-_PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")
-"""Characters that quoting does not change."""
-
-
-def file_name(subject: Subject) -> str:
-    """Return the unique file name of a component or a group."""
-    layer, name, is_group = subject
-    quoted = name
-    if not _PLAIN.issuperset(name):
-        # imported only if needed: it takes as long as reading a verdict
-        from urllib.parse import quote
-
-        quoted = quote(name, safe="", errors="surrogatepass")
-    # @ is in no quoted name
-    stem = f"{layer}-group@{quoted}" if is_group else f"{layer}-{quoted}"
-    if len(stem) > _LONGEST_NAME:
-        from hashlib import sha256
-
-        kind = f"{layer}-group@" if is_group else f"{layer}-"
-        stem = f"{kind}@{sha256(quoted.encode()).hexdigest()}"
-    return f"{stem}.json"
 
 
 def stamp_of(expectations: str) -> str:
@@ -66,37 +36,7 @@ def stamp_of(expectations: str) -> str:
         refuse(error, expectations, "expectations", _DEPLOY)
 
 
-def stamp(status: os.stat_result) -> str:
-    """Return a stamp that changes whenever a file is replaced."""
-    return f"{status.st_ino}:{status.st_mtime_ns}:{status.st_size}"
-
-
-def load_published(folder: str, subject: Subject, expectations: str) -> Published:
-    """Return the published verdict on a component or group under the deployed expectations.
-
-    Raises:
-        DocumentError: naming file and remedy; its cause is FileNotFoundError if there is none.
-    """
-    file = f"{folder}/{file_name(subject)}"
-    raw = load(file, "verdict", VERDICT_REMEDY, MOST_BYTES)
-    published = Published.from_json(raw, file)
-    if (published.layer, published.name, published.group) != subject:
-        raise DocumentError(
-            f"verdict {file} is of {published.layer} {published.name}; {VERDICT_REMEDY}"
-        )
-    if published.stamp != stamp_of(expectations):
-        raise DocumentError(
-            f"verdict {file} was judged by other expectations than {expectations}; {VERDICT_REMEDY}"
-        )
-    return published
-
-
 _MOST_NOTE_BYTES = 1 << 16
-
-
-def note_file(folder: str, layer: str) -> str:
-    """Return the file with the note of a layer in a folder."""
-    return f"{folder}/unrecorded-{layer}.json"
 
 
 def unrecorded(layers: Iterable[str], state: str, locks: str) -> dict[str, Unrecorded]:
@@ -145,42 +85,27 @@ _AHEAD_S = 300.0
 """Tolerance for a document from the future after a clock step."""
 
 _JOURNAL = "see journalctl -u plumbline-console.service on the console"
-_REMEDY = "write it on the console with: systemctl start plumbline-console.service"
+PATHS_REMEDY = "write it on the console with: systemctl start plumbline-console.service"
+PATHS_NOUN = "list of suspects"
 
 
-def document(
-    verdicts: Mapping[str, Verdict],
-    now: float,
-    stale_after_s: float,
-    standing: ActiveAlarms = NO_ALARMS,
+def published_paths(
+    verdicts: Mapping[str, Verdict], now: float, stale_after_s: float, standing: ActiveAlarms
 ) -> dict[str, Any]:
-    """Return the document form; times in seconds, ``now`` since the epoch."""
-    services = {name: _lean(verdict) for name, verdict in verdicts.items()}
-    return write_fields(_Paths(now, stale_after_s, services, write(standing)))
-
-
-def _lean(verdict: Verdict) -> dict[str, Any]:
-    """Return the document form without empty values, because a check parses all verdicts."""
-    raw = {name: value for name, value in verdict.to_json().items() if value not in (None, (), [])}
-    raw["figures"] = [{"label": figure.label, "value": figure.value} for figure in verdict.figures]
-    return raw
-
-
-@lenient
-@form(2, "list of suspects", _REMEDY)
-class _Paths(NamedTuple):
-    """The document, with verdicts and standing alarms not yet parsed."""
-
-    written_at: Annotated[float, times]
-    stale_after_s: float
-    services: Mapping[str, Any]
-    standing: Mapping[str, Any] = {"notified": {}, "suspicions": {}}
-
-    def age_s(self, now: float) -> float:
-        return now - self.written_at
-
-    def is_old(self, now: float) -> bool:
-        return not -_AHEAD_S <= self.age_s(now) <= self.stale_after_s
+    """Return the document for check_path; times in seconds, ``now`` since the epoch."""
+    looked: Parts = ("suspects were looked for ", (now,))
+    search = (*looked, f", for {len(verdicts)} services")
+    age = Figure("age", *seconds_since(now, OpenMoment(now)))
+    services = {
+        COLLECTION: Part((Stage(0.0, State.OK, Reason.FINE, search, figures=(age,)),)),
+        **{
+            name: Part((Stage.of(0.0, verdict),), title=f"{name}: ")
+            for name, verdict in verdicts.items()
+        },
+    }
+    old: Parts = (*looked, f", which is too old; {_JOURNAL}")
+    published = Published("path", "", False, "", now, services, old, _AHEAD_S, old, stale_after_s)
+    return {**published.to_json(), "standing": write(standing)}
 
 
 def load_standing(file: str) -> ActiveAlarms:
@@ -190,51 +115,12 @@ def load_standing(file: str) -> ActiveAlarms:
         DocumentError: it is damaged.
     """
     try:
-        return read(ActiveAlarms, load_document(_Paths, file).standing)
+        raw = load(file, PATHS_NOUN, PATHS_REMEDY)
+        same_schema(raw, SCHEMA, f"{PATHS_NOUN} {file}", PATHS_REMEDY)
+        return read(ActiveAlarms, raw["standing"])
     except DocumentError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return NO_ALARMS
         raise
     except (KeyError, TypeError) as error:
-        raise DocumentError(f"{file} is damaged ({error!r}); {_REMEDY}") from error
-
-
-def load_collection(file: str, now: float) -> Verdict:
-    """Return the verdict on the document itself: UNKNOWN if it is too old, or from the future.
-
-    Raises:
-        DocumentError: naming file and remedy.
-    """
-    paths = load_document(_Paths, file)
-    age_s = paths.age_s(now)
-    text = f"suspects were looked for {_when(age_s)}"
-    if paths.is_old(now):
-        stale = State.UNKNOWN, Reason.STALE, f"{text}, which is too old; {_JOURNAL}"
-        return Verdict("path", COLLECTION, *stale)
-    figures = (Figure("age", max(0, round(age_s)), "s"),)
-    text = f"{text}, for {len(paths.services)} services"
-    return Verdict("path", COLLECTION, State.OK, Reason.FINE, text, figures=figures)
-
-
-def load_path(file: str, name: str, now: float) -> Verdict:
-    """Return the verdict of one service: UNKNOWN if it is too old, or from the future.
-
-    Raises:
-        DocumentError: naming file and remedy.
-    """
-    paths = load_document(_Paths, file)
-    if name not in paths.services:
-        raise DocumentError(
-            f"{file} says nothing about {name}; deploy the roles nagios and console again"
-        )
-    verdict = Verdict.from_json(paths.services[name])
-    if paths.is_old(now):
-        when = _when(paths.age_s(now))
-        text = f"{name}: suspects were looked for {when}, which is too old; {_JOURNAL}"
-        verdict = verdict._replace(state=State.UNKNOWN, reason=Reason.STALE)
-        return verdict._replace(sentence=text, evidence=(), figures=())
-    return verdict
-
-
-def _when(age_s: float) -> str:
-    return f"{age_s / 60:.0f} min ago" if age_s > 0 else f"{-age_s / 60:.0f} min ahead of now"
+        raise DocumentError(f"{file} is damaged ({error!r}); {PATHS_REMEDY}") from error

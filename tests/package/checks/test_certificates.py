@@ -13,7 +13,7 @@ import pytest
 from plumbline.model.units import DAY_S
 from plumbline.observe.certificate import ends_at
 from tests.package.checks.test_checks import execute
-from tests.package.judgements import REFERENCE, expectation, series, snapshot, write
+from tests.package.judgements import REFERENCE, expectation, published, series, snapshot
 
 pytestmark = pytest.mark.skipif(shutil.which("openssl") is None, reason="there is no openssl")
 
@@ -67,7 +67,7 @@ def node(tmp_path: Path) -> list[str]:
     """Return the options of a node whose probes run."""
     entry = expectation(references={"read/single": REFERENCE})
     run = series(started_at=NOW - 610, finished_at=NOW - 600)
-    documents = write(tmp_path, [entry], snapshot(run, now=NOW))
+    documents = published(tmp_path, [entry], snapshot(run, now=NOW))
     return [*documents, "--certificates", str(tmp_path)]
 
 

@@ -25,7 +25,7 @@ from plumbline.model.limits import Limits, Range
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Process, Running, Series
 from plumbline.model.verdict import State
-from plumbline.site.verdicts import Verdicts
+from plumbline.site.checks import Verdicts, publish
 from plumbline.store.files import refuse
 from plumbline.store.snapshot import load_snapshot
 from tests.package.judgements import (
@@ -341,6 +341,7 @@ def test_a_hung_run_is_critical(tmp_path: Path) -> None:
 
 
 WRITE_AGAIN = "write it again with: plumbline judge --publish"
+FIRST_WRITE = "write it with: plumbline judge --publish"
 
 
 @pytest.mark.slow
@@ -354,14 +355,14 @@ WRITE_AGAIN = "write it again with: plumbline judge --publish"
         (lambda old: "not JSON", "ost-scratch-OST0003.json is damaged (Expecting value"),
         (lambda old: "{}", f"is damaged (KeyError('schema')); {WRITE_AGAIN}"),
         (lambda old: " " * (17 << 20), "are more than plumbline writes (16 MiB at most); write"),
-        (lambda old: unsealed(old, schema=9), "has schema 9, this version reads 1; write it"),
+        (lambda old: unsealed(old, schema=9), "has schema 9, this version reads 2; write it"),
         (lambda old: unsealed(old, stages=[]), "is damaged (IndexError("),
         (lambda old: unsealed(old, stages=[[0, "FINE", "fine", [], [], []]]), "KeyError('FINE')"),
         (lambda old: unsealed(old, stages=[[0, "OK", "fine", [-1], [], []]]), "is no time"),
         (lambda old: unsealed(old, stages=[[0, "OK", "fine", [""], [99], []]]), "IndexError("),
         (lambda old: unsealed(old, lines=["one"]), "text is 'one', which is no list"),
         (lambda old: unsealed(old, running=7), "running is no list"),
-        (lambda old: unsealed(old, running=[["ost"]]), "verdict on scratch-OST0003 is damaged"),
+        (lambda old: unsealed(old, running=[["ost"]]), "ost-scratch-OST0003.json is damaged"),
         (lambda old: unsealed(old, name="other"), f"is of ost other; {WRITE_AGAIN}"),
         (lambda old: unsealed(old, judged_at=-1), "judged_at is -1, which is no time"),
         (lambda old: unsealed(old, stamp="1:2:3"), "was judged by other expectations than /"),
@@ -382,7 +383,10 @@ def test_a_damaged_verdict_is_unknown_and_named(tmp_path: Path, content: Any, te
 
 def unsealed(text: str, **changes: Any) -> str:
     """Return a verdict edited by hand, without its checksum."""
-    raw = {**json.loads(text), **changes}
+    raw = json.loads(text)
+    (part,) = raw["parts"].values()
+    for key, value in changes.items():
+        (part if key in part else raw)[key] = value
     return json.dumps({key: value for key, value in raw.items() if key != "crc32"})
 
 
@@ -513,7 +517,7 @@ def test_an_interrupted_run_is_not_hung(tmp_path: Path) -> None:
 
 def test_a_run_with_a_live_process_is_hung(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock:
-        living = this_process(lock.fileno())
+        living = Process(*this_process(lock.fileno()))
     running = [Running("ost", "scratch-OST0003", time.time() - 3600, living)]
     documents = deploy(tmp_path, ost(195e6, 200e6), running)
     assert execute("check_ost", "--component", "scratch-OST0003", *documents).returncode == 2
@@ -526,7 +530,8 @@ def age(path: str, seconds: float) -> None:
 
 
 def test_check_node_is_one_line_on_the_probes_of_a_node(tmp_path: Path) -> None:
-    arguments = write(tmp_path, [expectation()], snapshot(*ost(200e6, 200e6), now=time.time()))
+    measured = snapshot(*ost(200e6, 200e6), now=time.time())
+    arguments = published(tmp_path, [expectation()], measured)
     process = execute("check_node", *arguments)
     assert process.returncode == 0
     assert re.fullmatch(
@@ -540,7 +545,7 @@ def test_check_node_is_one_line_on_the_probes_of_a_node(tmp_path: Path) -> None:
 
 def test_probes_without_results_are_unknown(tmp_path: Path) -> None:
     failed = ost(None, None, reason="fio: command not found")
-    arguments = write(tmp_path, [expectation()], snapshot(*failed, now=time.time()))
+    arguments = published(tmp_path, [expectation()], snapshot(*failed, now=time.time()))
     process = execute("check_node", *arguments)
     assert process.returncode == 3
     assert process.stdout.startswith(
@@ -549,26 +554,77 @@ def test_probes_without_results_are_unknown(tmp_path: Path) -> None:
     )
 
 
-def test_a_node_without_a_snapshot_waits_for_its_first_run_for_limited_time(tmp_path: Path) -> None:
-    arguments = write(tmp_path, [expectation()], snapshot())
-    expectations, measurements = arguments[1], arguments[3]
-    os.unlink(measurements)
+def test_a_node_without_a_run_waits_for_its_first_run_for_limited_time(tmp_path: Path) -> None:
+    expectations = write(tmp_path, [expectation()], snapshot())[1]
+    os.unlink(tmp_path / "snapshot.json")
+    publish(expectations, tmp_path)
+    arguments = ["--expectations", expectations, "--verdicts", str(tmp_path / "verdicts")]
     process = execute("check_node", *arguments)
     assert process.returncode == 0
     assert "waits for its first run" in process.stdout
     age(expectations, 2 * 86400)
+    publish(expectations, tmp_path)
     process = execute("check_node", *arguments)
     assert process.returncode == 3
     assert process.stdout.startswith(
-        f"NODE UNKNOWN - snapshot {measurements}: no such file; run a probe"
+        "NODE UNKNOWN - client1: ost is silent, none of 1 measured: scratch-OST0003 write was never"
+        " recorded on client1; run systemctl start plumbline-ost.service there"
     )
-    # an unreadable snapshot does not count as waiting
+    # a missing or unreadable verdict does not count as waiting
     age(expectations, 0)
-    Path(measurements).write_text("{", encoding="utf-8")
+    process = execute("check_node", *arguments)
+    assert (process.returncode, "by other expectations than" in process.stdout) == (3, True)
+    verdict = tmp_path / "verdicts" / "node-probes.json"
+    verdict.write_text("{", encoding="utf-8")
     assert execute("check_node", *arguments).returncode == 3
+    os.unlink(verdict)
+    process = execute("check_node", *arguments)
+    assert (process.returncode, f"no such file; {FIRST_WRITE}" in process.stdout) == (3, True)
+    publish(expectations, tmp_path)
     os.unlink(expectations)
     process = execute("check_node", *arguments)
     assert (process.returncode, "no such file; deploy the role" in process.stdout) == (3, True)
+
+
+def test_a_run_that_hangs_has_the_alarm_of_its_component_and_not_of_the_node(
+    tmp_path: Path,
+) -> None:
+    with (tmp_path / "lock").open("w") as lock:
+        living = Process(*this_process(lock.fileno()))
+    running = [Running("ost", "scratch-OST0003", time.time() - 3600, living)]
+    measured = snapshot(*ost(200e6, 200e6), running=running, now=time.time())
+    process = execute("check_node", *published(tmp_path, [expectation()], measured))
+    assert process.returncode == 0
+    assert process.stdout.startswith("NODE OK - client1: ost hangs: a run has not ended since ")
+
+
+def test_a_verdict_on_probes_from_the_future_is_unknown(tmp_path: Path) -> None:
+    ahead = snapshot(*ost(195e6, 200e6), now=time.time() + 7300)
+    process = execute("check_node", *published(tmp_path, EXPECTED, ahead))
+    assert "client1 was judged " in process.stdout
+    assert "2 h ahead of the clock; set the clock of this node" in process.stdout
+    assert process.returncode == 3
+
+
+def test_probes_with_a_damaged_record_are_unknown_and_named(tmp_path: Path) -> None:
+    measured = snapshot(*ost(200e6, 200e6), now=time.time())
+    measured.series["ost/scratch-OST0003"]["operations"][0]["latest"]["rate"] = "fast"
+    process = execute("check_node", *published(tmp_path, [expectation()], measured))
+    assert process.stdout.startswith("NODE UNKNOWN - client1: probes cannot be judged: record ")
+    assert process.returncode == 3
+
+
+def test_a_python_whose_json_has_other_parts_still_reads_verdicts(tmp_path: Path) -> None:
+    arguments = deploy(tmp_path, ost(195e6, 200e6))
+    program = (
+        "import sys; sys.modules['_json'] = None; "
+        f"sys.path.insert(0, {str(ROOT / 'src')!r}); "
+        "from plumbline.doors.check import main; main('ost')"
+    )
+    words = [sys.executable, "-I", "-c", program, "--component", "scratch-OST0003", *arguments]
+    process = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert process.stdout.startswith("OST OK - scratch-OST0003 write 195.0 MB/s")
+    assert (process.returncode, process.stderr) == (0, "")
 
 
 def test_check_node_takes_no_component() -> None:

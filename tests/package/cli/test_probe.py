@@ -22,9 +22,8 @@ from plumbline.site.measure import Result
 from plumbline.store.database import Selection
 from plumbline.store.history import History
 from plumbline.store.snapshot import load_snapshot
-from plumbline.store.verdicts import load_published
 from tests.package.cli.driver import finish, start
-from tests.package.judgements import BASELINE, DAY_S
+from tests.package.judgements import BASELINE, DAY_S, checked
 from tests.package.measure.units import expectation
 from tests.package.records import NIGHTS, every_night, record
 from tests.package.waiting import alive, eventually
@@ -164,10 +163,10 @@ def test_expected_targets_are_measured_recorded_published_and_judged(node: Node)
     assert snapshot.running == ()
     read, _ = snapshot.of("ost", "c")
     assert (read.samples[0].peers_rate, read.samples[0].peers) == (195e6, 2)
-    verdicts, expectations = str(node.state / "verdicts"), str(node.home / "expectations.json")
+    verdicts, expectations = node.state / "verdicts", str(node.home / "expectations.json")
     for name, text in (("c", "write 80.0 MB/s"), ("a", "write 200.0 MB/s")):
-        published = load_published(verdicts, ("ost", name, False), expectations)
-        assert (published.running, text in published.at(time.time()).sentence) == ((), True)
+        subject = "ost", name, False
+        assert text in checked(verdicts, subject, expectations, time.time()).sentence
     assert list((node.home / "locks").iterdir()) == []
     assert (node.home / "a/.plumbline/a/probe.dat").stat().st_size == 1 << 20
 

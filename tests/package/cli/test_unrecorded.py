@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.site.checks import publish
 from tests.package.cli.driver import COMMAND, SOURCE
 from tests.package.cli.test_probe import Node
 from tests.processes import run_to_end
@@ -33,8 +34,8 @@ def measured(tmp_path: Path) -> Node:
 def check(node: Node) -> subprocess.CompletedProcess[str]:
     """Run check_node."""
     documents = ("--expectations", str(node.home / "expectations.json"))
-    snapshot = ("--snapshot", str(node.state / "snapshot.json"))
-    return run_to_end(sys.executable, str(ROOT / "checks" / "check_node"), *documents, *snapshot)
+    verdicts = ("--verdicts", str(node.state / "verdicts"))
+    return run_to_end(sys.executable, str(ROOT / "checks" / "check_node"), *documents, *verdicts)
 
 
 def damage(node: Node) -> None:
@@ -87,12 +88,12 @@ def test_the_targets_of_another_client_and_other_states_leave_no_note(measured: 
 def test_a_state_folder_that_takes_nothing_is_a_warning(
     measured: Node, spoil: str, reason: str
 ) -> None:
-    """The note lies with the locks, whose folder the snapshot names."""
+    """The note lies with the locks, whose folder the verdict names."""
     probe = " ".join([*COMMAND, "probe", "ost", *measured.arguments(), "--quiet"])
     script = (
         f"S={measured.state}; cp -a $S $S.kept; mount -t tmpfs -o size=3m none $S; "
         f"cp -a $S.kept/. $S; {spoil}; {probe} >&2; echo $?; "
-        f"{sys.executable} {ROOT}/checks/check_node --snapshot $S/snapshot.json "
+        f"{sys.executable} {ROOT}/checks/check_node --verdicts $S/verdicts "
         f"--expectations {measured.home}/expectations.json; echo $?"
     )
     variables = {**os.environ, **measured.variables(GOOD), "PYTHONPATH": str(SOURCE)}
@@ -106,8 +107,10 @@ def test_a_state_folder_that_takes_nothing_is_a_warning(
 
 @pytest.mark.slow
 def test_a_first_run_that_cannot_be_recorded_is_a_warning(measured: Node) -> None:
-    damage(measured)
-    (measured.state / "snapshot.json").unlink()
+    expectations = str(measured.home / "expectations.json")
+    (measured.state / "history.sqlite").unlink()
+    publish(expectations, measured.state)
+    (measured.state / "history.sqlite").write_bytes(os.urandom(4096))
     assert measured.probe(*measured.arguments(), "--quiet", **GOOD).returncode == 74
     warned = check(measured)
     assert (warned.returncode, "ost waits for its first run" in warned.stdout) == (1, True)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 import pytest
 
 from plumbline.judge.node import JudgedNode, judge_node
-from plumbline.model.expectation import Expectation, Expectations
-from plumbline.model.limits import Limits
-from plumbline.model.published import Unrecorded
+from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Outcome
 from plumbline.model.series import Running, Sample, Series
 from plumbline.model.verdict import Reason, State, Verdict
@@ -52,10 +50,8 @@ def judge(
     *series_: Series,
     since: float = LONG_AGO,
     running: Sequence[Running] = (),
-    unrecorded: Mapping[str, Unrecorded] = {},
 ) -> Verdict:
-    expectations = Expectations("client1", "lab", tuple(entry.to_json() for entry in entries))
-    node = JudgedNode(expectations, since, NOW, unrecorded=unrecorded)
+    node = JudgedNode("client1", entries, since, NOW)
     return judge_node(node, snapshot(*series_, running=running))
 
 
@@ -189,41 +185,9 @@ def test_one_answering_partner_is_enough_for_a_host() -> None:
 def test_a_damaged_document_is_unknown_and_named() -> None:
     memory = snapshot(ran("OST0"))
     memory.series["ost/OST0"]["operations"][0]["latest"]["rate"] = "fast"
-    expectations = Expectations("client1", "lab", (TWO[0].to_json(),))
-    verdict = judge_node(JudgedNode(expectations, LONG_AGO, NOW), memory)
+    verdict = judge_node(JudgedNode("client1", TWO[:1], LONG_AGO, NOW), memory)
     assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.DAMAGED)
     assert verdict.sentence.startswith("client1: probes cannot be judged: record ")
-
-
-def unrecorded(layer: str = "ost", age_s: float = 3600.0) -> dict[str, Unrecorded]:
-    return {layer: Unrecorded(layer, NOW - age_s, "/var/lib/plumbline", "no space is left")}
-
-
-def test_a_run_that_was_not_recorded_is_a_warning_on_a_node_that_was_measured() -> None:
-    verdict = judge(TWO, ran("OST0"), ran("OST1"), unrecorded=unrecorded())
-    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.UNRECORDED)
-    assert verdict.sentence == (
-        "client1: ost 2 of 2 measured, last 5 min ago; the run 60 min ago could not be recorded: "
-        "no space is left"
-    )
-
-
-def test_a_run_that_was_not_recorded_stays_a_warning_on_a_weekly_schedule() -> None:
-    weekly = target("OST0", limits=Limits(stale_after_s=9 * DAY_S))
-    verdict = judge((weekly,), old("OST0", 8 * DAY_S), unrecorded=unrecorded(age_s=DAY_S))
-    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.UNRECORDED)
-
-
-def test_the_reason_is_added_to_silence_and_to_a_first_run() -> None:
-    silent = judge(TWO, old("OST0"), old("OST1"), unrecorded=unrecorded())
-    assert (silent.state, silent.reason) == (State.UNKNOWN, Reason.STALE)
-    assert silent.sentence.endswith("could not be recorded: no space is left")
-    first = judge(TWO, since=NOW - 3600, unrecorded=unrecorded())
-    assert (first.state, first.reason) == (State.WARNING, Reason.UNRECORDED)
-
-
-def test_a_note_of_another_layer_is_not_shown() -> None:
-    assert judge(TWO, ran("OST0"), ran("OST1"), unrecorded=unrecorded("raw")).state is State.OK
 
 
 def test_a_node_without_expectations_is_unknown() -> None:

@@ -42,14 +42,14 @@ def test_an_ended_process_is_not_alive(dead: Process) -> None:
 
 def test_another_process_with_the_same_number_is_not_the_same(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock:
-        own = this_process(lock.fileno())
+        own = Process(*this_process(lock.fileno()))
     assert not is_alive(own._replace(started=own.started - 1))
 
 
 def test_no_process_of_an_earlier_boot_is_alive(tmp_path: Path) -> None:
     with (tmp_path / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        own = this_process(lock.fileno())
+        own = Process(*this_process(lock.fileno()))
         assert is_alive(own)
         assert not is_alive(own._replace(boot="10d3cba1-7b9d-4a9e-8b5e-3c0f2a4d6e7f"))
 

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
-from plumbline.model.quantity import LATENCIES, SECONDS
-from plumbline.model.record import Scenario
+from typing import NamedTuple
 
-if TYPE_CHECKING:
-    from plumbline.model.record import Operation
-    from plumbline.model.spec import ProbeSpec
+from plumbline.model.quantity import LATENCIES, SECONDS
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.spec import ProbeSpec
 
 
 class Layer(NamedTuple):

@@ -30,9 +30,10 @@ from plumbline.parts.locate.site import (
 )
 from plumbline.parts.locate.suspects import locate
 from plumbline.site.nodes import SiteJudgement, in_alarm, judgement
+from plumbline.store.files import seal
 from plumbline.store.plan import SitePlan
 from plumbline.store.replacing import replace_own
-from plumbline.store.verdicts import document, load_standing
+from plumbline.store.verdicts import load_standing, published_paths
 
 
 class Terms(NamedTuple):
@@ -74,8 +75,8 @@ def publish(plan: SitePlan, history: Path, to: Path, now: float, terms: Terms) -
     bearers = explained(site, located.located, previous.red)
     scene = Scene(plan.paths, plan.services, alarms, bearers, now, terms.notified_after_s)
     verdicts, standing = settle(scene, unsettled, previous)
-    fields = document(verdicts, now, terms.stale_after_s, standing)
-    replace_own(to, compact(fields))
+    fields = published_paths(verdicts, now, terms.stale_after_s, standing)
+    replace_own(to, seal(compact(fields)))
     return Published(verdicts, fields, (*unknown, *left_out(located.symptoms)))
 
 

@@ -14,14 +14,14 @@ from tests.project.repository import ROOT
 
 PROGRAM = """
 import sys, time
-from plumbline.doors import component_check
-from plumbline.model.errors import ToolError
+from plumbline.doors import check
+from plumbline.doors.call import Refusal
 
 def load(*_):
     {body}
 
-component_check.load_published = load
-component_check.run("ost", ["check_ost", *sys.argv[1:]])
+check.read = load
+check.main("ost")
 """
 
 
@@ -34,7 +34,7 @@ component_check.run("ost", ["check_ost", *sys.argv[1:]])
             "not done within 0.2 s; see whether the disk that holds /var/lib/plumbline hangs or "
             "the machine is overloaded",
         ),
-        ("60", "raise ToolError('the tool | broke')", "the tool / broke"),
+        ("60", "raise Refusal('the tool | broke')", "the tool / broke"),
         (
             "60",
             "return 1 / 0",
