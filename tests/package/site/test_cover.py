@@ -132,7 +132,8 @@ def test_a_quantity_of_a_measurement_has_its_coverage(
     with History(lustre.history) as history:
         covered = [record.coverage for record in history.records(Selection(layer="ost"))]
     assert covered == [pytest.approx(80 / 260, abs=0.02)] * 2
-    assert covered[0] == covered[1]
+    # the clocks of nodes are compared anew at each collection
+    assert covered[0] == pytest.approx(covered[1], abs=1e-3)
 
 
 def test_the_index_has_the_same_coverage(lustre: Lustre) -> None:
