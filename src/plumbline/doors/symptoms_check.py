@@ -9,9 +9,9 @@ from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.named_tuple import TYPE_CHECKING
 from plumbline.model.service import SYMPTOMS as LAYER
+from plumbline.model.symptom import KINDS, REMEDY, title
 from plumbline.model.units import format_duration
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.observe.symptom import KINDS, REMEDY, title
 from plumbline.store.verdicts import COMMANDS, SYMPTOMS, load_report
 
 if TYPE_CHECKING:

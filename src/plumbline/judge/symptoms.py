@@ -6,14 +6,14 @@ from plumbline.judge.phrases import moment
 from plumbline.model.ages import CLOCK_STEP_S
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.service import SYMPTOMS
+from plumbline.model.symptom import KIND_OF, Direction, by_severity, quote, title
 from plumbline.model.units import format_duration
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
-from plumbline.observe.symptom import KIND_OF, Direction, by_severity, quote, title
 
 if TYPE_CHECKING:
     from typing import Iterable, Optional, Sequence
 
-    from plumbline.observe.symptom import Look, Report, Symptom
+    from plumbline.model.symptom import Look, Report, Symptom
 
 _WITHOUT_REDUNDANCY = ("degraded", "pool")
 """Kinds of symptoms of an array that the next failure may destroy, rebuilding or not."""

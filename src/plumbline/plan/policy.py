@@ -14,13 +14,13 @@ from pydantic import Field, PlainValidator, create_model, field_validator, model
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import MOST_RUNS
 from plumbline.model.layers import LAYERS, layer_of
+from plumbline.model.ledger import DEFAULT, PATTERN, is_secret
 from plumbline.model.limits import Limits, Range
 from plumbline.model.names import PATH, PROGRAM, SCRATCH
 from plumbline.model.ranks import TESTS, may_be_direct, named_test
 from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
+from plumbline.model.symptom import VALID_S
 from plumbline.model.units import format_duration
-from plumbline.observe.conditions import DEFAULT, PATTERN, is_secret
-from plumbline.observe.symptom import VALID_S
 from plumbline.plan.schedule import Calendar, LastTimer, LaterTimer, Slots, Timer
 from plumbline.topology.names import expand
 from plumbline.topology.strict import (

@@ -31,10 +31,10 @@ from plumbline.model.published import Published, Stage
 from plumbline.model.record import Operation, step_name
 from plumbline.model.series import Running, Sample, Series, Snapshot
 from plumbline.model.service import SYMPTOMS, Service
+from plumbline.model.symptom import KINDS, VALID_S, Report, title
 from plumbline.model.trend import Course
 from plumbline.model.units import DAY_S, format_duration
 from plumbline.model.verdict import Judged, State, Verdict
-from plumbline.observe.symptom import KINDS, VALID_S, Report, title
 from plumbline.site.nodes import Judgement
 from plumbline.store.collection import Unanswered
 from plumbline.store.facts import LastReport, collected_reports

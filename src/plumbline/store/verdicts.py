@@ -12,9 +12,9 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.named_tuple import TYPE_CHECKING, NamedTuple
 from plumbline.model.published import Published, Unrecorded
 from plumbline.model.service import NO_ALARMS, ActiveAlarms
+from plumbline.model.symptom import Report
 from plumbline.model.validation import times
 from plumbline.model.verdict import Figure, Reason, State, Verdict
-from plumbline.observe.symptom import Report
 from plumbline.store.files import load, load_document, refuse
 
 if TYPE_CHECKING:

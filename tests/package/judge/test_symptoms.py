@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
+from plumbline.model.symptom import KIND_OF, KINDS, Direction, Look, Report, Symptom
 from plumbline.model.verdict import Reason, State
-from plumbline.observe.gather import COLLECTORS
-from plumbline.observe.symptom import KIND_OF, KINDS, Direction, Look, Report, Symptom
+from plumbline.parts.facts.gather import COLLECTORS
 
 NOW = 1_795_243_788.0
 RAISES, LOWERS = Direction.RAISES, Direction.LOWERS

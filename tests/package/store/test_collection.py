@@ -16,13 +16,13 @@ from plumbline.model.exchange import Cursor
 from plumbline.model.record import Operation
 from plumbline.model.series import Running
 from plumbline.model.trend import NodeClock, Note
-from plumbline.observe.jobs import DARSHAN, JobIo
-from plumbline.store import job_traffic
+from plumbline.parts.facts import job_traffic
+from plumbline.parts.facts.job_traffic import JobTraffic
+from plumbline.parts.facts.jobs import DARSHAN, JobIo
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.collection import Unanswered, add_note, read_clocks, read_notes
 from plumbline.store.database import Selection, deflate, inflate, read_record
 from plumbline.store.history import History
-from plumbline.store.job_traffic import JobTraffic
 from plumbline.store.trends import Pictures
 from tests.package.records import record
 

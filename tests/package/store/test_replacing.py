@@ -13,25 +13,23 @@ import pytest
 
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, StoreError
+from plumbline.model.ledger import FILE
+from plumbline.model.symptom import Look, Report, SiteSymptoms
 from plumbline.model.trend import NodeClock
-from plumbline.observe.changes import FILE
-from plumbline.observe.node import EarlierLook, Past
-from plumbline.observe.symptom import Look, Report, SiteSymptoms
+from plumbline.parts.facts.node import EarlierLook, Past
+from plumbline.parts.facts.saved import SavedLook, load_symptoms, save_symptoms
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.database import Store, keep_owner
 from plumbline.store.facts import (
-    SavedLook,
     collected_at,
     collected_ledgers,
     collected_symptoms,
     keep_collected,
     keep_conditions,
     load_ledger,
-    load_symptoms,
-    save_symptoms,
 )
 from plumbline.store.replacing import make_folder, replace, replacing
-from tests.package.observe.nodes import NOW, bill, condition, ledger
+from tests.package.parts.facts.nodes import NOW, bill, condition, ledger
 
 # --- Replacing files as a whole, even by several processes at once.
 
