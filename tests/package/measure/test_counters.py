@@ -135,7 +135,7 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from plumbline.observe.command import SystemRunner
 from plumbline.measure.sample import Targets
-from plumbline.parts.facts.gather import LocalSystem
+from plumbline.observe.command import LocalSystem
 targets = Targets(LocalSystem(SystemRunner(), Path(sys.argv[2])))
 print(*targets.names, "not", *targets.closed, "of", sum(targets.read().values()))
 """

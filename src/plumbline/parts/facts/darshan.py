@@ -56,7 +56,7 @@ class Log(NamedTuple):
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Log:
-        """Build from the output of observe/pydarshan.py; raise DocumentError if it is damaged."""
+        """Build from the output of pydarshan.py; raise DocumentError if it is damaged."""
         try:
             texts("the log", (raw["job"], raw["program"]))
             times(begin=raw["begin"], end=raw["end"])
