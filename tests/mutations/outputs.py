@@ -16,7 +16,7 @@ from plumbline.measure.targets.mounted import system_at
 from plumbline.measure.targets.whereabouts import whereabouts
 from plumbline.model.codec import read_document, write
 from plumbline.model.command import Completed
-from plumbline.model.ledger import DEFAULT as PARAMETERS
+from plumbline.model.ledger import DEFAULT_PARAMETERS as PARAMETERS
 from plumbline.model.ledger import Ledger
 from plumbline.model.symptom import quote
 from plumbline.observe.command import LocalSystem

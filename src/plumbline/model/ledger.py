@@ -72,10 +72,10 @@ def is_secret(name: str) -> bool:
     return _SECRET.search(name) is not None
 
 
-PATTERN = re.compile(r"[A-Za-z0-9_*][A-Za-z0-9_.*?:@\[\]-]*")
+PARAMETER_PATTERN = re.compile(r"[A-Za-z0-9_*][A-Za-z0-9_.*?:@\[\]-]*")
 """Parameter patterns of ``lctl get_param``; none can be taken for an option."""
 
-DEFAULT = (
+DEFAULT_PARAMETERS = (
     *("timeout", "ldlm_timeout", "at_min", "at_max", "jobid_var", "debug", "subsystem_debug"),
     *("osc.*.max_rpcs_in_flight", "osc.*.max_pages_per_rpc", "osc.*.max_dirty_mb"),
     *("osc.*.checksums", "osc.*.checksum_type", "osc.*.short_io_bytes"),

@@ -9,9 +9,10 @@ import re
 from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import ToolError
-from plumbline.model.symptom import ORDER, Direction, Look, Rule, Symptom
+from plumbline.model.symptom import ORDER, Direction, Look, Symptom
 from plumbline.model.verdict import State
 from plumbline.parts.facts.node import Node, ask
+from plumbline.parts.facts.rules import Rule
 
 NAME = "enclosure"
 

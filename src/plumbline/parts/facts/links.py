@@ -17,9 +17,10 @@ from itertools import chain
 from typing import Iterator, Mapping, NamedTuple, Optional
 
 from plumbline.model.errors import ToolError
-from plumbline.model.symptom import Look, Rule, Symptom, rules
+from plumbline.model.symptom import Look, Symptom
 from plumbline.model.validation import real, whole
 from plumbline.parts.facts.node import PCI, Growth, Node
+from plumbline.parts.facts.rules import Rule, rules
 
 _LONGEST = 60
 """Limit of a speed in characters; those of the kernel have twenty."""

@@ -15,11 +15,12 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 from plumbline.model.command import Completed
 from plumbline.model.errors import PlumblineError, PrivilegeError, ToolError
 from plumbline.model.metric import NI_ERRORS, NI_FATAL, NI_HEALTH, PEER_HEALTH, PEERS, PEERS_BELOW
-from plumbline.model.symptom import Look, Symptom, rules
+from plumbline.model.symptom import Look, Symptom
 from plumbline.model.validation import whole
 from plumbline.observe.query import QUICK_S, complaint
 from plumbline.parts.facts.counters import Count, Labels
 from plumbline.parts.facts.node import Node
+from plumbline.parts.facts.rules import rules
 
 FULL = 1000
 """LNET_MAX_HEALTH_VALUE of Lustre's lnet/include/lnet/lib-types.h."""

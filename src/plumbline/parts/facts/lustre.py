@@ -10,11 +10,12 @@ from typing import Iterator, Optional, Sequence
 
 from plumbline.model.command import Completed
 from plumbline.model.errors import PlumblineError, PrivilegeError, SkipTarget, ToolError
-from plumbline.model.symptom import Look, Symptom, rules
+from plumbline.model.symptom import Look, Symptom
 from plumbline.model.validation import real
 from plumbline.observe.lustre_output import Import, parameters, parse_import
 from plumbline.observe.query import NEEDS_DEBUGFS, QUICK_S, complaint, debugfs_is_closed
 from plumbline.parts.facts.node import Counters, Growth, Node
+from plumbline.parts.facts.rules import rules
 
 NAME = "lustre"
 

@@ -6,9 +6,10 @@ import re
 from typing import Iterator
 
 from plumbline.model.errors import ToolError
-from plumbline.model.symptom import Look, Symptom, rules
+from plumbline.model.symptom import Look, Symptom
 from plumbline.model.validation import real, whole
 from plumbline.parts.facts.node import Node
+from plumbline.parts.facts.rules import rules
 
 NAME = "md"
 

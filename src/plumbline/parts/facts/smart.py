@@ -11,9 +11,10 @@ from itertools import chain
 from typing import Any, Iterator, Mapping, Union
 
 from plumbline.model.errors import ToolError
-from plumbline.model.symptom import Look, Symptom, rules
+from plumbline.model.symptom import Look, Symptom
 from plumbline.model.validation import counts, whole
 from plumbline.parts.facts.node import Node, parse_json
+from plumbline.parts.facts.rules import rules
 
 NAME = "smart"
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from typing import Iterable, Union
 
-from plumbline.model.symptom import KERNEL, Rule
+from plumbline.model.symptom import KERNEL
 from plumbline.parts.facts import enclosure, links, lnet, lustre, md, smart, zfs
 from plumbline.parts.facts.kernel_messages import HARMLESS, MESSAGES, Message
+from plumbline.parts.facts.rules import Rule
 from tests.project.repository import ROOT
 
 PAGE = ROOT / "docs" / "symptoms.md"

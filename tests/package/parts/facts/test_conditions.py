@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.model.ledger import DEFAULT, Condition, is_secret
+from plumbline.model.ledger import DEFAULT_PARAMETERS, Condition, is_secret
 from plumbline.parts.facts.changes import grouped
 from plumbline.parts.facts.conditions import collect, merge_values, tidy
 from tests.package.fakes import answer
@@ -35,7 +35,7 @@ def test_a_bill_lists_the_software_and_settings_of_a_node(
     for path in case.get("removed", ()):
         (tmp_path / path.lstrip("/")).unlink()
     parameters = case.get("parameters", ())
-    taken, notes = collect(node, DEFAULT if parameters == "default" else parameters)
+    taken, notes = collect(node, DEFAULT_PARAMETERS if parameters == "default" else parameters)
     of_area = [item for item in taken if item.area == case.get("area", item.area)]
     conditions = {f"{item.subject} {item.name}".strip(): item for item in of_area}
     assert len(conditions) == len(of_area)
