@@ -95,10 +95,10 @@ from tests.package.judgements import (
     series,
 )
 from tests.package.judgements import snapshot as snapshot_of
+from tests.package.model import ledgers
 from tests.package.model.test_profile import blocks
 from tests.package.observe.servers import counted
 from tests.package.parallel_runs import expected, ran
-from tests.package.parts.facts import nodes as conditions
 from tests.package.parts.facts.test_darshan import ANSWERS, named
 from tests.package.parts.parallel.points import done, point
 from tests.package.parts.parallel.test_job import JOB, RESULT
@@ -555,9 +555,9 @@ def _symptoms(data: bytes, folder: Path) -> object:
     return shown, load_symptoms(path)
 
 
-CONDITIONS = conditions.ledger(
-    conditions.bill(conditions.condition("kernel", "4.18"), conditions.condition("OFED", "24.10")),
-    conditions.bill(conditions.condition("kernel", "5.14"), day=1.0),
+CONDITIONS = ledgers.ledger(
+    ledgers.bill(ledgers.condition("kernel", "4.18"), ledgers.condition("OFED", "24.10")),
+    ledgers.bill(ledgers.condition("kernel", "5.14"), day=1.0),
 )
 
 

@@ -1,4 +1,4 @@
-"""Valid symptoms of a site, their weight in verdicts, and the page that lists them."""
+"""Valid symptoms of a site, and their weight in verdicts."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ from plumbline.model.symptom import (
     suspicion,
 )
 from plumbline.model.verdict import State
-from plumbline.parts.facts.gather import COLLECTORS
 from plumbline.plan.policy import SymptomsPolicy
-from tests.package.parts.facts.symptoms_page import PAGE, RULES, table
 
 NOW = 1_795_140_780.0
 RUNNING = Symptom("md", "disk1", "recovery", State.WARNING, Direction.LOWERS, "recovery runs")
@@ -114,16 +112,3 @@ def test_a_fault_outweighs_a_reason_to_be_slow() -> None:
     assert suspicion("disk1", ALL) is Suspicion.RAISED
     assert suspicion("disk1", [REBUILD, SCRUB]) is Suspicion.LOWERED
     assert suspicion("disk3", ALL) is Suspicion.NONE
-
-
-# --- The page of symptoms shows the rules of all collectors
-
-
-def test_the_page_has_the_table_of_the_rules() -> None:
-    assert table() in PAGE.read_text(encoding="utf-8"), (
-        "write it by: python -m tests.package.parts.facts.symptoms_page"
-    )
-
-
-def test_each_collector_has_rules() -> None:
-    assert set(RULES) == set(COLLECTORS)

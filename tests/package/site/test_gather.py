@@ -38,7 +38,7 @@ from plumbline.store.facts import collected_ledgers, keep_conditions
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from plumbline.store.trends import Pictures
-from tests.package.parts.facts.nodes import bill, condition
+from tests.package.model.ledgers import bill, condition
 from tests.package.records import record, save
 from tests.processes import run_to_end
 

@@ -25,8 +25,8 @@ from plumbline.store.database import Selection
 from plumbline.store.facts import collected_symptoms, keep_conditions
 from plumbline.store.history import History
 from tests.package.judgements import BASELINE, expectation
+from tests.package.model.ledgers import bill, condition
 from tests.package.observe.servers import counted
-from tests.package.parts.facts.nodes import bill, condition
 from tests.package.records import every_night, save
 from tests.package.site.test_gather import Site, result
 

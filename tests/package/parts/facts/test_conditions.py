@@ -12,16 +12,8 @@ from plumbline.model.ledger import DEFAULT_PARAMETERS, Condition, is_secret
 from plumbline.parts.facts.changes import grouped
 from plumbline.parts.facts.conditions import collect, merge_values, tidy
 from tests.package.fakes import answer
-from tests.package.parts.facts.nodes import (
-    DISK,
-    FILE,
-    FILES,
-    NOW,
-    condition,
-    ledger,
-    look_at,
-    system,
-)
+from tests.package.model.ledgers import NOW, condition, ledger, look_at
+from tests.package.parts.facts.nodes import DISK, FILE, FILES, system
 from tests.package.recorded import data, reply, text
 
 

@@ -17,7 +17,7 @@ from plumbline.plan.policy import load
 from plumbline.store.facts import keep_collected, keep_conditions, load_ledger
 from plumbline.topology.graph import build
 from tests.package.cli.driver import Run
-from tests.package.parts.facts.nodes import condition, look_at
+from tests.package.model.ledgers import condition, look_at
 from tests.package.parts.facts.symptoms_nodes import expectations
 from tests.package.sites import site
 
