@@ -33,13 +33,13 @@ from plumbline.model.verdict import State, Verdict, worst
 from plumbline.site.documents import VerdictDocument
 from plumbline.site.nodes import Choice, Judgement, NodeJudgement
 from plumbline.site.nodes import judgement as site_judgement
+from plumbline.site.recorded import replay_file
 from plumbline.site.survey import last_survey
 from plumbline.site.verdicts import (
     node_verdicts,
     publish,
     rates_of_node,
     rates_of_site,
-    replay_file,
 )
 from plumbline.site.verdicts import status as lines_of
 from plumbline.store.facts import SYMPTOMS_FILE, collected_reports
