@@ -22,9 +22,9 @@ from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.series import Sample, Series, Snapshot
 from plumbline.model.service import NO_ALARMS
 from plumbline.model.spec import ProbeSpec
+from plumbline.model.symptom import Direction, Look, Report, Symptom
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.model.verdict_files import SYMPTOMS_FILE
-from plumbline.observe.symptom import Direction, Look, Report, Symptom
 from plumbline.site.checks import Verdicts, publish_symptoms
 from plumbline.store.files import seal
 from plumbline.store.snapshot import load_snapshot

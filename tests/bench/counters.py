@@ -14,9 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from plumbline.cli.counters import Looks
 from plumbline.observe.command import SystemClock
-from plumbline.observe.counting import BoundedReads, Counters
+from plumbline.parts.facts.counting import BoundedReads, Counters
+from plumbline.parts.facts.verbs.counters import Looks
 from tests.package.observe.lustre_server import make_server
 
 OSTS = 40

@@ -13,11 +13,11 @@ from math import exp
 from random import Random
 from typing import Iterator, NamedTuple, Sequence
 
-from plumbline.judge.replay import judge_jobs
 from plumbline.model.record import Operation
 from plumbline.model.units import DAY_S
-from plumbline.observe.darshan import FileIo, Log
-from plumbline.observe.jobs import DARSHAN, Job, JobIo
+from plumbline.parts.facts.darshan import FileIo, Log
+from plumbline.parts.facts.job_rates import judge_jobs
+from plumbline.parts.facts.jobs import DARSHAN, Job, JobIo
 
 SEED = 91237
 START = 1_790_000_000.0 // DAY_S * DAY_S

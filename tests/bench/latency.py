@@ -15,9 +15,9 @@ from random import Random
 from statistics import mean
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
-from plumbline.judge.latency import Load, compare
 from plumbline.model.evidence import MONTH_S, odds_within
 from plumbline.model.limits import Limits
+from plumbline.parts.facts.latency import Load, compare
 from tests.bench.campaigns import paragraph
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "failslow"

@@ -36,14 +36,15 @@ from plumbline.model.ranks import parse_aggregation
 from plumbline.model.record import Flag, Operation, Record
 from plumbline.model.series import Process, Running, Sample
 from plumbline.model.service import ActiveAlarms, Suspicion
+from plumbline.model.symptom import KINDS, Direction, Look, Report, Symptom, site_symptoms
 from plumbline.model.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 from plumbline.model.verdict import Figure, Reason, State, Verdict
+from plumbline.observe.command import LocalSystem
 from plumbline.observe.coverage import OTHERS, Job, Others, others_of, samplings_of
-from plumbline.observe.darshan_logs import read_job_times, read_logs
-from plumbline.observe.gather import LocalSystem
-from plumbline.observe.jobs import Window, parse_slurm, sum_traffic
-from plumbline.observe.node import EarlierLook, Parts, Past
-from plumbline.observe.symptom import KINDS, Direction, Look, Report, Symptom, site_symptoms
+from plumbline.parts.facts.darshan_logs import read_job_times, read_logs
+from plumbline.parts.facts.jobs import Window, parse_slurm, sum_traffic
+from plumbline.parts.facts.node import EarlierLook, Parts, Past
+from plumbline.parts.facts.saved import load_site_commands, load_symptoms
 from plumbline.parts.locate.investigate import read_earlier, read_request, sent_symptoms
 from plumbline.parts.parallel.job import Job as RanksJob
 from plumbline.parts.parallel.launch import parse_clients
@@ -66,14 +67,7 @@ from plumbline.site.conversation import RawAnswer, parse_answer
 from plumbline.site.documents import read_records, read_verdicts
 from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory
 from plumbline.site.inventory import read_document as read_yaml_document
-from plumbline.store.facts import (
-    collected_report,
-    keep_collected,
-    load_ledger,
-    load_site_commands,
-    load_suspicions,
-    load_symptoms,
-)
+from plumbline.store.facts import collected_report, keep_collected, load_ledger, load_suspicions
 from plumbline.store.files import load_document, seal
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan
@@ -99,11 +93,11 @@ from tests.package.judgements import (
     series,
 )
 from tests.package.judgements import snapshot as snapshot_of
+from tests.package.model import ledgers
 from tests.package.model.test_profile import blocks
-from tests.package.observe import nodes as conditions
 from tests.package.observe.servers import counted
-from tests.package.observe.test_darshan import ANSWERS, named
 from tests.package.parallel_runs import expected, ran
+from tests.package.parts.facts.test_darshan import ANSWERS, named
 from tests.package.parts.parallel.points import done, point
 from tests.package.parts.parallel.test_job import JOB, RESULT
 from tests.package.records import record
@@ -579,9 +573,9 @@ def _symptoms(data: bytes, folder: Path) -> object:
     return shown, load_symptoms(path)
 
 
-CONDITIONS = conditions.ledger(
-    conditions.bill(conditions.condition("kernel", "4.18"), conditions.condition("OFED", "24.10")),
-    conditions.bill(conditions.condition("kernel", "5.14"), day=1.0),
+CONDITIONS = ledgers.ledger(
+    ledgers.bill(ledgers.condition("kernel", "4.18"), ledgers.condition("OFED", "24.10")),
+    ledgers.bill(ledgers.condition("kernel", "5.14"), day=1.0),
 )
 
 

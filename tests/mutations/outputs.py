@@ -16,21 +16,10 @@ from plumbline.measure.targets.mounted import system_at
 from plumbline.measure.targets.whereabouts import whereabouts
 from plumbline.model.codec import read_document, write
 from plumbline.model.command import Completed
-from plumbline.observe.changes import Ledger
-from plumbline.observe.conditions import DEFAULT as PARAMETERS
-from plumbline.observe.conditions import collect
-from plumbline.observe.counters import (
-    Parse,
-    buffers,
-    disk_io,
-    interfaces,
-    lnet_stats,
-    recovery,
-    stats,
-)
-from plumbline.observe.gather import COLLECTORS, LocalSystem
-from plumbline.observe.links import PORTS
-from plumbline.observe.lnet import interface_health, peer_health
+from plumbline.model.ledger import DEFAULT_PARAMETERS as PARAMETERS
+from plumbline.model.ledger import Ledger
+from plumbline.model.symptom import quote
+from plumbline.observe.command import LocalSystem
 from plumbline.observe.lustre_output import (
     job_requests,
     job_stats,
@@ -43,18 +32,30 @@ from plumbline.observe.lustre_output import (
     parse_tunables,
     parse_usage,
 )
-from plumbline.observe.node import Counters, EarlierLook, Node, Parts, Past
-from plumbline.observe.site_command import SiteCommand
-from plumbline.observe.site_command import look as site_look
-from plumbline.observe.symptom import quote
+from plumbline.parts.facts.conditions import collect
+from plumbline.parts.facts.counters import (
+    Parse,
+    buffers,
+    disk_io,
+    interfaces,
+    lnet_stats,
+    recovery,
+    stats,
+)
+from plumbline.parts.facts.gather import COLLECTORS
+from plumbline.parts.facts.links import PORTS
+from plumbline.parts.facts.lnet import interface_health, peer_health
+from plumbline.parts.facts.node import Counters, EarlierLook, Node, Parts, Past
+from plumbline.parts.facts.site_command import SiteCommand
+from plumbline.parts.facts.site_command import look as site_look
 from plumbline.parts.parallel.launch import Launch, find_launcher
 from plumbline.site.prometheus import parse_answer, parse_complaint
 from tests.mutations.reader import Reader, encoded, put, text
 from tests.package.fakes import Answer, FakeRunner, answer, file_status
 from tests.package.measure import targets, test_mounted, test_whereabouts
 from tests.package.measure.jobs import GOOD, VERSIONS, Good, completed
-from tests.package.observe import nodes as conditions
-from tests.package.observe import symptoms_nodes as nodes
+from tests.package.parts.facts import nodes as conditions
+from tests.package.parts.facts import symptoms_nodes as nodes
 from tests.package.recorded import data
 
 NOW = nodes.NOW

@@ -36,7 +36,7 @@ CALLS = {"read_json", "loads", "raw_decode", "read_yaml", "whole", "real", "Dict
 NO_READERS = {
     "cli/__init__.py parse_args": "options of the command line",
     "measure/own_folders.py _make_pinned": "makes a folder; lustre.py is fed the same answer",
-    "site/latency.py _of_histogram": "asks Prometheus, whose answers are fed",
+    "parts/facts/loads.py _of_histogram": "asks Prometheus, whose answers are fed",
     "site/conversation.py _parse_line": "asks a process; the parts of its answer are fed",
     "parts/report/read.py read_site": "reads a history",
     "cli/options.py parse_date": "an option of the command line",
@@ -46,7 +46,7 @@ NO_READERS = {
     "model/parts.py load": "loads a module",
     "parts/parallel/rank.py": "hands the job of a file to the codec",
     "observe/job_stats.py look": "looks at files whose lists are fed",
-    "observe/counting.py look": "looks at files whose texts are fed",
+    "parts/facts/counting.py look": "looks at files whose texts are fed",
     "store/collection.py read_clocks": "reads a history",
     "store/history.py": "reads a history: its rows go to Record.from_json, its evidence is fed",
     "store/collection.py read_notes": "reads a history",

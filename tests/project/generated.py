@@ -16,7 +16,7 @@ from plumbline.cli import build_parser
 from plumbline.cli.machines import MACHINES
 from plumbline.cli.people import PEOPLE
 from plumbline.doors import prometheus
-from plumbline.observe import counters
+from plumbline.model import metric
 from tests.project.repository import ROOT, document, tracked
 from tests.project.test_papers import CASES
 
@@ -123,8 +123,8 @@ def _verdicts() -> str:
 
 
 def _counters() -> str:
-    metrics = [value for value in vars(counters).values() if isinstance(value, counters.Metric)]
-    rows = ((f"`{metric.name}`", metric.kind, metric.help) for metric in metrics)
+    metrics = [value for value in vars(metric).values() if isinstance(value, metric.Metric)]
+    rows = ((f"`{value.name}`", value.kind, value.help) for value in metrics)
     return _table("| metric | kind | meaning |", rows)
 
 

@@ -30,8 +30,13 @@ pytestmark = pytest.mark.slow
 @pytest.fixture(scope="module")
 def core(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the folder of a package without parts."""
-    folder = tmp_path_factory.mktemp("core")
-    ignored = shutil.ignore_patterns("__pycache__", "parts")
+    return package_without("parts", tmp_path_factory)
+
+
+def package_without(name: str, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Return the folder of a package without the folders of this name."""
+    folder = tmp_path_factory.mktemp(name)
+    ignored = shutil.ignore_patterns("__pycache__", name)
     shutil.copytree(ROOT / "src" / "plumbline", folder / "plumbline", ignore=ignored)
     return str(folder)
 
@@ -73,6 +78,9 @@ def test_a_node_measures_judges_and_checks(core: str, tmp_path: Path) -> None:
         check=False,
     )
     assert checked.stdout.startswith("OST OK - a "), checked.stdout + checked.stderr
+    metrics = call(core, tmp_path, "metrics", *expectations, *snapshot)
+    assert (metrics.returncode, metrics.stderr) == (0, "")
+    assert "plumbline_rate" in metrics.stdout
 
 
 def test_a_console_plans_and_writes_what_nagios_reads(core: str, tmp_path: Path) -> None:
@@ -85,6 +93,13 @@ def test_a_console_plans_and_writes_what_nagios_reads(core: str, tmp_path: Path)
     ):
         done = call(core, tmp_path, *words, "-i", inventory)
         assert (done.returncode, done.stderr) == (0, ""), words
+    # only the part of facts knows the messages of the kernel
+    assert (
+        json.loads(call(core, tmp_path, "plan", "--json", "-i", inventory).stdout)[
+            "kernel_messages"
+        ]
+        == {}
+    )
 
 
 def test_a_console_judges_and_hands_over(core: str, site: tuple[str, ...], tmp_path: Path) -> None:
@@ -103,6 +118,11 @@ def test_a_console_judges_and_hands_over(core: str, site: tuple[str, ...], tmp_p
 @pytest.mark.parametrize(
     ("part", "words"),
     [
+        ("facts", ("symptoms",)),
+        ("facts", ("changes",)),
+        ("facts", ("counters",)),
+        ("facts", ("jobs",)),
+        ("facts", ("latency", "--prometheus", "http://localhost")),
         ("locate", ("locate",)),
         ("report", ("report", "--output", "out")),
         ("simulate", ("simulate", "-i", "inventory")),
@@ -117,3 +137,15 @@ def test_a_verb_of_a_missing_part_says_how_to_get_it(
     assert (done.returncode, done.stdout) == (69, "")
     assert f"the part {part} ({PARTS[part]}), which this host does not have" in done.stderr
     assert f"pip install '.[{part}]'" in done.stderr
+
+
+def test_a_console_without_facts_locates_and_reports(
+    site: tuple[str, ...], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    folder = package_without("facts", tmp_path_factory)
+    located = call(folder, tmp_path, "locate", *site)
+    assert (located.returncode, located.stderr) == (1, "")
+    assert "oss2-disk1" in located.stdout
+    reported = call(folder, tmp_path, "report", *site, "--output", str(tmp_path / "pages"))
+    assert (reported.returncode, reported.stderr) == (0, "")
+    assert (tmp_path / "pages" / "index.html").exists()

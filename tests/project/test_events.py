@@ -14,9 +14,9 @@ from typing import Any, Callable, Iterator, Mapping, Optional
 import jinja2
 import pytest
 
+from plumbline.model.symptom import Direction
 from plumbline.model.verdict import State
-from plumbline.observe.kernel_messages import EVENTS, MESSAGES, Message
-from plumbline.observe.symptom import Direction
+from plumbline.parts.facts.kernel_messages import EVENTS, MESSAGES, Message
 from tests.package.cli import nagios
 from tests.package.recorded import table, text
 from tests.package.waiting import eventually

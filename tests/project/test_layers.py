@@ -15,9 +15,11 @@ from tests.project.repository import ROOT
 # Rooms and modules that may do I/O; all others are pure.
 WORLDLY = {
     *("measure", "store", "site", "doors", "cli"),
-    *("observe.command", "observe.counting", "observe.darshan_logs"),
-    *("observe.folders", "observe.gather", "observe.given", "observe.job_stats"),
-    *("observe.pydarshan", "observe.rows"),
+    *("observe.command", "observe.folders", "observe.given", "observe.job_stats", "observe.rows"),
+    *(f"parts.facts.{name}" for name in ("contract", "counting", "darshan_logs", "gather")),
+    *(f"parts.facts.{name}" for name in ("job_traffic", "loads", "pydarshan", "saved")),
+    *(f"parts.facts.{name}" for name in ("site_changes", "usage")),
+    *(f"parts.facts.verbs.{name}" for name in ("counters", "jobs", "latency", "symptoms")),
     *("parts.locate.contract", "parts.locate.investigate", "parts.locate.path_alarms"),
     *("parts.locate.paths", "parts.locate.publish", "parts.locate.site", "parts.locate.verbs"),
     *(f"parts.parallel.{name}" for name in ("axes", "job", "launch", "mpi", "operation", "rank")),
@@ -29,8 +31,12 @@ WORLDLY = {
 CONSOLE = {
     *("topology", "plan", "doors", "cli"),
     *("parts.locate", "parts.report", "parts.simulate"),
-    *("parts.parallel.sweeping", "parts.parallel.verbs"),
-    *("observe.darshan_logs", "observe.pydarshan"),
+    *(
+        "parts.facts.pydarshan",
+        "parts.facts.verbs",
+        "parts.parallel.sweeping",
+        "parts.parallel.verbs",
+    ),
     *("site.documents", "site.inventory"),
 }
 

@@ -44,12 +44,11 @@ NODE_MODULES = (
     "probe",
     "verdicts",
     "records",
-    "symptoms",
-    "counters",
+    "sample",
 )
 """Modules of this package on a node, with all their imports; the console has every module."""
 
-NODE_PARTS = ("parallel",)
+NODE_PARTS = ("facts", "parallel")
 """Parts on a node; the console has every part."""
 
 CONSOLE_LIBRARIES = ("jinja2", "plotly", "pydantic", "rich", "yaml")

@@ -97,7 +97,7 @@ collector of Prometheus's node exporter, or lines of a Checkmk local check.""",
 )
 
 MACHINES.add(
-    "counters.counters",
+    "facts.verbs.counters.counters",
     "export Lustre's counters of this host to Prometheus",
     shared.OUTPUT,
     option(

@@ -268,7 +268,7 @@ Without inventory and root: plumbline sweep --directory a=/mnt/a --directory b=/
 )
 
 PEOPLE.add(
-    "counters.sample",
+    "sample.sample",
     "sample the counters of this server, for the report's composite",
     option("--limit TIME", "duration, at most 60 min", "10 min"),
     option(
@@ -388,7 +388,7 @@ PEOPLE.add(
 )
 
 PEOPLE.add(
-    "console.latency",
+    "facts.verbs.latency.latency",
     "find devices and OSTs that are slow under user load; exit code 1 if any",
     option("--prometheus URL", "address of the site's Prometheus", required=True),
     *shared.AUTHORITY,
@@ -496,7 +496,7 @@ recent rates.""",
 )
 
 PEOPLE.add(
-    "symptoms.symptoms",
+    "facts.verbs.symptoms.symptoms",
     "find signs of faults in hardware and kernel",
     option(
         "--save",
@@ -512,7 +512,7 @@ Exit code 1: a symptom incriminates a component.""",
 )
 
 PEOPLE.add(
-    "symptoms.changes",
+    "facts.verbs.symptoms.changes",
     "show changes of software, firmware and settings, and nodes that differ from peers",
     *shared.SITE,
     option("--since TIME", "only changes since then", "2w"),
@@ -536,7 +536,7 @@ system. No data is read.""",
 )
 
 PEOPLE.add(
-    "jobs.jobs",
+    "facts.verbs.jobs.jobs",
     "show the bytes that jobs moved on targets",
     option(
         "--during TIMES",

@@ -25,19 +25,18 @@ from plumbline.doors.status import status as screen
 from plumbline.doors.table import ScreenText, render
 from plumbline.judge.judging import Basis
 from plumbline.judge.replay import DayVerdict
+from plumbline.model import parts
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectations
+from plumbline.model.symptom import Report
 from plumbline.model.verdict import State, Verdict, worst
-from plumbline.observe.command import SystemRunner
-from plumbline.observe.gather import LocalSystem
-from plumbline.observe.node import Parts
-from plumbline.observe.symptom import Report
 from plumbline.site.checks import publish
 from plumbline.site.documents import VerdictDocument
 from plumbline.site.nodes import Choice, Judgement, NodeJudgement
 from plumbline.site.nodes import judgement as site_judgement
+from plumbline.site.recorded import replay_file
 from plumbline.site.survey import last_survey
-from plumbline.site.verdicts import node_verdicts, rates_of_node, rates_of_site, replay_file
+from plumbline.site.verdicts import node_verdicts, rates_of_node, rates_of_site
 from plumbline.site.verdicts import status as lines_of
 from plumbline.store.facts import SYMPTOMS_FILE, collected_reports
 from plumbline.store.files import EXPECTATIONS, SNAPSHOT
@@ -257,9 +256,15 @@ def metrics(arguments: argparse.Namespace) -> int:
 
 
 def _devices(expectations: Expectations) -> Mapping[str, str]:
-    """Return kernel names of device components; empty if the expectations are damaged."""
+    """Return kernel names of device components, which the latency under load needs.
+
+    They are empty without the part of facts, or if the expectations are damaged.
+    """
+    if not parts.is_installed("facts"):
+        return {}
     try:
-        return Parts(expectations, LocalSystem(SystemRunner())).disks
+        names: Mapping[str, str] = parts.load("facts", "contract").device_names(expectations)
+        return names
     except DocumentError as error:
         remark(f"without the names of devices: {error}")
         return {}

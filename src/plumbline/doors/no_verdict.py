@@ -17,7 +17,7 @@ from plumbline.model.ages import format_duration
 from plumbline.model.errors import DocumentError, PlumblineError
 from plumbline.model.layers import LAYERS
 from plumbline.model.published import Unrecorded, refuse_damaged
-from plumbline.observe.symptom import KINDS, REMEDY, title
+from plumbline.model.symptom import KINDS, REMEDY, title
 from plumbline.store import verdicts as store
 from plumbline.store.files import load, read_bytes
 from plumbline.store.snapshot import load_expectations

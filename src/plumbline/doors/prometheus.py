@@ -17,8 +17,8 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
 from plumbline.model.service import DEVICE_INFO
+from plumbline.model.symptom import KINDS, Report
 from plumbline.model.verdict import State, Verdict
-from plumbline.observe.symptom import KINDS, Report
 from plumbline.site.verdicts import NodeVerdicts, Step
 
 Labels = tuple[tuple[str, str], ...]

@@ -7,9 +7,7 @@ from typing import Iterable, NamedTuple, Optional, Sequence
 from plumbline.judge.phrases import moment
 from plumbline.model.ages import CLOCK_STEP_S, age, seconds_since
 from plumbline.model.service import SYMPTOMS
-from plumbline.model.units import format_duration
-from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
-from plumbline.observe.symptom import (
+from plumbline.model.symptom import (
     KIND_OF,
     Direction,
     Look,
@@ -19,6 +17,8 @@ from plumbline.observe.symptom import (
     quote,
     title,
 )
+from plumbline.model.units import format_duration
+from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 
 _WITHOUT_REDUNDANCY = ("degraded", "pool")
 """Kinds of symptoms of an array that the next failure may destroy, rebuilding or not."""

@@ -18,17 +18,16 @@ from typing import Any, Callable, Iterator, Mapping, NamedTuple, Protocol, Seque
 from uuid import uuid4
 
 from plumbline.model.codec import write
+from plumbline.model.command import Files
 from plumbline.model.errors import DocumentError, ToolError, UsageError
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.trend import SERVER
 from plumbline.model.units import format_duration
 from plumbline.model.validation import whole
 from plumbline.observe.command import Clock
-from plumbline.observe.counters import METADATA, ROOTS, STORAGE
 from plumbline.observe.coverage import LUSTRE, RequestRow
 from plumbline.observe.job_stats import JobTraffic
-from plumbline.observe.lustre_output import OPERATIONS, lustre_stats
-from plumbline.observe.node import Files
+from plumbline.observe.lustre_output import METADATA, OPERATIONS, ROOTS, STORAGE, lustre_stats
 
 DISKSTATS = "/proc/diskstats"
 LUSTRE_STATS = tuple(f"{root}/obdfilter" for root in ROOTS)

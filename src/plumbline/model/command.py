@@ -78,3 +78,31 @@ class CommandRunner(Protocol):
             SkipTarget: the folder or its file is not safe to use; nothing was run.
         """
         ...
+
+
+MAX_FILE_BYTES = 1 << 20
+"""Limit of a file of /proc or /sys; /proc/mdstat has a few lines per array."""
+
+
+class Files(Protocol):
+    """The files of a node; paths are absolute, and a missing file is empty, never an error."""
+
+    def read(self, path: str, most_bytes: int = MAX_FILE_BYTES) -> str:
+        """Return the stripped text of a small file; empty if it cannot be read."""
+        ...
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """Return the sorted names in a folder; empty if there is none."""
+        ...
+
+
+class System(Files, Protocol):
+    """The files and commands of a node."""
+
+    def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
+        """Run a command; raise ToolError if it is not installed."""
+        ...
+
+    def real(self, path: str) -> str:
+        """Return a path with all links resolved."""
+        ...

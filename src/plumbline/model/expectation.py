@@ -279,6 +279,13 @@ class Expectations(NamedTuple):
         }
         return frozenset({*measured, *self.elsewhere})
 
+    def components(self) -> frozenset[str]:
+        """Return all components that the node knows: itself, its parts, those on its paths."""
+        names = {self.node, *self.served, *(part.name for part in self.neighbours)}
+        for entry in self.entries:
+            names.update((entry["component"], *entry.get("path", ())))
+        return frozenset(names)
+
     def members(self, layer: str, group: str) -> tuple[Expectation, ...]:
         """Return the expectations of a group in a layer; raise as ``find`` does."""
         return self._some(self._build(layer, "group", group), f"group {group}", layer)

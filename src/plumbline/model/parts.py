@@ -13,6 +13,7 @@ from typing import Any
 from plumbline.model.errors import ToolError
 
 PARTS = {
+    "facts": "symptoms, conditions, counters and jobs; latency under load",
     "locate": "suspects, the service that bears an alarm, the next measurement",
     "parallel": "all targets at once, call by call, and sweeps",
     "report": "pages and figures of a site, periods compared",

@@ -26,7 +26,7 @@ from pathlib import Path
 from selectors import EVENT_READ, DefaultSelector, SelectorKey
 from typing import Optional, Protocol, Sequence
 
-from plumbline.model.command import Completed, Within
+from plumbline.model.command import MAX_FILE_BYTES, CommandRunner, Completed, Within
 from plumbline.model.errors import SkipTarget, ToolError
 from plumbline.observe import folders
 
@@ -343,3 +343,47 @@ def _refuse_unsafe(completed: Completed) -> None:
     """Raise SkipTarget if the folder was refused and the command not started."""
     if completed.exit_code == folders.REFUSED and completed.stderr.startswith(folders.MARK):
         raise SkipTarget(completed.stderr[len(folders.MARK) :].strip())
+
+
+class LocalSystem:
+    """Files and commands of this machine; ``root`` is / or a copy of another node's files."""
+
+    def __init__(self, runner: CommandRunner, root: Path = Path("/")) -> None:
+        self._runner = runner
+        self._root = root
+
+    def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
+        """Run a command on this machine; raise ToolError if it is not installed."""
+        return self._runner(argv, timeout_s)
+
+    def read(self, path: str, most_bytes: int = MAX_FILE_BYTES) -> str:
+        """Return the stripped text of a small file; empty if it cannot be read.
+
+        Some files of /sys cannot be read while their device is down.
+        """
+        try:
+            with self._below(path).open("rb") as file:
+                return file.read(most_bytes).decode("utf-8", "replace").strip()
+        # a name with a zero byte is a ValueError
+        except (OSError, ValueError):
+            return ""
+
+    def names(self, folder: str) -> tuple[str, ...]:
+        """Return the sorted names in a folder; empty if there is none."""
+        try:
+            return tuple(sorted(os.listdir(self._below(folder))))
+        except (OSError, ValueError):
+            return ()
+
+    def real(self, path: str) -> str:
+        """Return a path with all links resolved, relative to the root."""
+        root = os.path.realpath(self._root)
+        if "\0" in path:
+            # no file has such a name
+            return path
+        resolved = os.path.realpath(self._below(path))
+        inside = os.path.commonpath([root, resolved]) == root
+        return f"/{os.path.relpath(resolved, root)}" if inside else resolved
+
+    def _below(self, path: str) -> Path:
+        return self._root / path.lstrip("/")

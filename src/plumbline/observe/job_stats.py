@@ -10,14 +10,13 @@ import queue
 import re
 from typing import Mapping, NamedTuple, Optional, Sequence, Union
 
+from plumbline.model.command import Files
 from plumbline.model.errors import ToolError
 from plumbline.model.record import Operation
 from plumbline.model.units import format_duration, format_size
 from plumbline.observe.command import Clock
-from plumbline.observe.counters import METADATA, ROOTS
 from plumbline.observe.coverage import JobRow, RequestRow
-from plumbline.observe.lustre_output import job_requests, job_stats
-from plumbline.observe.node import Files
+from plumbline.observe.lustre_output import METADATA, ROOTS, job_requests, job_stats
 
 PAUSE_S = 10.0
 """Least time between two readings; a probe of a target takes at least as long."""

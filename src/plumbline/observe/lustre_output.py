@@ -1,7 +1,6 @@
 """Parse the output of lfs and lctl, and the counters of Lustre targets.
 
 Counters of targets are used by a server that samples itself, and by a client on the same node.
-Statistics are parsed by ``observe.counters``.
 """
 
 from __future__ import annotations
@@ -13,8 +12,16 @@ from typing import Iterator, NamedTuple, Optional, Sequence
 from plumbline.model.errors import SkipTarget, ToolError
 from plumbline.model.record import Operation
 from plumbline.model.validation import real, whole
-from plumbline.observe.counters import MOVES, statistics, sum_of
 from plumbline.observe.mounts import Space
+
+ROOTS = ("/sys/kernel/debug/lustre", "/proc/fs/lustre")
+"""By release; 2.17 has storage targets' statistics in the first, metadata's in the second."""
+STORAGE = r"(?P<target>[\w.-]{1,64}-OST[0-9a-f]{4})"
+METADATA = r"(?P<target>[\w.-]{1,64}-MDT[0-9a-f]{4})"
+
+_SUM_PLACE = 6
+MOVES = {"read_bytes": "read", "write_bytes": "write"}
+"""The direction of each line that counts bytes."""
 
 _OST = re.compile(r"\s*(\d+): (\S+)_UUID (\S+)\s*")
 _HEAD = re.compile(r"([A-Za-z0-9_][^\s=]*)=(.*)")
@@ -238,6 +245,24 @@ _JOB = "- job_id:"
 _JOB_WORDS = {**_OPERATIONS, "read": Operation.READ, "write": Operation.WRITE}
 
 _REQUEST = re.compile(r"\w{1,64}", re.ASCII)
+
+
+def statistics(text: str, path: str) -> list[list[str]]:
+    """Return the words of each line of a statistics file.
+
+    Raises:
+        ToolError: the text has another form.
+    """
+    if not text.startswith("snapshot_time"):
+        raise ToolError(f"{path} is not understood: it begins with {text[:40]!r}")
+    return [words for line in text.splitlines() if (words := line.split())]
+
+
+def sum_of(words: Sequence[str], path: str) -> int:
+    """Return the sum in a line; raise ToolError if it has none."""
+    if len(words) <= _SUM_PLACE:
+        raise ToolError(f"{path} is not understood: {' '.join(words)[:80]!r} has no sum")
+    return whole(words[_SUM_PLACE], f"the sum of {words[0]} in {path}")
 
 
 def lustre_stats(text: str, path: str) -> dict[Operation, int]:

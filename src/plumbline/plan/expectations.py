@@ -21,11 +21,11 @@ from plumbline.model.evidence import MONTH_S, odds_within
 from plumbline.model.expectation import ALONE, OFF, Confirm, Expectation, Expectations, Neighbour
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.fs import FS
+from plumbline.model.parts import is_installed, load
 from plumbline.model.record import Scenario
 from plumbline.model.rounds import cycle
 from plumbline.model.service import PathService, Service, SitePart
 from plumbline.model.units import DAY_S, LARGEST
-from plumbline.observe.kernel_messages import EVENTS
 from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.baseline import Baselines
 from plumbline.plan.duration import seconds_of
@@ -365,6 +365,17 @@ def _capacity(topology: Topology, key: str, name: str) -> Optional[float]:
     return part.write_Bps if key.startswith("write") else part.read_Bps
 
 
+def _kernel_messages() -> Mapping[str, str]:
+    """Return a pattern for each kind of kernel message, for the role events.
+
+    Without the part that reads such messages there are none.
+    """
+    if not is_installed("facts"):
+        return {}
+    patterns: Mapping[str, str] = load("facts", "contract").EVENTS
+    return patterns
+
+
 SCHEMA = 1
 
 
@@ -436,7 +447,7 @@ class Plan(NamedTuple):
             "parts": write(self.parts),
             "paths": write(self.paths),
             "parents": self.parents,
-            "kernel_messages": EVENTS,
+            "kernel_messages": _kernel_messages(),
             **({"fs": self.parallel} if self.parallel else {}),
             **({"job_users": True} if self.job_users else {}),
         }

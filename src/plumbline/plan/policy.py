@@ -14,13 +14,13 @@ from pydantic import Field, PlainValidator, create_model, field_validator, model
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import MOST_RUNS
 from plumbline.model.layers import LAYERS, layer_of
+from plumbline.model.ledger import DEFAULT_PARAMETERS, PARAMETER_PATTERN, is_secret
 from plumbline.model.limits import Limits, Range
 from plumbline.model.names import PATH, PROGRAM, SCRATCH
 from plumbline.model.ranks import TESTS, may_be_direct, named_test
 from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
+from plumbline.model.symptom import VALID_S
 from plumbline.model.units import format_duration
-from plumbline.observe.conditions import DEFAULT, PATTERN, is_secret
-from plumbline.observe.symptom import VALID_S
 from plumbline.plan.schedule import Calendar, LastTimer, LaterTimer, Slots, Timer
 from plumbline.topology.names import expand
 from plumbline.topology.strict import (
@@ -77,13 +77,13 @@ _LONGEST = 100
 class ConditionsPolicy(Strict):
     """Patterns of the parameters that each node queries with ``lctl get_param``."""
 
-    parameters: Annotated[list[str], Field(max_length=_MOST)] = list(DEFAULT)
+    parameters: Annotated[list[str], Field(max_length=_MOST)] = list(DEFAULT_PARAMETERS)
 
     @field_validator("parameters")
     @classmethod
     def _are_patterns(cls, patterns: list[str]) -> list[str]:
         for text in patterns:
-            if len(text) > _LONGEST or not PATTERN.fullmatch(text):
+            if len(text) > _LONGEST or not PARAMETER_PATTERN.fullmatch(text):
                 raise ValueError(
                     f"{text[:60]!r} is no parameter of Lustre; write it as lctl get_param takes "
                     "it, for example osc.*.max_rpcs_in_flight"

@@ -27,7 +27,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.names import anchor, group_anchor
 from plumbline.model.service import NODE, SYMPTOMS, PathService, Service
-from plumbline.observe.symptom import LUSTRE, title
+from plumbline.model.symptom import LUSTRE, title
 from plumbline.plan.assignments import Assignment
 from plumbline.plan.policy import SymptomsPolicy, kinds_of
 from plumbline.plan.references import by_file_system

@@ -14,11 +14,11 @@ from plumbline import __version__
 from plumbline.model.codec import read_document, write
 from plumbline.model.errors import DocumentError, PlumblineError, reason_in
 from plumbline.model.exchange import Begun, Head, Request
+from plumbline.model.ledger import FILE as LEDGER
+from plumbline.model.ledger import MOST_BYTES, is_newer
+from plumbline.model.symptom import TROUBLE
 from plumbline.model.units import format_duration
 from plumbline.model.validation import read_json
-from plumbline.observe.changes import FILE as LEDGER
-from plumbline.observe.changes import MOST_BYTES, is_newer
-from plumbline.observe.symptom import TROUBLE
 from plumbline.store.export import extract
 from plumbline.store.facts import SYMPTOMS_FILE as FILE
 from plumbline.store.facts import save_node_suspicions

@@ -30,9 +30,9 @@ from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.published import Part, Published, Run, Stage, parts
 from plumbline.model.series import Running, Series, Snapshot
 from plumbline.model.service import NODE, SYMPTOMS
+from plumbline.model.symptom import KINDS, VALID_S, Report, title
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.model.verdict_files import SYMPTOMS_FILE
-from plumbline.observe.symptom import KINDS, VALID_S, Report, title
 from plumbline.store import facts
 from plumbline.store.files import (
     DATABASE,

@@ -23,10 +23,10 @@ from plumbline.model.errors import DocumentError, PlumblineError, StoreError, To
 from plumbline.model.exchange import Cursor, Head, Request
 from plumbline.model.record import Record
 from plumbline.model.series import Running
+from plumbline.model.symptom import TROUBLE
 from plumbline.model.trend import NodeClock
 from plumbline.model.units import DAY_S, format_size
 from plumbline.model.validation import storable
-from plumbline.observe.symptom import TROUBLE
 from plumbline.site.conversation import (
     MOST_ANSWER_BYTES,
     Answer,

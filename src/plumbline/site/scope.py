@@ -20,9 +20,8 @@ from plumbline.model.exchange import Begun
 from plumbline.model.expectation import Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
+from plumbline.model.symptom import TROUBLE, Report, Symptom
 from plumbline.model.trend import SERVER
-from plumbline.observe.node import components_of
-from plumbline.observe.symptom import TROUBLE, Report, Symptom
 
 _LONGEST_NAME = 60
 _MOST_KINDS = 20
@@ -91,7 +90,7 @@ class Scopes:
         for node, document in nodes.items():
             for place in _measured_by(document):
                 self._owners.setdefault(place, set()).add(node)
-        self._parts = {node: frozenset(components_of(nodes[node])) for node in nodes}
+        self._parts = {node: nodes[node].components() for node in nodes}
         self._known = frozenset().union(*self._parts.values())
         self._lustre = frozenset(_lustre_targets(nodes.values()))
 

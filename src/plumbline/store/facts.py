@@ -12,15 +12,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.model.codec import FORMS, compact, form, lenient, read_document, write
-from plumbline.model.codec import read as read_value
+from plumbline.model.codec import compact, form, read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import MOST, Suspected, Suspects
+from plumbline.model.ledger import FILE, MOST_BYTES, Ledger
+from plumbline.model.symptom import TROUBLE, Report, SiteSymptoms, site_symptoms
 from plumbline.model.validation import storable, times
-from plumbline.observe.changes import FILE, MOST_BYTES, Ledger
-from plumbline.observe.node import Past
-from plumbline.observe.site_command import SiteCommand
-from plumbline.observe.symptom import TROUBLE, Report, SiteSymptoms, site_symptoms
 from plumbline.store.collection import read_clocks
 from plumbline.store.database import Store
 from plumbline.store.files import READERS, load, load_document
@@ -37,27 +34,6 @@ class LastReport(NamedTuple):
     report: Optional[Report]
     now: float
     trouble: str = ""
-
-
-class SavedLook(NamedTuple):
-    """A report, and the past for the next look."""
-
-    report: Report
-    past: Past
-
-
-def load_symptoms(path: str) -> SavedLook:
-    """Return the last look at symptoms.
-
-    Raises:
-        DocumentError: the file is missing, damaged, or another user's.
-    """
-    noun, remedy = FORMS[Report][1:]
-    raw, what = load(path, noun, remedy), f"{noun} {path}"
-    try:
-        return SavedLook(read_document(Report, raw, what), read_value(Past, raw["past"]))
-    except (KeyError, TypeError, AttributeError) as error:
-        raise DocumentError(f"{what} is damaged ({error!r}); {remedy}") from error
 
 
 def collected_symptoms(history: Path, nodes: Iterable[str], now: float) -> SiteSymptoms:
@@ -122,37 +98,6 @@ def _document_or_trouble(path: str) -> Any:
         return load(path, "symptoms", remedy)
     except DocumentError as error:
         return {TROUBLE: str(error)}
-
-
-def save_symptoms(path: Path, saved: SavedLook) -> None:
-    """Atomically replace the last look; raise StoreError if that fails."""
-    text = compact({**write(saved.report), "past": saved.past})
-    replace_own(path, text, group=READERS)
-
-
-_SITE_COMMANDS_REMEDY = "correct symptoms_commands and deploy the role symptoms again"
-
-
-@lenient
-@form(1, "list of commands", _SITE_COMMANDS_REMEDY)
-class _SiteCommands(NamedTuple):
-    commands: tuple[SiteCommand, ...]
-
-
-def load_site_commands(path: str) -> tuple[SiteCommand, ...]:
-    """Return the commands in their order; empty without the file.
-
-    Raises:
-        DocumentError: the file is damaged, or another user's; naming file and remedy.
-    """
-    if not os.path.lexists(path):
-        return ()
-    commands = load_document(_SiteCommands, path).commands
-    names = [command.name for command in commands]
-    duplicate = next((name for name in names if names.count(name) > 1), None)
-    if duplicate:
-        raise DocumentError(f"commands {path} name {duplicate} twice; {_SITE_COMMANDS_REMEDY}")
-    return commands
 
 
 COLLECTED_CONDITIONS = "conditions"

@@ -10,10 +10,10 @@ from plumbline.model.codec import read, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.published import Part, Parts, Published, Stage, Unrecorded
 from plumbline.model.service import NO_ALARMS, ActiveAlarms
+from plumbline.model.symptom import Report
 from plumbline.model.validation import same_schema
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.model.verdict_files import SCHEMA, note_file, stamp
-from plumbline.observe.symptom import Report
 from plumbline.store.files import load, load_document, refuse
 
 MOST_BYTES = 16 << 20

@@ -13,8 +13,8 @@ import pytest
 from plumbline.doors.check import published, valid
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.model.codec import read_document
+from plumbline.model.symptom import Report
 from plumbline.model.verdict import Figure
-from plumbline.observe.symptom import Report
 from plumbline.site.checks import publish, publish_symptoms
 from tests.package.checks.test_checks import age, execute
 from tests.package.judgements import expectation, snapshot

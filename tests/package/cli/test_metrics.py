@@ -18,8 +18,8 @@ from plumbline.model.errors import StoreError
 from plumbline.model.expectation import Expectations
 from plumbline.model.quantity import OPERATIONS_PER_S, SECONDS
 from plumbline.model.series import Series
+from plumbline.model.symptom import Direction, Look, Report, Symptom
 from plumbline.model.verdict import State
-from plumbline.observe.symptom import Direction, Look, Report, Symptom
 from tests.package.cli.driver import Run, call
 from tests.package.cli.test_judge import READ, fresh
 from tests.package.judgements import (

@@ -17,7 +17,7 @@ from plumbline.model.exchange import Cursor, Request
 from plumbline.model.expectation import Expectations
 from plumbline.store.history import History
 from tests.package.cli.driver import COMMAND, Run, call
-from tests.package.observe.symptoms_nodes import expectations
+from tests.package.parts.facts.symptoms_nodes import expectations
 from tests.package.records import failed, record
 
 # --- ``plumbline history`` prints a table, or complete records as JSON.

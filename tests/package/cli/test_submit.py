@@ -16,8 +16,8 @@ from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, StoreError, ToolError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.service import Service
+from plumbline.model.symptom import Direction, Look, Report
 from plumbline.model.verdict import Figure, Reason, State, Verdict
-from plumbline.observe.symptom import Direction, Look, Report
 from plumbline.store.history import History
 from tests.package.cli.driver import Run, call
 from tests.package.cli.nagios import PROGRAM, nagios

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
+from plumbline.model.symptom import KIND_OF, Direction, Look, Report, Symptom
 from plumbline.model.verdict import Reason, State
-from plumbline.observe.gather import COLLECTORS
-from plumbline.observe.symptom import KIND_OF, KINDS, Direction, Look, Report, Symptom
 
 NOW = 1_795_243_788.0
 RAISES, LOWERS = Direction.RAISES, Direction.LOWERS
@@ -33,11 +32,6 @@ def look(*symptoms: Symptom, collector: str = "md", **more: Any) -> Look:
 
 
 NO_ZFS = look(collector="zfs", unavailable="zpool is not installed")
-
-
-def test_every_collector_has_a_kind_and_every_kind_a_collector() -> None:
-    assert list(KIND_OF) == list(COLLECTORS)
-    assert tuple(dict.fromkeys(KIND_OF.values())) == KINDS
 
 
 @pytest.mark.parametrize(

@@ -23,8 +23,7 @@ from plumbline.measure.sample import (
 from plumbline.measure.sample import LUSTRE_STATS as LUSTRE
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.record import Operation
-from plumbline.observe.command import SystemRunner
-from plumbline.observe.gather import LocalSystem
+from plumbline.observe.command import LocalSystem, SystemRunner
 from tests.package.observe.lustre_server import OST_STATS
 from tests.package.recorded import data
 from tests.package.strangers import let_through
@@ -136,7 +135,7 @@ sys.path.insert(0, sys.argv[1])
 from pathlib import Path
 from plumbline.observe.command import SystemRunner
 from plumbline.measure.sample import Targets
-from plumbline.observe.gather import LocalSystem
+from plumbline.observe.command import LocalSystem
 targets = Targets(LocalSystem(SystemRunner(), Path(sys.argv[2])))
 print(*targets.names, "not", *targets.closed, "of", sum(targets.read().values()))
 """

@@ -14,7 +14,7 @@ import pytest
 from plumbline.measure.own_folders import User, give
 from plumbline.model.command import Completed
 from tests.package.fakes import Answer, FakeRunner, answer
-from tests.package.observe.symptoms_nodes import missing
+from tests.package.parts.facts.symptoms_nodes import missing
 from tests.processes import run_to_end
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")

@@ -7,9 +7,9 @@ from typing import Optional, Sequence
 import pytest
 
 from plumbline.measure.sample import LUSTRE_STATS as LUSTRE
-from plumbline.observe.counters import ROOTS
 from plumbline.observe.coverage import JobRow, RequestRow
 from plumbline.observe.job_stats import LONGEST_S, MOST_BYTES, PAUSE_S, Jobs, JobTraffic
+from plumbline.observe.lustre_output import ROOTS
 from tests.package.measure.units import FakeClock
 from tests.project.repository import ROOT
 

@@ -13,11 +13,11 @@ import pytest
 from plumbline.model.codec import read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectations
+from plumbline.model.ledger import DEFAULT_PARAMETERS
 from plumbline.model.limits import Ceiling
 from plumbline.model.ranks import TESTS
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.units import DAY_S
-from plumbline.observe.conditions import DEFAULT
 from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
@@ -456,7 +456,7 @@ def parameters(policy: object) -> set[tuple[str, ...]]:
 
 
 def test_every_node_has_the_default_parameters() -> None:
-    assert parameters({}) == {DEFAULT}
+    assert parameters({}) == {DEFAULT_PARAMETERS}
 
 
 def test_parameters_of_the_policy_replace_the_defaults() -> None:

@@ -18,9 +18,8 @@ from plumbline.cli import main
 from plumbline.measure.sample import Origin, Targets, records_of, sample
 from plumbline.model.limits import Reference
 from plumbline.model.record import Record
-from plumbline.observe.command import SystemRunner
+from plumbline.observe.command import LocalSystem, SystemRunner
 from plumbline.observe.coverage import Coverage, Job, Others, others_of
-from plumbline.observe.gather import LocalSystem
 from plumbline.observe.job_stats import Jobs
 from plumbline.site.cover import cover
 from plumbline.store.collection import ConsoleHistory

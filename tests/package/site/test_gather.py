@@ -26,9 +26,9 @@ from plumbline.cli import main
 from plumbline.model.codec import write
 from plumbline.model.errors import StoreError, ToolError
 from plumbline.model.exchange import MOST_RECORDS, Head
+from plumbline.model.ledger import Ledger
 from plumbline.model.record import SCHEMA, Record
 from plumbline.model.series import Running
-from plumbline.observe.changes import Ledger
 from plumbline.site.gather import GatherOptions, _Collection, gather
 from plumbline.site.scope import Scopes
 from plumbline.store.collection import ConsoleHistory as Collection
@@ -38,7 +38,7 @@ from plumbline.store.facts import collected_ledgers, keep_conditions
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from plumbline.store.trends import Pictures
-from tests.package.observe.nodes import bill, condition
+from tests.package.model.ledgers import bill, condition
 from tests.package.records import record, save
 from tests.processes import run_to_end
 

@@ -12,8 +12,8 @@ import pytest
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.series import Running
+from plumbline.model.symptom import Direction, Look, Report, Symptom
 from plumbline.model.verdict import Judged, State
-from plumbline.observe.symptom import Direction, Look, Report, Symptom
 from plumbline.site.kept import answers, kept_beside
 from plumbline.store.history import History
 from tests.package.parts.locate.scenes import both

@@ -18,14 +18,14 @@ from plumbline.model.codec import write
 from plumbline.model.limits import Reference
 from plumbline.model.record import Record
 from plumbline.model.series import Running
+from plumbline.model.symptom import Direction, Look, Report, Symptom
 from plumbline.model.trend import SERVER
 from plumbline.model.verdict import State
-from plumbline.observe.symptom import Direction, Look, Report, Symptom
 from plumbline.store.database import Selection
 from plumbline.store.facts import collected_symptoms, keep_conditions
 from plumbline.store.history import History
 from tests.package.judgements import BASELINE, expectation
-from tests.package.observe.nodes import bill, condition
+from tests.package.model.ledgers import bill, condition
 from tests.package.observe.servers import counted
 from tests.package.records import every_night, save
 from tests.package.site.test_gather import Site, result

@@ -13,25 +13,21 @@ import pytest
 
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, StoreError
+from plumbline.model.ledger import FILE
+from plumbline.model.symptom import Look, Report, SiteSymptoms
 from plumbline.model.trend import NodeClock
-from plumbline.observe.changes import FILE
-from plumbline.observe.node import EarlierLook, Past
-from plumbline.observe.symptom import Look, Report, SiteSymptoms
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.database import Store, keep_owner
 from plumbline.store.facts import (
-    SavedLook,
     collected_at,
     collected_ledgers,
     collected_symptoms,
     keep_collected,
     keep_conditions,
     load_ledger,
-    load_symptoms,
-    save_symptoms,
 )
 from plumbline.store.replacing import make_folder, replace, replacing
-from tests.package.observe.nodes import NOW, bill, condition, ledger
+from tests.package.model.ledgers import NOW, bill, condition, ledger
 
 # --- Replacing files as a whole, even by several processes at once.
 
@@ -261,39 +257,7 @@ def test_a_damaged_copy_is_reported_with_the_others(tmp_path: Path) -> None:
     assert (tmp_path / "conditions" / "oss2.json.damaged").read_text(encoding="utf-8") == "[]"
 
 
-SAVED = SavedLook(
-    Report("oss1", 100.0, (Look("md", 2), Look("zfs", 0, unavailable="zpool is missing"))),
-    Past(None, EarlierLook(100.0, {"errors": 3.0}), {"link": 1000.0}),
-)
-
-
-def test_a_saved_look_is_read_back_and_not_world_readable(tmp_path: Path) -> None:
-    path = tmp_path / "symptoms.json"
-    save_symptoms(path, SAVED)
-    assert load_symptoms(str(path)) == SAVED
-    assert path.stat().st_mode & 0o777 == 0o640
-    assert [file.name for file in tmp_path.iterdir()] == ["symptoms.json"]
-
-
-@pytest.mark.parametrize("cut", [0, 1, 40, 100])
-def test_a_truncated_file_is_one_sentence(tmp_path: Path, cut: int) -> None:
-    path = tmp_path / "symptoms.json"
-    save_symptoms(path, SAVED)
-    path.write_text(path.read_text(encoding="utf-8")[:cut], encoding="utf-8")
-    with pytest.raises(DocumentError, match="look again with: plumbline symptoms --save"):
-        load_symptoms(str(path))
-
-
-def test_a_file_without_its_past_is_damaged(tmp_path: Path) -> None:
-    path = tmp_path / "symptoms.json"
-    path.write_text('{"schema": 1, "node": "oss1", "looked_at": 1, "looks": []}', encoding="utf-8")
-    with pytest.raises(DocumentError, match="damaged"):
-        load_symptoms(str(path))
-
-
-def test_saving_into_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match="belongs to the user that runs this"):
-        save_symptoms(tmp_path / "missing" / "symptoms.json", SAVED)
+REPORT = Report("oss1", 100.0, (Look("md", 2),))
 
 
 def test_the_age_of_a_collected_look_follows_the_clock_of_its_node(tmp_path: Path) -> None:
@@ -301,7 +265,7 @@ def test_the_age_of_a_collected_look_follows_the_clock_of_its_node(tmp_path: Pat
     folder = tmp_path / "symptoms"
     folder.mkdir()
     for node in ("oss1", "oss2"):
-        text = json.dumps({**write(SAVED.report), "node": node, "looked_at": 1000.0})
+        text = json.dumps({**write(REPORT), "node": node, "looked_at": 1000.0})
         (folder / f"{node}.json").write_text(text, encoding="utf-8")
     with Collection(history) as collection:
         collection.clock(NodeClock("oss1", 1e5, -99_000.0, 1.0))

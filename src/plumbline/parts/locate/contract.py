@@ -26,9 +26,8 @@ from plumbline.parts.locate.sentences import (
     summary,
     title,
 )
-from plumbline.parts.locate.site import locate_site
+from plumbline.parts.locate.site import jobs_on_slow_targets, locate_site
 from plumbline.parts.locate.suspects import AmbiguitySet, Located, locate
-from plumbline.site.jobs import jobs_on_slow_targets
 from plumbline.store.plan import SitePlan
 
 __all__ = ["daily_suspects", "named", "site_suspects", "suspects", "with_notes"]
@@ -57,7 +56,7 @@ def site_suspects(plan: SitePlan, history: Path, now: float) -> Suspects:
     found = locate_site(plan, history, now)
     states = shown_states(PathSite(plan.paths, plan.services, plan.parts), found.located)
     shared = [loss.sentence for loss in found.shared]
-    jobs = jobs_on_slow_targets(plan, history, found.located.slow_runs())
+    jobs = jobs_on_slow_targets(plan, history, found.located)
     return suspects(found.located, found.probes, states, plan.parts, [*shared, *jobs])
 
 

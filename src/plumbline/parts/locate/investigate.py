@@ -30,9 +30,9 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
 from plumbline.model.rounds import Role, turn
 from plumbline.model.series import Snapshot
+from plumbline.model.symptom import TROUBLE, SiteSymptoms, site_symptoms
 from plumbline.model.units import format_bytes, format_duration, parse_bytes, parse_duration
 from plumbline.model.validation import Within, read_json
-from plumbline.observe.symptom import TROUBLE, SiteSymptoms, site_symptoms
 from plumbline.parts.locate import failures, investigation, sentences
 from plumbline.parts.locate.document import document, failed_sets
 from plumbline.parts.locate.investigation import Budget, Decision, Findings, Step
@@ -40,9 +40,8 @@ from plumbline.parts.locate.next_probe import NextProbe
 from plumbline.parts.locate.observation import Nodes, Observation, Site, Vote
 from plumbline.parts.locate.observe import unreferenced
 from plumbline.parts.locate.sentences import Parts
-from plumbline.parts.locate.site import left_out, locate_site
+from plumbline.parts.locate.site import jobs_on_slow_targets, left_out, locate_site
 from plumbline.parts.locate.suspects import AmbiguitySet, Located
-from plumbline.site.jobs import jobs_on_slow_targets
 from plumbline.store.files import DATABASE, load
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
@@ -362,7 +361,7 @@ def _evidence(
                     record._replace(run_id=record.layer) if LAYERS[record.layer].grouped else record
                 )
         slow, probes, *_ = locate_site(plan, path, time.time(), earlier.memories, last_run=True)
-        jobs = jobs_on_slow_targets(plan, path, slow.slow_runs())
+        jobs = jobs_on_slow_targets(plan, path, slow)
     nodes = plan.measured()
     failed = failures.locate_failures(Site(nodes).measurables(), records)
     reports = _symptoms(plan, request)

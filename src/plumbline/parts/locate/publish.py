@@ -14,8 +14,8 @@ from plumbline.model.codec import compact
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Subject
 from plumbline.model.service import NO_ALARMS, ActiveAlarms, PathAlarms
+from plumbline.model.symptom import SiteSymptoms
 from plumbline.model.verdict import Judged, Reason, Verdict
-from plumbline.observe.symptom import SiteSymptoms
 from plumbline.parts.locate.observation import Site as Measured
 from plumbline.parts.locate.observe import observe
 from plumbline.parts.locate.path_alarms import Scene, settle

@@ -9,8 +9,8 @@ from typing import Iterable, Iterator, Mapping, Optional, Sequence
 
 from plumbline.model.layers import BY_DEPTH, LAYERS
 from plumbline.model.service import SitePart
+from plumbline.model.symptom import Suspicion, Symptom, phrase, suspicion
 from plumbline.model.units import format_rate
-from plumbline.observe.symptom import Suspicion, Symptom, phrase, suspicion
 from plumbline.parts.locate.next_probe import NextProbe, Outcome
 from plumbline.parts.locate.observation import NETWORK, Observation, Vote
 from plumbline.parts.locate.parts import device_of

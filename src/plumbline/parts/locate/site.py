@@ -15,15 +15,15 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 from plumbline.judge.group import by_group
 from plumbline.judge.judging import Judging
 from plumbline.judge.memory import Memory
-from plumbline.judge.phrases import date_of, over_runs
+from plumbline.judge.phrases import over_runs
 from plumbline.judge.weighing import Weighing
+from plumbline.model import parts
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
+from plumbline.model.symptom import SiteSymptoms, Symptom
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
-from plumbline.observe.changes import ChangeGroup, Ledger, differences, grouped, latest, priority
-from plumbline.observe.symptom import Direction, SiteSymptoms, Symptom
 from plumbline.parts.locate.document import document
 from plumbline.parts.locate.failures import FailedHost, failed_hosts
 from plumbline.parts.locate.next_probe import Candidates, NextProbe, next_probe
@@ -32,7 +32,7 @@ from plumbline.parts.locate.observe import WithEarlier, observe
 from plumbline.parts.locate.sentences import listed, ordered, quoted, sentence
 from plumbline.parts.locate.suspects import AmbiguitySet, Located, locate
 from plumbline.site.nodes import SiteJudgement, judgement
-from plumbline.store.facts import collected_ledgers, collected_symptoms
+from plumbline.store.facts import collected_symptoms
 from plumbline.store.history import History
 from plumbline.store.plan import SitePlan
 
@@ -149,8 +149,6 @@ def _is_most(loss: SharedLoss, places: set[Component]) -> bool:
     return 2 * len(places & members) > len(members)
 
 
-_MOST_NAMED = 4
-_PEERS = 24
 _LONGEST_S = 30 * DAY_S
 """Longest time before the first slow run in which a change may explain it."""
 
@@ -158,62 +156,40 @@ _LONGEST_S = 30 * DAY_S
 def with_changes(
     plan: SitePlan, history: Path, losses: Sequence[SharedLoss]
 ) -> tuple[SharedLoss, ...]:
-    """Return shared losses, each with the changes before it on its hosts.
+    """Return shared losses, each with the changes before it on its hosts, as far as known.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
     """
-    if not losses:
-        return ()
-    ledgers, _ = collected_ledgers(history, plan.nodes)
+    if not losses or not parts.is_installed("facts"):
+        return tuple(losses)
     with History(history, existing=True) as site_history:
-        last = [site_history.last_before(loss.layer, loss.members, loss.since) for loss in losses]
-    kinds = plan.kinds(ledger.node for ledger in ledgers)
-    return tuple(
-        loss.after(_change_text(list(_between(ledgers, loss, good)), kinds))
-        for loss, good in zip(losses, last)
-    )
+        good = [site_history.last_before(loss.layer, loss.members, loss.since) for loss in losses]
+    spans = [
+        (loss.hosts, max(last, loss.since - _LONGEST_S), loss.since)
+        for loss, last in zip(losses, good)
+    ]
+    texts = parts.load("facts", "contract").changes_between(plan, history, spans)
+    return tuple(loss.after(text) for loss, text in zip(losses, texts))
 
 
 def differing(plan: SitePlan, history: Path, located: Located) -> tuple[Symptom, ...]:
-    """Return differences of suspected hosts from their peers, as symptoms.
-
-    A difference that several nodes have in common is no symptom; a few peers suffice.
-    """
+    """Return differences of suspected hosts from their peers, as symptoms, as far as known."""
+    if not parts.is_installed("facts"):
+        return ()
     names = {suspect.name for ambiguity_set in located.sets for suspect in ambiguity_set.suspects}
-    kinds = plan.kinds(plan.nodes)
-    compared: dict[str, list[str]] = {}
-    for host in (name for name in kinds if name in names):
-        peers = [name for name, kind in kinds.items() if kind == kinds[host] and name != host]
-        compared[host] = [host, *peers[:_PEERS]]
-    ledgers, _ = collected_ledgers(history, {name for group in compared.values() for name in group})
-    return tuple(
-        Symptom("conditions", host, "differs", State.OK, Direction.RAISES, difference.sentence)
-        for host, group in compared.items()
-        for difference in differences([each for each in ledgers if each.node in group], kinds)
-        if difference.nodes == (host,)
+    symptoms: tuple[Symptom, ...] = parts.load("facts", "contract").differing(plan, history, names)
+    return symptoms
+
+
+def jobs_on_slow_targets(plan: SitePlan, history: Path, located: Located) -> list[str]:
+    """Return a sentence on the jobs of each slow target, as far as known."""
+    if not parts.is_installed("facts"):
+        return []
+    jobs: list[str] = parts.load("facts", "contract").jobs_on_slow_targets(
+        plan, history, located.slow_runs()
     )
-
-
-def _between(ledgers: Sequence[Ledger], loss: SharedLoss, good: float) -> Iterator[ChangeGroup]:
-    """Yield the changes after the last good run, at ``good``, and before the loss."""
-    begin = max(good, loss.since - _LONGEST_S)
-    own = [ledger for ledger in ledgers if ledger.node in loss.hosts]
-    yield from grouped(
-        (node, change) for node, change in latest(own, begin) if change.before < loss.since
-    )
-
-
-def _change_text(changes: Sequence[ChangeGroup], kinds: dict[str, str]) -> str:
-    """Return e.g. ``2026-11-16: Lustre 2.3.0 -> 2.4.0 on all 24 servers``, most important first."""
-    if not changes:
-        return ""
-    listed_changes = "; ".join(
-        change.sentence(kinds) for change in sorted(changes, key=priority)[:_MOST_NAMED]
-    )
-    hidden = len(changes) - _MOST_NAMED
-    rest = f"; {hidden} more: plumbline changes" if hidden > 0 else ""
-    return f"{date_of(min(change.at for change in changes))}: {listed_changes}{rest}"
+    return jobs
 
 
 class SiteLocated(NamedTuple):

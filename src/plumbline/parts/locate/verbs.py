@@ -13,9 +13,14 @@ from plumbline.model.verdict import State, Verdict
 from plumbline.parts.locate import investigate as investigating
 from plumbline.parts.locate import publish as publishing
 from plumbline.parts.locate.sentences import HEADERS, remarks, rows, summary
-from plumbline.parts.locate.site import SiteLocated, left_out, locate_site, sentences
+from plumbline.parts.locate.site import (
+    SiteLocated,
+    jobs_on_slow_targets,
+    left_out,
+    locate_site,
+    sentences,
+)
 from plumbline.site.documents import read_records
-from plumbline.site.jobs import jobs_on_slow_targets
 from plumbline.store.plan import SitePlan, load_plan
 
 
@@ -23,7 +28,7 @@ def locate(arguments: argparse.Namespace) -> int:
     """Print the suspects; return 1 if something is slow, 3 if no measurement can vote."""
     plan = load_plan(arguments.plan)
     suspects = locate_site(plan, Path(arguments.history), time.time(), last_run=arguments.last_run)
-    jobs = jobs_on_slow_targets(plan, Path(arguments.history), suspects.located.slow_runs())
+    jobs = jobs_on_slow_targets(plan, Path(arguments.history), suspects.located)
     document = suspects.to_json(plan)
     document["remarks"] += jobs
     show(arguments, document, _located_lines(suspects, plan, arguments.verbose, jobs), indent=1)

@@ -18,8 +18,8 @@ from plumbline.model.statistics import deviation, error_of_median
 from plumbline.model.trend import Course
 from plumbline.parts.report.change import split
 from plumbline.parts.report.marks import marks
+from plumbline.parts.report.read import condition_changes
 from plumbline.parts.report.site import Member, Metrics, Site, find_metrics, middle
-from plumbline.site.changes import condition_changes
 from plumbline.store.collection import read_notes
 from plumbline.store.plan import SitePlan
 from plumbline.store.trends import Pictures

@@ -12,9 +12,9 @@ from plumbline.judge.phrases import moment as words_of
 from plumbline.judge.phrases import number
 from plumbline.model.quantity import Quantity
 from plumbline.model.record import Operation
+from plumbline.model.symptom import ORDER
 from plumbline.model.units import format_rate
 from plumbline.model.verdict import State
-from plumbline.observe.symptom import ORDER
 from plumbline.parts.report.figure import (
     GREY,
     MAGENTA,

@@ -14,18 +14,18 @@ from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.phrases import date_of, moment, several
 from plumbline.judge.symptoms import by_state
+from plumbline.model import metric as counters
 from plumbline.model import parts
 from plumbline.model.errors import ToolError
 from plumbline.model.layers import BY_DEPTH
 from plumbline.model.record import Record, step_name
 from plumbline.model.suspects import Suspects
+from plumbline.model.trend import ConditionChange
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State, Verdict, worst
-from plumbline.observe import counters
 from plumbline.parts.report import moment as charts
 from plumbline.parts.report.moment import Line, Past
 from plumbline.parts.report.site import Look, Site
-from plumbline.site.changes import condition_changes
 from plumbline.site.forked import forked
 from plumbline.site.nodes import SiteJudgement, judgement
 from plumbline.site.prometheus import Curve, Prometheus, Span
@@ -115,6 +115,16 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
                 for entry in entries
             },
         )
+
+
+def condition_changes(plan: SitePlan, history: Path, since: float) -> list[ConditionChange]:
+    """Return the changes of conditions on all nodes since an epoch time, as far as known."""
+    if not parts.is_installed("facts"):
+        return []
+    changes: list[ConditionChange] = parts.load("facts", "contract").condition_changes(
+        plan, history, since
+    )
+    return changes
 
 
 def _judged(plan: SitePlan, path: Path, now: float) -> list[Verdict]:

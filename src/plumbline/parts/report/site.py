@@ -15,10 +15,10 @@ from plumbline.model.limits import Reference
 from plumbline.model.quantity import Quantity
 from plumbline.model.record import Operation, step_name
 from plumbline.model.service import SitePart
+from plumbline.model.symptom import Symptom
 from plumbline.model.trend import ConditionChange, Course, Note, PairTest, Run, VersionChange
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State, Verdict
-from plumbline.observe.symptom import Symptom
 
 _NONE = array("d", [nan])
 

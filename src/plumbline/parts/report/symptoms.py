@@ -8,8 +8,8 @@ from plumbline.judge.phrases import moment, number
 from plumbline.judge.symptoms import state_of
 from plumbline.model.names import anchor
 from plumbline.model.suspects import Suspects
+from plumbline.model.symptom import KINDS, ORDER, Symptom
 from plumbline.model.verdict import State
-from plumbline.observe.symptom import KINDS, ORDER, Symptom
 from plumbline.parts.report.figure import (
     Cell,
     Figure,

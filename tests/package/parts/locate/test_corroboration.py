@@ -6,8 +6,8 @@ from typing import Sequence
 
 import pytest
 
+from plumbline.model.symptom import Direction, Symptom
 from plumbline.model.verdict import State
-from plumbline.observe.symptom import Direction, Symptom
 from plumbline.parts.locate.sentences import ordered, quoted
 from plumbline.parts.locate.suspects import AmbiguitySet, Located, Suspect
 

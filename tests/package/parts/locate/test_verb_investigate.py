@@ -13,11 +13,11 @@ from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.record import Record
 from plumbline.model.series import Sample, Series, Snapshot
+from plumbline.model.symptom import Direction, Look, Report, Symptom
 from plumbline.model.units import parse_bytes
 from plumbline.model.verdict import State
-from plumbline.observe.node import Past
-from plumbline.observe.symptom import Direction, Look, Report, Symptom
-from plumbline.store.facts import SavedLook, save_symptoms
+from plumbline.parts.facts.node import Past
+from plumbline.parts.facts.saved import SavedLook, save_symptoms
 from plumbline.store.publish import operation_entry
 from tests.package.cli.driver import Run
 from tests.package.parts.locate.scenes import LAB, both, with_baselines

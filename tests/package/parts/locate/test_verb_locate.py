@@ -16,7 +16,7 @@ from plumbline.parts.locate.observation import Site
 from plumbline.parts.locate.sentences import HEADERS
 from plumbline.store.facts import keep_collected
 from tests.package.cli.driver import Printed, Run
-from tests.package.observe.nodes import condition, ledger, look_at
+from tests.package.model.ledgers import condition, ledger, look_at
 from tests.package.observe.servers import counted
 from tests.package.parts.locate.scenes import LAB, LaneRates, both, rate, record_of, with_baselines
 from tests.package.records import night_after_night, save

@@ -14,8 +14,8 @@ import pytest
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.record import Outcome, Record
+from plumbline.model.symptom import Direction, Look, Report, Symptom
 from plumbline.model.verdict import State
-from plumbline.observe.symptom import Direction, Look, Report, Symptom
 from tests.package.cli.driver import call
 from tests.package.parts.locate.scenes import LaneRates, both
 from tests.package.parts.locate.test_verb_locate import all_slower, measured, plan

@@ -9,8 +9,8 @@ from typing import Iterator, Sequence
 
 from plumbline.model.codec import write as written
 from plumbline.model.record import Record, Scenario
+from plumbline.model.symptom import KIND_OF, Direction, Look, Report, Symptom
 from plumbline.model.verdict import State
-from plumbline.observe.symptom import KIND_OF, Direction, Look, Report, Symptom
 from plumbline.parts.report.figure import Figure
 from plumbline.parts.report.page import Extras, figures
 from plumbline.parts.report.read import read_site

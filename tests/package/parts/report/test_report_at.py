@@ -15,11 +15,11 @@ from plumbline.model.errors import UsageError
 from plumbline.parts.report.read import look_back
 from plumbline.site.prometheus import Prometheus
 from tests.package.cli.driver import Run
+from tests.package.parts.facts.test_loads import answering, matrix
 from tests.package.parts.locate.scenes import lab
 from tests.package.parts.report.sites import SICK
 from tests.package.parts.report.years import DAY_S, document, plan_of, records, write
 from tests.package.prometheus import PROGRAM, Sample, holding, openmetrics
-from tests.package.site.test_latency import answering, matrix
 
 AT = (time.time() - 4 * DAY_S - 7200) // 60 * 60
 SCRAPE_S = 30

@@ -9,8 +9,8 @@ import pytest
 
 from plumbline.model.names import anchor
 from plumbline.model.suspects import Suspects
+from plumbline.model.symptom import Direction, Symptom
 from plumbline.model.verdict import State
-from plumbline.observe.symptom import Direction, Symptom
 from plumbline.parts.report.figure import Row, numbers
 from plumbline.parts.report.overview import Kind, overview
 from plumbline.parts.report.page import pages

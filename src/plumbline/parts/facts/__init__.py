@@ -1,0 +1,1 @@
+"""Facts of hosts beside measurements: symptoms, conditions, counters, jobs, latency under load."""

@@ -1,0 +1,1 @@
+"""Verbs that show facts: symptoms, changes, counters, jobs, latency."""

@@ -1,0 +1,169 @@
+"""``plumbline jobs``: bytes and times of jobs on targets."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import Iterator, Optional, Sequence
+
+from plumbline.cli.options import parse_span
+from plumbline.cli.output import remark, show
+from plumbline.doors.table import render
+from plumbline.judge.phrases import several
+from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.units import format_bytes, format_rate
+from plumbline.observe.command import SystemRunner
+from plumbline.observe.given import read_given
+from plumbline.parts.facts.darshan import Log
+from plumbline.parts.facts.darshan_logs import MOST_BYTES, find_logs, read_job_times, read_logs
+from plumbline.parts.facts.job_rates import judge_jobs
+from plumbline.parts.facts.job_traffic import JobTraffic
+from plumbline.parts.facts.jobs import Job, JobIo, JobRequests, Window, parse_slurm, shown
+from plumbline.parts.facts.usage import JobUsage, Names, Traffic, job_usage
+from plumbline.store.files import HISTORY, PLAN
+from plumbline.store.plan import load_plan
+
+_MOST_ROWS = 40
+_MOST_NAMED = 20
+_MOST_KINDS = 3
+_MOST_BYTES = 1 << 30
+
+
+def jobs(arguments: argparse.Namespace) -> int:
+    """Print the traffic of jobs on targets; return 0, or 65 if a log or row was left out."""
+    now = time.time()
+    during = arguments.during
+    window = Window(*parse_span(during, "--during", now)) if during else Window()
+    plan = load_plan(arguments.plan or PLAN) if arguments.plan or Path(PLAN).exists() else None
+    names, history = Names(plan), _history(arguments)
+    logs, left_out = _logs(arguments, window)
+    reads = list(_job_lists(arguments))
+    left_out += [text for _, texts in reads for text in texts]
+    ios = [io for log in logs for io in log.traffic(names.component_at)]
+    counted, requests = list[JobIo](), list[JobRequests]()
+    if history:
+        with JobTraffic(history, existing=True) as traffic:
+            if arguments.keep:
+                traffic.keep(ios, now)
+            counted += traffic.between(*window)
+            requests += () if arguments.slow_targets else traffic.requests(*window)
+    counted = [io._replace(target=names.component_of(io.target)) for io in counted]
+    # the history may have kept these logs, and a log may be given twice
+    job_ios = list(dict.fromkeys([*ios, *counted]))
+    if arguments.slow_targets:
+        slow = judge_jobs(logs, names.component_at, job_ios)
+        document, lines = slow.to_json(), slow.sentences()
+    else:
+        listed = [
+            *(log.job for log in logs),
+            *(job for listed_jobs, _ in reads for job in listed_jobs),
+        ]
+        used = job_usage(Traffic(job_ios, requests), listed, window, names, arguments.target)
+        users = plan is not None and plan.job_users
+        document, lines = used.to_json(), _lines(used, users)
+        for job in () if users else document["jobs"].values():
+            del job["user"]
+    show(arguments, {"schema": 1, **document, "left_out": left_out}, lines)
+    if not arguments.json:
+        remark(*left_out[:_MOST_NAMED])
+        if len(left_out) > _MOST_NAMED:
+            remark(f"{len(left_out) - _MOST_NAMED} more left out")
+    return DocumentError.exit_code if left_out else 0
+
+
+def _history(arguments: argparse.Namespace) -> Optional[Path]:
+    """Return the history to read; None if it does not exist and is not needed."""
+    needed = arguments.keep or arguments.history or not arguments.darshan
+    return Path(arguments.history or HISTORY) if needed or Path(HISTORY).exists() else None
+
+
+def _logs(arguments: argparse.Namespace, window: Window) -> tuple[Sequence[Log], list[str]]:
+    if not arguments.darshan:
+        if arguments.keep or arguments.slow_targets:
+            raise UsageError("--keep and --slow-targets need logs; name them with --darshan")
+        return (), []
+    paths, left_out = find_logs(arguments.darshan, window.begin)
+    logs, unread = read_logs(SystemRunner(most_bytes=MOST_BYTES), arguments.python, paths)
+    return logs, left_out + unread
+
+
+def _job_lists(arguments: argparse.Namespace) -> Iterator[tuple[list[Job], list[str]]]:
+    """Yield the jobs from Slurm and from a file of job times."""
+    if arguments.slurm:
+        name = "standard input" if arguments.slurm == "-" else arguments.slurm
+        yield parse_slurm(_text(arguments.slurm), name)
+    if arguments.times:
+        yield read_job_times(Path(arguments.times))
+
+
+def _text(name: str) -> str:
+    try:
+        if name == "-":
+            return sys.stdin.buffer.read(_MOST_BYTES).decode("utf-8", "replace")
+        return read_given(name, _MOST_BYTES).decode("utf-8", "replace")
+    except OSError as error:
+        raise DocumentError(
+            f"{name} cannot be read: {error.strerror}; name a file, or -"
+        ) from error
+
+
+def _lines(used: JobUsage, users: bool) -> Iterator[str]:
+    """Yield tables of bytes and requests, and the jobs without traffic."""
+    headers = ["job", "name", "user", "target", "operation", "moved", "rate", "from", "to"]
+    headers += ["below 100 KiB", "unaligned", "by"]
+    rows = [_row(usage, used.jobs.get(usage.job)) for usage in used.usages[:_MOST_ROWS]]
+    if not users:
+        for row in (headers, *rows):
+            del row[2]
+    if rows:
+        yield render(headers, rows)
+    if len(used.usages) > _MOST_ROWS:
+        yield f"{len(used.usages) - _MOST_ROWS} more rows; --json has all of them"
+    if used.requests:
+        headers = ["job", "name", "target", "requests", "rate", "from", "to", "most of them"]
+        requests = [_request_row(row, used.jobs.get(row.job)) for row in used.requests[:_MOST_ROWS]]
+        yield render(headers, requests)
+    if len(used.requests) > _MOST_ROWS:
+        yield f"{len(used.requests) - _MOST_ROWS} more rows of requests; --json has all of them"
+    if not rows and not used.requests:
+        yield "No job is known to have moved anything on these targets at this time."
+    if used.idle:
+        names = [shown(job.id) for job in used.idle]
+        yield f"Also ran, traffic unknown: {several(names, _MOST_NAMED)}"
+
+
+def _row(usage: JobIo, job: Optional[Job]) -> list[str]:
+    return [
+        shown(usage.job),
+        shown(job.name) if job else "",
+        shown(job.user) if job else "",
+        shown(usage.target),
+        usage.operation.value,
+        format_bytes(usage.bytes),
+        "" if usage.rate_Bps is None else format_rate(usage.rate_Bps),
+        _time(usage.begin),
+        _time(usage.end),
+        *("" if share is None else f"{share:.0%}" for share in (usage.small, usage.unaligned)),
+        usage.source,
+    ]
+
+
+def _request_row(requests: JobRequests, job: Optional[Job]) -> list[str]:
+    most = sorted(requests.requests.items(), key=lambda item: (-item[1], item[0]))[:_MOST_KINDS]
+    return [
+        shown(requests.job),
+        shown(job.name) if job else "",
+        shown(requests.target),
+        f"{requests.amount:.0f}",
+        f"{requests.amount / (requests.end - requests.begin):.0f}/s",
+        _time(requests.begin),
+        _time(requests.end),
+        ", ".join(f"{shown(name)} {count:.0f}" for name, count in most),
+    ]
+
+
+def _time(at: float) -> str:
+    return datetime.fromtimestamp(at, timezone.utc).astimezone().strftime("%Y-%m-%d %H:%M:%S")

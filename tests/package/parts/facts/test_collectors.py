@@ -1,0 +1,114 @@
+"""Symptoms of each collector from recorded output of kernels and tools."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline.model.errors import PrivilegeError, ToolError
+from plumbline.model.symptom import Look
+from plumbline.parts.facts import lustre, md
+from plumbline.parts.facts.gather import COLLECTORS
+from plumbline.parts.facts.links import PORTS
+from plumbline.parts.facts.node import EarlierLook, Node, Past
+from tests.package.fakes import answer
+from tests.package.parts.facts.symptoms_nodes import (
+    CASES,
+    NOW,
+    answers_of,
+    files_of,
+    make_node,
+)
+from tests.package.recorded import data
+from tests.project.repository import ROOT
+
+EARLIER = NOW - 50_000
+ALL = [
+    pytest.param(collector, case, id=f"{collector}: {case['case']}")
+    for collector, cases in CASES.items()
+    for case in cases
+]
+
+
+def node_of(folder: Path, case: dict[str, Any], past: bool = True) -> Node:
+    return make_node(
+        folder,
+        files_of(case),
+        answers_of(case),
+        case.get("links", {}),
+        Past(None, EarlierLook(EARLIER, case.get("counted", {})), case.get("highest", {}))
+        if past
+        else Past(),
+    )
+
+
+def shown(look: Look) -> list[list[Any]]:
+    return [
+        [symptom.component, symptom.kind, symptom.severity.name, symptom.direction.value]
+        + [symptom.sentence, *([] if symptom.since is None else [symptom.since])]
+        for symptom in look.symptoms
+    ]
+
+
+@pytest.mark.parametrize(("collector", "case"), ALL)
+def test_a_collector_reports_symptoms(tmp_path: Path, collector: str, case: dict[str, Any]) -> None:
+    node = node_of(tmp_path, case)
+    if "unavailable" in case:
+        with pytest.raises((ToolError, PrivilegeError), match=r"^.+$") as caught:
+            COLLECTORS[collector](node)
+        assert case["unavailable"] in str(caught.value)
+        assert type(caught.value) is (PrivilegeError if case.get("privilege") else ToolError)
+        return
+    look = COLLECTORS[collector](node)
+    assert (look.collector, look.examined) == (collector, case["examined"])
+    assert (shown(look), list(look.notes)) == (case.get("symptoms", []), case.get("notes", []))
+
+
+@pytest.mark.parametrize(
+    ("collector", "case"),
+    [case for case in ALL if case.values[0] in {ports.name for ports in PORTS}],
+)
+def test_ports_that_never_changed_are_no_symptom(
+    tmp_path: Path, collector: str, case: dict[str, Any]
+) -> None:
+    if "unavailable" not in case:
+        assert COLLECTORS[collector](node_of(tmp_path, case, past=False)).symptoms == ()
+
+
+def test_md_symptoms_match_the_documentation(tmp_path: Path) -> None:
+    mdstat = data("md/mdstat-rebuild.txt").replace("sdb[1](F) ", "").replace("md0", "md3")
+    links = {"/dev/disk/by-id/oss1-disk2": "../../md3"}
+    look = md.look(make_node(tmp_path, {"/proc/mdstat": mdstat}, links=links))
+    page = (ROOT / "docs" / "symptoms.md").read_text(encoding="utf-8")
+    rows = [row for row in shown(look) if row[0] == "oss1-disk2"]
+    assert len(rows) == 2
+    for _, _, severity, direction, sentence in rows:
+        assert f"\n{severity:<8}  oss2-disk1  {direction:<9}  md        {sentence}\n" in page
+
+
+def test_lustre_clients_that_disconnect_from_idle_targets_and_reconnect_are_no_symptom(
+    tmp_path: Path,
+) -> None:
+    later = data("lustre/lctl_osc_import.txt")
+    # the output of the same client after its first connection to each target
+    earlier = re.sub(r"connects: \d+, replied: \d+", "connects: 1, replied: 1", later)
+    earlier = re.sub(r"connection_attempts: \d+", "connection_attempts: 1", earlier)
+    assert earlier != later
+    first = make_node(tmp_path, answers={"lctl get_param": earlier})
+    lustre.look(first)
+    past = first.counters.after(EARLIER)
+    again = make_node(tmp_path, answers={"lctl get_param": later}, past=past)
+    assert lustre.look(again).symptoms == ()
+
+
+def test_a_lustre_import_that_reconnects_at_the_moment_of_the_look_is_no_symptom(
+    tmp_path: Path,
+) -> None:
+    full = data("lustre/lctl_osc_import.txt")
+    trying = full.replace("state: FULL", "state: CONNECTING", 1)
+    for answers, away in (([trying, full], 0), ([trying, trying], 1)):
+        node = make_node(tmp_path, answers={"lctl get_param": [*map(answer, answers)]})
+        assert len(lustre.look(node).symptoms) == away
