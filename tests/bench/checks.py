@@ -175,13 +175,13 @@ def calls(folder: Path) -> Iterator[list[str]]:
         yield [check, "--component", f"{layer}0", *words]
     yield ["check_ost", "--group", "all", *words]
     (folder / "fs").mkdir()
-    whole = snapshot_of(*ran([RATE_BPS] * TARGETS, now - 60), now=now)
+    whole = snapshot_of(*ran([RATE_BPS] * 4, now - 60), now=now)
     yield ["check_fs", "--group", "scratch", *published(folder / "fs", expected(), whole)]
     yield ["check_node", "--certificates", str(folder), *words]
     yield ["check_path", "--service", "server oss0", "--document", str(suspects(folder, now))]
     publish_symptoms(look(now), folder)
     document = ["--document", str(folder / SYMPTOMS_FILE)]
-    yield ["check_symptoms", "--kind", "arrays", *document]
+    yield ["check_symptoms", "--kind", "disks", *document]
 
 
 def main() -> int:
@@ -191,7 +191,7 @@ def main() -> int:
         for check, *words in calls(Path(name)):
             argv = [PYTHON, str(ROOT / "checks" / check), *words]
             done = subprocess.run(argv, capture_output=True, text=True, check=False)
-            if done.returncode == 3 and "not available" not in done.stdout:
+            if done.returncode == 3:
                 print(f"{check} does not work: {done.stdout}{done.stderr}", file=sys.stderr)
                 return 1
             turns = [(cpu_s([PYTHON, "-c", "pass"]), cpu_s(argv)) for _ in range(ROUNDS)]
