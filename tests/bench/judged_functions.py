@@ -10,7 +10,7 @@ from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any, Callable, Mapping, NamedTuple
 
-from tests.bench.mutants import FOLDER, Mutant
+from tests.bench.mutants import FILES, Mutant, name_of
 
 KEPT = Path(".cache/mutate/functions")
 
@@ -34,14 +34,14 @@ class Functions(NamedTuple):
 
 def _knowing(module: str) -> set[str]:
     """Return a module and those that import from it."""
-    named = f"plumbline.judge.{module} import"
-    return {module} | {path.stem for path in FOLDER.glob("*.py") if named in path.read_text()}
+    named = f"{name_of(module)} import"
+    return {module} | {name for name, path in FILES.items() if named in path.read_text()}
 
 
 def functions_of(files: list[str], passes: Callable[[str, Path], bool]) -> Functions:
     """Return the functions that tests run; those of unchanged files are cached."""
     KEPT.mkdir(parents=True, exist_ok=True)
-    sources = "".join(path.read_text() for path in sorted(FOLDER.glob("*.py")))
+    sources = "".join(path.read_text() for path in FILES.values())
     functions = {}
     for name in files:
         digest = hashlib.sha256((sources + Path(name).read_text()).encode()).hexdigest()
@@ -64,13 +64,13 @@ class Watch:
 
     def write(self, place: Path) -> None:
         """Write the entered functions of the judge atomically."""
-        folder = str(FOLDER.resolve())
-        if not any(code.co_filename.startswith(folder) for code in self._codes):
-            sys.exit(f"mutate_judge: {place.stem} runs nothing of {folder}")
+        files = {str(path.resolve()) for path in FILES.values()}
+        if not any(code.co_filename in files for code in self._codes):
+            sys.exit(f"mutate_judge: {place.stem} runs nothing that judges")
         functions = {
             f"{Path(code.co_filename).stem}:{code.co_firstlineno}"
             for code in self._codes
-            if code.co_filename.startswith(folder) and code.co_name != "<module>"
+            if code.co_filename in files and code.co_name != "<module>"
         }
         partial = place.with_suffix(".partial")
         partial.write_text(json.dumps(sorted(functions)))

@@ -18,7 +18,14 @@ from cosmic_ray.operators.operator import Operator
 from cosmic_ray.plugins import get_operator
 from parso.python.tree import Number
 
-FOLDER = Path("src/plumbline/judge")
+PACKAGE = Path("src/plumbline")
+FOLDER = PACKAGE / "judge"
+FACTS = PACKAGE / "parts" / "facts"
+FILES = {
+    path.stem: path
+    for path in (*sorted(FOLDER.glob("[!_]*.py")), FACTS / "job_rates.py", FACTS / "latency.py")
+}
+"""Modules that judge, most of them in the room of the judge."""
 
 _COMPARED = (
     ("Lt", "LtE"),
@@ -80,7 +87,7 @@ def _has_point(text: str) -> bool:
 
 def mutants_of(module: str, *, double: bool) -> list[Mutant]:
     """Return all mutants of a module of the judge, in the order of its lines."""
-    source = (FOLDER / f"{module}.py").read_text()
+    source = FILES[module].read_text()
     changes = [
         _changed(source, changed)
         for operator in _operators(double)
@@ -162,6 +169,11 @@ class _Finder(MetaPathFinder):
 
 def loaded_as(mutant: Mutant) -> MetaPathFinder:
     """Return a finder that loads a mutant when its module is imported."""
-    path = str((FOLDER / f"{mutant.module}.py").resolve())
+    path = str(FILES[mutant.module].resolve())
     code = compile(mutant.source, path, "exec", dont_inherit=True)
-    return _Finder(f"plumbline.judge.{mutant.module}", _Only(code, path))
+    return _Finder(name_of(mutant.module), _Only(code, path))
+
+
+def name_of(module: str) -> str:
+    """Return the full name of a module that judges."""
+    return ".".join(FILES[module].relative_to(PACKAGE.parent).with_suffix("").parts)

@@ -32,7 +32,7 @@ import pytest
 import yaml
 
 from tests.bench.judged_functions import Functions, Watch, functions_of
-from tests.bench.mutants import FOLDER, Mutant, loaded_as, mutants_of
+from tests.bench.mutants import FILES, PACKAGE, Mutant, loaded_as, mutants_of
 
 WANTED = 0.95
 TESTS = Path("tests/package/judge")
@@ -52,7 +52,7 @@ OWN = {
     "measured": ("provisional", "boundaries", "rules", "component"),
     "phrases": ("rules", "component", "weighing"),
     "references": ("peers", "shared_loss"),
-    "replay": ("together", "job_rates"),
+    "replay": ("together",),
     "runs": ("recursion", "weighing"),
     "rules": ("profile", "boundaries", "explain", "provisional", "contention"),
     "service": ("evidence", "component"),
@@ -67,15 +67,17 @@ SLOW = {
 """Slow tests, and their modules."""
 
 ASKING = {
+    "job_rates": ("parts/facts/test_job_rates.py",),
     "judging": ("site/test_judge.py", "site/test_by_name.py"),
-    "weighing": ("locate/test_votes.py",),
+    "latency": ("parts/facts/test_latency.py",),
+    "weighing": ("parts/locate/test_votes.py",),
 }
 """Tests of rooms that call a module."""
 
 QUICKLY = ("-x", "-q", "-m", "not long", "--assert=plain", "-p", "no:unraisableexception")
 """No failure report and no search for unclosed files, which take longer than a test."""
 
-EARLY = ("model", "topology", "observe", "measure", "parallel", "store", "plan")
+EARLY = ("model", "topology", "observe", "measure", "store", "plan")
 """Rooms before the judge, loaded once."""
 
 
@@ -234,7 +236,7 @@ def main() -> int:
     parser.add_argument("--kept", action="store_true", help="try nothing, show what is kept")
     arguments = parser.parse_args()
     os.environ["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-    modules = arguments.module or sorted(path.stem for path in FOLDER.glob("[!_]*.py"))
+    modules = arguments.module or sorted(FILES)
     functions = None if arguments.kept else _prepared(modules)
     mutants: list[Mutant] = []
     for module in modules:
@@ -274,11 +276,8 @@ def _load() -> None:
     for name in ("hypothesis", "pydantic", "unittest.mock"):
         import_module(name)
     for stage in EARLY:
-        folder = FOLDER.parent / stage
-        for path in folder.glob("[!_]*.py") if folder.is_dir() else ():
-            # only ranks have MPI
-            if path.stem != "mpi":
-                import_module(f"plumbline.{stage}.{path.stem}")
+        for path in (PACKAGE / stage).glob("[!_]*.py"):
+            import_module(f"plumbline.{stage}.{path.stem}")
     if "plumbline.judge" in sys.modules:
         sys.exit("mutate_judge: the judge is loaded before its mutants")
     gc.freeze()

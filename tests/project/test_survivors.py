@@ -9,7 +9,7 @@ import yaml
 
 from tests.project.repository import ROOT
 
-JUDGE = ROOT / "src/plumbline/judge"
+FOLDERS = [ROOT / "src" / "plumbline" / name for name in ("judge", "parts/facts")]
 LISTED = yaml.safe_load((ROOT / "tests/bench/survivors.yml").read_text(encoding="utf-8"))
 MUTANTS = [mutant for entry in LISTED for mutant in entry["mutants"]]
 
@@ -26,5 +26,6 @@ def test_the_changed_line_exists(mutant: str) -> None:
     before, arrow, after = change.partition(" => ")
     assert arrow
     assert after != before
-    lines = (JUDGE / f"{module}.py").read_text(encoding="utf-8").splitlines()
+    path = next(path for folder in FOLDERS if (path := folder / f"{module}.py").exists())
+    lines = path.read_text(encoding="utf-8").splitlines()
     assert before in [" ".join(line.split()) for line in lines]
