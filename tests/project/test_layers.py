@@ -10,6 +10,7 @@ from typing import Any, Iterator
 import pytest
 import tomllib
 
+from plumbline.model.parts import PARTS
 from tests.project.repository import ROOT
 
 # Rooms and modules that may do I/O; all others are pure.
@@ -80,6 +81,18 @@ def test_each_module_runs_on_a_node_or_is_listed_for_the_console() -> None:
     nodes = sources("nodes")
     assert [name for name, _ in files() if not is_in(name, nodes | CONSOLE)] == []
     assert {name for name in CONSOLE if is_in(name, nodes)} == set()
+
+
+def test_each_part_is_registered_independent_and_an_extra() -> None:
+    folders = {path.parent.name for path in (ROOT / "src/plumbline/parts").glob("*/__init__.py")}
+    independent = {
+        name.removeprefix("plumbline.parts.") for name in contracts()["parts"]["modules"]
+    }
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    assert folders == independent == PARTS.keys()
+    assert PARTS.keys() <= project["optional-dependencies"].keys()
+    page = (ROOT / "docs" / "parts.md").read_text(encoding="utf-8")
+    assert [part for part in PARTS if f"\n## {part}\n" not in page] == []
 
 
 def imported(path: Path) -> Iterator[str]:
