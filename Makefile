@@ -42,7 +42,7 @@ format: venv  ## format the Python code and apply lint fixes
 	@ruff check --quiet --fix --exit-zero
 	@ruff format --quiet
 
-test: venv programs  ## lint, types, all tests but the longest and, as root, the product in a lab: a quarter of an hour on two cores
+test: venv programs  ## lint, types, all tests but the longest and, as root, the product in a lab: half an hour on two cores
 	@if .ci/root; then \
 	   .ci/steps $(LINT) pytest ansible-lint --beside lab; \
 	 else \
@@ -152,51 +152,51 @@ shellcheck:  # 0.1 min: shell scripts
 PYTEST := pytest --quiet --dist loadfile --no-loadscope-reorder
 
 # More processes than cores, as tests wait for MPI, browsers and timeouts.
-pytest:  # 12 min: all tests without a lab but those of pytest-long: with real MPI, browser, NRPE, playbooks
+pytest:  # 13 min: all tests without a lab but those of pytest-long: with real MPI, browser, NRPE, playbooks
 	@$(PYTEST) -n 4 -m 'not daemon and not study'
 
 pytest-quick:  # 1.5 min: the tests of less than half a second; make test has them in pytest
 	@$(PYTEST) -n 2 -m 'not long and not slow and not daemon and not study' $(PART:%=tests/package/parts/%)
 
-pytest-long:  # 5 min: what waits for the clock of Nagios, and statistical studies
+pytest-long:  # 3 min: what waits for the clock of Nagios, and statistical studies
 	@$(PYTEST) -n 4 -m 'daemon or study'
 
 # The tests that need no daemon and no browser on the other Python: requirements/debian13.txt says which are left out and why.
-debian13: root venv builders  # 3 min: the quick tests with Debian 13's Python 3.13 and programs
+debian13: root venv builders  # 5 min: the quick tests with Debian 13's Python 3.13 and programs
 	@.ci/debian13 pytest-quick
 
 # README promises that `make check` needs no root, and no program that root would have to install.
-ordinary-user: root venv  # 3 min: make check on a clean clone of HEAD as a user, without the programs of requirements/tests.txt
+ordinary-user: root venv  # 6 min: make check on a clean clone of HEAD as a user, without the programs of requirements/tests.txt
 	@.ci/ordinary-user
 
 ansible-lint:  # 0.8 min: roles and playbooks
 	@ansible-lint -q --nocolor
 
 # pylint needs half a minute and finds what ruff finds.
-sanity:  # 1 min: the rules of Ansible for collections
+sanity:  # 2 min: the rules of Ansible for collections
 	@.ci/ansible-test sanity --skip-test pylint
 
 # The plug-ins as Ansible loads them, from the collection as it would be installed.
-units:  # 0.5 min: the plug-ins as Ansible loads them, from the collection as it would be installed
-integration:  # 0.7 min: the plug-ins in playbooks, from the same collection
+units:  # 0.6 min: the plug-ins as Ansible loads them, from the collection as it would be installed
+integration:  # 1.2 min: the plug-ins in playbooks, from the same collection
 units integration:
 	@.ci/ansible-test $@
 
 # With folders of its own: pytest takes those that it shares from other users, whom tests beside it have let in.
 LAB := pytest --verbose --durations=10
 
-lab: root venv  # 13 min: hosts that boot and a real Nagios: slow disk, cable, slow link, upgrade, death of a run, pages once, idempotence, removal
+lab: root venv  # 20 min: hosts that boot and a real Nagios: slow disk, cable, slow link, upgrade, death of a run, pages once, idempotence, removal
 	@$(LAB) -o cache_dir=.cache/pytest-lab --basetemp $(CACHE)/lab-tests -m story tests/lab/test_lab.py
 
-lab-more: root venv  # 12 min: in the same lab: rights, a broken disk, all targets at once, profiles, delayed ranks
+lab-more: root venv  # 11 min: in the same lab: rights, a broken disk, all targets at once, profiles, delayed ranks
 	@$(LAB) -o cache_dir=.cache/pytest-lab --basetemp $(CACHE)/lab-tests -m 'not story' tests/lab/test_lab.py
 
 # A lab of its own, which stands beside the other one.
-lab-debian12: root venv  # 11 min: the roles, checks and Nagios on Debian 12, Prometheus
+lab-debian12: root venv  # 10 min: the roles, checks and Nagios on Debian 12, Prometheus
 	@$(LAB) -o cache_dir=.cache/pytest-lab-debian12 --basetemp $(CACHE)/lab-debian12-tests tests/lab/test_debian12.py
 
 # qemu needs no root; its image does.
-test-vm: root venv builders  # 6 min: symptoms and probes on a real kernel: md, multipath, device-mapper, NVMe, SELinux
+test-vm: root venv builders  # 12 min: symptoms and probes on a real kernel: md, multipath, device-mapper, NVMe, SELinux
 	@tests/vm/image
 	@$(LAB) -o cache_dir=.cache/pytest-vm --basetemp $(CACHE)/vm-tests tests/vm
 
