@@ -17,7 +17,7 @@ COMMAND = ("runuser", "-u", "plumbline", "--", "plumbline")
 
 _SCHEMA = 1
 _LIMIT_S = 120.0
-_MOST_RECORDS = 500
+_MAX_RECORDS = 500
 """Limit of records in one answer of plumbline export."""
 
 
@@ -57,7 +57,7 @@ def records(node: Node, cursor: tuple[int, str], since: float) -> Iterator[Answe
     """
     more = True
     while more:
-        answer = _ask(node, cursor, since, _MOST_RECORDS)
+        answer = _ask(node, cursor, since, _MAX_RECORDS)
         cursor, more = answer.cursor, answer.more
         yield answer
 

@@ -59,7 +59,7 @@ class Console(NamedTuple):
     verbose: bool = False
 
 
-_SHOWN = 5
+_MAX_ROWS = 5
 """Rows of evidence to show unless verbose."""
 
 
@@ -245,9 +245,9 @@ class Investigation:
             self._console.say([*table, "Commands:", *answer["commands"]])
             self._console.say(f"Speaks neither for nor against a part: {text}" for text in unused)
         else:
-            self._console.say(table[: 1 + _SHOWN])
+            self._console.say(table[: 1 + _MAX_ROWS])
             counts = {
-                "rows": max(0, len(table) - 1 - _SHOWN),
+                "rows": max(0, len(table) - 1 - _MAX_ROWS),
                 "commands of tools": len(answer["commands"]),
                 "results without a say": len(unused),
             }

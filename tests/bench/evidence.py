@@ -46,7 +46,7 @@ LOSS = 0.40
 WITHIN = 7
 INJECTIONS = 20
 FEWER_INJECTIONS = 6
-LEAST_RUNS = 60
+MIN_RUNS = 60
 
 Disk = tuple[str, str]
 
@@ -247,7 +247,7 @@ def year() -> Iterator[str]:
     yield "\n## A year of scheduled benchmarks\n"
     yield paragraph(
         f"{runs} runs in {len(long)} series (file system, program, operation, ranks, size) of "
-        f"{LEAST_RUNS} runs or more; coverage where the file has it, no peers, no baselines. "
+        f"{MIN_RUNS} runs or more; coverage where the file has it, no peers, no baselines. "
         f"The loss starts at a random run, {INJECTIONS} times in each series."
     )
     yield ""
@@ -273,7 +273,7 @@ def series_of_the_year() -> tuple[dict[str, list[Sampled]], Limits]:
     series: dict[str, list[Sampled]] = defaultdict(list)
     for row in sorted(rows, key=lambda row: row.at):
         series[row.component].append(row)
-    long = {name: runs for name, runs in series.items() if len(runs) >= LEAST_RUNS}
+    long = {name: runs for name, runs in series.items() if len(runs) >= MIN_RUNS}
     return long, default_limits(row for runs in long.values() for row in runs)
 
 

@@ -22,7 +22,7 @@ from tests.bench.campaigns import paragraph
 
 DATA = Path(__file__).parents[3] / "shared" / "data" / "failslow"
 HOUR_S = 3600.0
-FEWEST_WINDOWS = 2
+MIN_WINDOWS = 2
 EVERY_THIRD = 3
 """One disk of every third host is made slower."""
 
@@ -141,7 +141,7 @@ def _first(loads: Sequence[Load], odds: float) -> dict[str, int]:
     """Return the windows until the first suspicion of each disk."""
     moments = sorted({load.at for load in loads})
     windows: dict[str, int] = {}
-    for number in range(FEWEST_WINDOWS, len(moments) + 1):
+    for number in range(MIN_WINDOWS, len(moments) + 1):
         until = [load for load in loads if load.at <= moments[number - 1]]
         for load_ratio in compare(until, Limits().peer_loss, odds):
             if load_ratio.slow:

@@ -11,7 +11,7 @@ from plumbline.model.series import Sampled
 
 LOW = 0.8
 SOON_S = 900.0
-LEAST_RUNS = 60
+MIN_RUNS = 60
 
 
 def low_again(rows: Iterable[Sampled]) -> Iterator[str]:
@@ -40,7 +40,7 @@ def _pairs(rows: Iterable[Sampled]) -> Iterator[tuple[bool, bool]]:
         series[row.component].append(row)
     runs: dict[tuple[str, str], list[tuple[float, bool, str]]] = defaultdict(list)
     for name, samples in series.items():
-        if len(samples) >= LEAST_RUNS:
+        if len(samples) >= MIN_RUNS:
             system, _, operation, *_ = name.split()
             level = LOW * median(row.rate for row in samples)
             runs[system, operation] += [(row.at, row.rate < level, name) for row in samples]

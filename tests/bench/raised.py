@@ -20,7 +20,7 @@ LASTS = 5
 LOW = 0.8
 """Share of the median of the runs before."""
 BEFORE = 60
-FEWEST_BEFORE = 10
+MIN_BEFORE = 10
 JUST_BEFORE = 7
 """Runs that may be evidence of the alarm itself, and days before it that count for others."""
 
@@ -86,7 +86,7 @@ def _agreed(alarm: Raised, series: Series) -> bool:
 def _share_low(runs: Sequence[Sampled], begin: date, end: date) -> Optional[float]:
     before = [run.rate for run in runs if _day(run) < begin][-BEFORE:]
     during = [run.rate for run in runs if begin <= _day(run) <= end]
-    if len(before) < FEWEST_BEFORE or not during:
+    if len(before) < MIN_BEFORE or not during:
         return None
     level = LOW * median(before)
     return sum(rate < level for rate in during) / len(during)

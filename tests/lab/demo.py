@@ -29,7 +29,7 @@ ROUNDS = (("ost", "net", "raw"), ("ost", "raw"))
 Raw reads after a loss tell a disk from the target on it, and a server from its link.
 """
 
-MOST_ROUNDS = 4
+MAX_ROUNDS = 4
 # nagios_notification_delay_min of the lab, and some seconds
 NOTIFIED_S = 65.0
 SUSPECTS = (
@@ -165,7 +165,7 @@ def detected(lab: Lab, console: Console, screen: Screen) -> dict[str, float]:
     """Measure in rounds until Nagios shows all faults; return the seconds to each alarm."""
     start = time.monotonic()
     seconds: dict[str, float] = {}
-    for number, layers in enumerate(islice(cycle(ROUNDS), MOST_ROUNDS), 1):
+    for number, layers in enumerate(islice(cycle(ROUNDS), MAX_ROUNDS), 1):
         measure(lab, screen, layers)
         screen.step("Nagios checks all services")
         services = console.check_now()

@@ -38,7 +38,7 @@ for host in mon1 oss1 oss2 oss3 client1 lab; do
 done > /var/lib/nagios4/rw/nagios.cmd
 """
 # statusjson.cgi gives states as bit flags (Nagios Core, include/statusdata.h)
-MOST_RUNS = 6
+MAX_RUNS = 6
 STATES = {1: "PENDING", 2: "OK", 4: "WARNING", 8: "UNKNOWN", 16: "CRITICAL"}
 
 
@@ -171,7 +171,7 @@ class Lab:
         One slow run is only watched: an alarm takes several runs, and so does its end.
         """
         services = console.services()
-        for _ in range(MOST_RUNS):
+        for _ in range(MAX_RUNS):
             if shown(services):
                 break
             services = self.measure_again(console, layer)

@@ -90,7 +90,7 @@ def _bar() -> Iterator[Callable[[Step], None]]:
         yield update
 
 
-_MOST_BUSY = 5
+_MAX_BUSY = 5
 
 
 def end(result: Result) -> int:
@@ -98,9 +98,9 @@ def end(result: Result) -> int:
     if result.interrupted:
         remark("interrupted; this is what was measured before")
         return INTERRUPTED
-    remark(*map(str, result.busy[:_MOST_BUSY]))
-    if len(result.busy) > _MOST_BUSY:
-        remark(f"{len(result.busy) - _MOST_BUSY} more not measured")
+    remark(*map(str, result.busy[:_MAX_BUSY]))
+    if len(result.busy) > _MAX_BUSY:
+        remark(f"{len(result.busy) - _MAX_BUSY} more not measured")
     if result.busy:
         return result.busy[0].exit_code
     return int(worst(verdict.state for verdict in result.verdicts))

@@ -131,7 +131,7 @@ def _holder(holder: Holder) -> str:
     return f"{name} on {holder.server}" if holder.server else name
 
 
-_LONGEST = 500
+_MAX_NOTE = 500
 
 
 def note(arguments: argparse.Namespace) -> int:
@@ -139,8 +139,8 @@ def note(arguments: argparse.Namespace) -> int:
     path = Path(arguments.history)
     if arguments.text is not None:
         text = " ".join(" ".join(lines(arguments.text)).split())
-        if not text or len(text) > _LONGEST:
-            raise UsageError(f"a note has between 1 and {_LONGEST} characters; shorten it")
+        if not text or len(text) > _MAX_NOTE:
+            raise UsageError(f"a note has between 1 and {_MAX_NOTE} characters; shorten it")
         # a time without a zone is in this host's zone
         at = parse_date(arguments.at, "--at").timestamp() if arguments.at else time.time()
         add_note(path, Note(at, text))

@@ -138,7 +138,7 @@ def explained(path: str, subject: tuple[Any, ...], expectations: str) -> Any:
     with _refusing():
         noun, remedy = _DOCUMENTS.get(subject[0], ("verdict", store.VERDICT_REMEDY))
         try:
-            raw = load(path, noun, remedy, store.MOST_BYTES)
+            raw = load(path, noun, remedy, store.MAX_BYTES)
         except DocumentError as error:
             if expectations and isinstance(error.__cause__, FileNotFoundError):
                 _refuse_unexpected(expectations, *subject)
@@ -201,7 +201,7 @@ def notes(layers: Iterable[str], state: str, locks: str) -> dict[str, Unrecorded
 def unreadable(path: str, what: str, remedy: str, error: Exception) -> str:
     """Return the reason why a file cannot be read, with the remedy."""
     try:
-        read_bytes(path, what, remedy, store.MOST_BYTES)
+        read_bytes(path, what, remedy, store.MAX_BYTES)
     except DocumentError as refusal:
         return str(refusal)
     return f"{what} {path}: {error}; {remedy}"

@@ -16,7 +16,7 @@ from plumbline.model.verdict import Verdict
 from plumbline.site.measure import Result
 from plumbline.site.survey import SurveyResult
 
-_SHOWN = 5
+_MAX_STRAGGLERS = 5
 """Stragglers shown per operation; a run with more has another problem."""
 
 _TILTED = 0.2
@@ -36,10 +36,11 @@ def course_lines(records: Iterable[Record]) -> Iterator[str]:
         if "stragglers" not in details:
             continue
         operation, stragglers = record.operation.value, details["stragglers"]
-        for straggler in stragglers[:_SHOWN]:
+        for straggler in stragglers[:_MAX_STRAGGLERS]:
             yield f"{operation}: {straggler['sentence']}"
-        if len(stragglers) > _SHOWN:
-            yield f"{operation}: {len(stragglers) - _SHOWN} more were late; --json has all of them"
+        if len(stragglers) > _MAX_STRAGGLERS:
+            more = len(stragglers) - _MAX_STRAGGLERS
+            yield f"{operation}: {more} more were late; --json has all of them"
         shape = details.get("shape")
         words = list(_words(shape, len(record.profile))) if shape is not None else []
         if words:

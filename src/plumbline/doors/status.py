@@ -29,8 +29,8 @@ _BARS_WIDE, _BARS_NARROW = 20, 10
 _NARROW = 140
 """Columns that a screen needs to show all operations of a component and the verdict."""
 
-_LEAST_WORDS = 20
-_MOST_NAMED = 3
+_MIN_WORDS = 20
+_MAX_NAMED = 3
 """Unreachable nodes named; a dead switch causes hundreds."""
 
 _BETWEEN = "  "
@@ -79,7 +79,7 @@ def status(
 
 def _unreachable_lines(unanswered: Sequence[Unanswered], columns: int) -> list[str]:
     """Return lines on the first unreachable nodes, and the number of the rest."""
-    text = [_cut(printable(_unreachable(node)), columns) for node in unanswered[:_MOST_NAMED]]
+    text = [_cut(printable(_unreachable(node)), columns) for node in unanswered[:_MAX_NAMED]]
     hidden = len(unanswered) - len(text)
     return text + [f"and {number(hidden, 'more node')} did not answer"] * (hidden > 0)
 
@@ -98,7 +98,7 @@ def _table(lines: Sequence[Line], screen: Screen) -> list[str]:
     rows = [_HEADERS, *(_row(line, screen.columns) for line in lines)]
     widths = [max(map(len, column)) for column in list(zip(*rows))[:-1]]
     used = sum(width + len(_BETWEEN) for width in widths)
-    room = max(_LEAST_WORDS, screen.columns - used)
+    room = max(_MIN_WORDS, screen.columns - used)
     text = [
         _BETWEEN.join(
             [*(cell.ljust(width) for cell, width in zip(row, widths)), _cut(row[-1], room)]

@@ -160,11 +160,11 @@ _MANY = 20
 _DAYS = 3
 """With fewer days no member's level is known."""
 
-LEAST_SPREAD = 0.015
+MIN_SPREAD = 0.015
 """Even a steady measurement is off by this much: caches, zones of disks, timers."""
 FEW_APART = 0.05
 """Good members differ by up to this (ORNL's acceptance limit), unless more is known."""
-_LEAST_APART = 0.01
+_MIN_APART = 0.01
 _MAD_EFFICIENCY = 0.37
 """Efficiency of the median absolute deviation of normal values, that of their deviation being 1."""
 
@@ -214,7 +214,7 @@ def kind_of(members: _Array, days: _Array, values: _Array, count: int) -> Kind:
     spreads = MAD_FACTOR * medians(np.abs(deviations))[0] * sizes / (sizes - 0.8)
     enough = sizes >= MIN_SIZE
     spreads, sizes = _likely_spreads(spreads[enough], sizes[enough]), sizes[enough]
-    spreads = np.maximum(LEAST_SPREAD, spreads * np.hypot(1, MEDIAN_FACTOR / np.sqrt(sizes)))
+    spreads = np.maximum(MIN_SPREAD, spreads * np.hypot(1, MEDIAN_FACTOR / np.sqrt(sizes)))
     usual, number = medians(deviations[enough].T)
     apart = _apart(usual[number >= _DAYS].tolist())
     return Kind(all_days[enough], middles[enough], spreads, apart, usual)
@@ -229,7 +229,7 @@ def _likely_spreads(spreads: _Array, sizes: _Array) -> _Array:
     """
     if not len(spreads):
         return spreads
-    logs = np.log(np.maximum(spreads, LEAST_SPREAD))
+    logs = np.log(np.maximum(spreads, MIN_SPREAD))
     usual = np.median(logs)
     chance = 1 / (2 * _MAD_EFFICIENCY * sizes)
     below = np.minimum(0.0, logs - usual)
@@ -272,4 +272,4 @@ def _apart(levels: Sequence[float]) -> float:
     if len(levels) < MIN_SIZE:
         return FEW_APART
     spread = deviation(levels) * len(levels) / (len(levels) - 0.8)
-    return max(spread, _LEAST_APART if len(levels) >= _MANY else FEW_APART)
+    return max(spread, _MIN_APART if len(levels) >= _MANY else FEW_APART)

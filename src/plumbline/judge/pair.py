@@ -180,7 +180,7 @@ def with_partner(
     return expectation._replace(references={f"{operation.value}/{scenario.value}": reference})
 
 
-_MOST = 1.05
+_MAX_ABOVE_CEILING = 1.05
 """No healthy rate, and no baseline, is further above its ceiling (``invalid_above``)."""
 
 
@@ -194,7 +194,7 @@ def of_pair(entry: Expectation, partner: Partner, reference: Reference) -> Refer
     rates = {other.ceiling.rate for other in entry.partners}
     if baseline is None or len(rates) == 1:
         return Reference(partner.ceiling, baseline)
-    allowing = [rate for rate in rates if rate * _MOST >= baseline.median]
+    allowing = [rate for rate in rates if rate * _MAX_ABOVE_CEILING >= baseline.median]
     share = partner.ceiling.rate / min(allowing, default=max(rates))
     return Reference(partner.ceiling, baseline._replace(median=baseline.median * share))
 

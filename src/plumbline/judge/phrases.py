@@ -60,7 +60,7 @@ def _weight(ruling: Ruling) -> tuple[bool, float]:
 
 
 _SEVERAL = 2
-_NAMES_SHOWN = 3
+_MAX_NAMES = 3
 
 _NOTES = {
     Flag.SHORT: "cut short by the time limit",
@@ -184,7 +184,7 @@ def date_of(epoch_s: float) -> str:
     return moment(epoch_s).partition(" ")[0]
 
 
-def several(names: Sequence[str], most: int = _NAMES_SHOWN) -> str:
+def several(names: Sequence[str], most: int = _MAX_NAMES) -> str:
     """Return the first names joined, and the number of further ones."""
     more = len(names) - most
     return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -22,7 +22,7 @@ _BY_CHANCE = 0.05
 for long.  A site with more has limits that do not suit it."""
 _AT_FAULT = 0.9
 """Share of a faulty component's runs that show it."""
-_FEWEST = 2
+_MIN_RUNS = 2
 """Runs that an alarm needs, as for rates (judge/runs.py)."""
 
 
@@ -42,7 +42,7 @@ class Recurrence(NamedTuple):
     @property
     def words(self) -> str:
         """Return the number of runs that showed it, and the odds."""
-        if self.runs < _FEWEST:
+        if self.runs < _MIN_RUNS:
             return "one run is no evidence yet"
         return (
             f"seen in {self.shown} of {number(self.runs, 'run')} since {date_of(self.since)}, odds "
@@ -70,7 +70,7 @@ def recurrence(runs: Sequence[Shown], alarm_odds: float) -> Recurrence:
                 current = NEVER
                 continue
         current = _with(current, run, factor)
-        if not current.alarm and current.odds >= needed and current.shown >= _FEWEST:
+        if not current.alarm and current.odds >= needed and current.shown >= _MIN_RUNS:
             current, healthy = current._replace(alarm=True), -inf
     return current
 

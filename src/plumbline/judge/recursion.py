@@ -33,8 +33,8 @@ import numpy as np
 from plumbline.judge.runs import (
     AT,
     FADES,
-    FEWEST,
     IN_ONE_GO_S,
+    MIN_MOMENTS,
     NIGHT_S,
     NUMBER,
     RATIO,
@@ -64,7 +64,7 @@ _HEALTHY = 8
 """Offsets of a healthy component to try, from -limit to limit."""
 _ODD = 0.1
 """Share of healthy components whose offset has no bound but the limit."""
-_LEAST_OFF = 0.01
+_MIN_OFF = 0.01
 _SELDOM = 0.01
 """Share of the sources of a healthy part that are slow for a reason of their own."""
 _FORGOTTEN = 0.2
@@ -76,15 +76,15 @@ _LANES = 16
 """Fewest streams of one pass."""
 _SPARED = 0.1
 """While a disturbance goes on, one run in so many is undisturbed."""
-_LEAST = 1e-12
+_TINY = 1e-12
 """Keeps densities and sums above 0, so that each has a logarithm."""
-_MOST = 12.0
+_MAX_LOG_ODDS = 12.0
 """The most that a moment adds to the logarithm of odds; more would change nothing."""
 _SHARE = 0.3
 """Share of moments in which an intermittent fault is slow: three of ten nights."""
 _CHANCES: _Array = np.repeat([0.9 / _SIZES, 0.1 / _SIZES], _SIZES)
 """Prior probability of each size, for steady and for intermittent losses."""
-_MOST_TIMES = 3
+_MAX_TIMES = 3
 """An alarm that came back this often takes sixteen good moments to end, and no more."""
 _ONE_OPERATION = 1.5
 """A night takes as much more from one operation of a component alone as from all of them."""
@@ -179,7 +179,7 @@ def _by_moment(
     sizes = flat[:, None] * _SIZES + np.arange(_SIZES)
     ratios = _ratios(streams)[steps, number]
     added = np.bincount(sizes.ravel(), ratios.ravel(), measured.size * _SIZES)
-    added = np.clip(added.reshape(*shape, _SIZES), -_MOST, _MOST)
+    added = np.clip(added.reshape(*shape, _SIZES), -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
     steady = _by_night(
         moments, added, _most(streams, added.shape[1:]), _single(ratios, sizes, added)
     )
@@ -189,7 +189,7 @@ def _by_moment(
 
 def _single(ratios: _Array, cells: _Array, added: _Array) -> _Array:
     """Return the most that a single run adds in each moment, in the shape of ``added``."""
-    single = np.full(added.size, -_MOST)
+    single = np.full(added.size, -_MAX_LOG_ODDS)
     np.maximum.at(single, cells.ravel(), ratios.ravel())
     return np.minimum(added, single.reshape(added.shape))
 
@@ -266,7 +266,7 @@ def _sizes(limits: _Array) -> _Array:
 
 def _offsets(streams: Sequence[_Stream]) -> _Offsets:
     limit = np.array([stream.limit for stream in streams])
-    off = np.maximum(_LEAST_OFF, [stream.source.off for stream in streams])
+    off = np.maximum(_MIN_OFF, [stream.source.off for stream in streams])
     seldom = np.where([stream.shared for stream in streams], _SELDOM, 0.0)
     healthy = ((np.arange(_HEALTHY) + 0.5) / _HEALTHY * 2 - 1)[:, None] * limit
     sizes = _sizes(limit)
@@ -343,7 +343,7 @@ class _Filter:
         stays[1:] = np.where(in_one_go, _IN_ONE_GO, again * (1 + apart_s / HOUR_S) ** -FADES)
         both = np.hypot(self._spread[1:], self._spread[:-1])
         apart = np.diff(self._ratio, axis=0) / both
-        near[1:] = np.exp(-(apart**2) / 2) / (both * _ROOT) + _LEAST
+        near[1:] = np.exp(-(apart**2) / 2) / (both * _ROOT) + _TINY
         return stays, near
 
     def take(self, step: int, count: int) -> _Array:
@@ -376,7 +376,7 @@ class _Filter:
         normal, low, fast = likelihoods
         variance = spread**2 + self._variance[active]
         apart = ratio - self._at[active]
-        bell = np.exp(apart**2 / (-2 * variance)) / (np.sqrt(variance) * _ROOT) + _LEAST
+        bell = np.exp(apart**2 / (-2 * variance)) / (np.sqrt(variance) * _ROOT) + _TINY
         tail = inverse / (1 + np.abs(apart) * inverse) ** 2
         below = apart < 0
         spared = _SPARED * bell
@@ -469,7 +469,7 @@ class _Recursion:
     def _odds(self) -> _Array:
         """Return the logarithm of the mean over claims and sizes."""
         mean = (self._slow * _CHANCES).sum(axis=(1, 2)) / self._claims[:, 0]
-        return np.log(np.maximum(mean, _LEAST))
+        return np.log(np.maximum(mean, _TINY))
 
     def _likeliest(self) -> _Array:
         """Return the start, as a moment's number, that explains the runs best."""
@@ -501,7 +501,7 @@ class _Recursion:
         # the mean over the possible starts of health
         odds = np.log(self._well[alarms] / self._alarm_moments[alarms])
         # a loss that comes back takes twice as long each time
-        fewest = FEWEST * 2 ** np.minimum(_MOST_TIMES, self._times[alarms] - 1)
+        fewest = MIN_MOMENTS * 2 ** np.minimum(_MAX_TIMES, self._times[alarms] - 1)
         ended[alarms] = (self._since_good[alarms] >= fewest) & (odds >= self._ends[alarms])
         return ended
 
@@ -510,12 +510,12 @@ class _Recursion:
         if not likely.any():
             return
         start = self._likeliest()
-        raised = likely & (moment - start + 1 >= FEWEST)
+        raised = likely & (moment - start + 1 >= MIN_MOMENTS)
         # what came and went for a night is no alarm the next time, unless it stays
         stays = self._nights[self._steady_start(), np.arange(len(raised))] < self._nights[moment]
         raised &= (self._times == 0) | stays
         self._since[raised] = start[raised]
-        slow = self._slow[raised] * _CHANCES + _LEAST * self._even[raised]
+        slow = self._slow[raised] * _CHANCES + _TINY * self._even[raised]
         self._likely[raised] = slow / slow.sum(axis=(1, 2), keepdims=True)
         for state in (self._well, self._alarm_moments, self._good, self._since_good):
             state[raised] = 0

@@ -19,7 +19,7 @@ import numpy as np
 from plumbline.judge.kinds import (
     FEW_APART,
     FORMS,
-    LEAST_SPREAD,
+    MIN_SPREAD,
     Against,
     Kind,
     Measurement,
@@ -284,7 +284,7 @@ def with_baseline(measurement: Measurement) -> Optional[Comparison]:
     if not len(table.at):
         return None
     spread = max(_SPREAD_ALONE, baseline.spread)
-    error = max(LEAST_SPREAD, error_of_median(spread, max(1, baseline.runs)))
+    error = max(MIN_SPREAD, error_of_median(spread, max(1, baseline.runs)))
     rows = rows_of(table.at, table.ratios(Against.BASELINE), spread)
     source = Source(rows, error, LONE_NOISE)
     return Comparison(measurement, source, baseline_words([measurement]))
@@ -310,7 +310,7 @@ def of_group(group: Sequence[Measurement], members: int) -> Optional[Comparison]
     if not counts.any():
         return None
     fewest = min(measurement.baseline.runs for measurement in measurements if measurement.baseline)
-    error = max(LEAST_SPREAD, error_of_median(_SPREAD_ALONE, max(1, fewest // _NIGHTS_ALIKE)))
+    error = max(MIN_SPREAD, error_of_median(_SPREAD_ALONE, max(1, fewest // _NIGHTS_ALIKE)))
     errors = MEDIAN_FACTOR * MAD_FACTOR * deviations[counts] / np.sqrt(sizes[counts])
     rows = rows_of(starts[counts], middles[counts], np.hypot(_SPREAD_ALONE, errors))
     return Comparison(group[0], Source(rows, error, LONE_NOISE), baseline_words(measurements))

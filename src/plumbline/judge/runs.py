@@ -61,7 +61,7 @@ IN_ONE_GO_S = 600.0
 NIGHT_S = DAY_S / 2
 """Runs within so many seconds of the first one are of one night."""
 
-FEWEST = 2
+MIN_MOMENTS = 2
 """Moments that raise an alarm, and that end it: a single low one is watched."""
 
 

@@ -33,7 +33,7 @@ from plumbline.model.record import Record
 from plumbline.model.series import Sample
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 
-_SAMPLES_SHOWN = 10
+_MAX_SAMPLES = 10
 
 
 def evidence(ruling: Ruling, now: float, name: str = "") -> Iterator[str]:
@@ -49,7 +49,7 @@ def evidence(ruling: Ruling, now: float, name: str = "") -> Iterator[str]:
     yield f"  {_conditions(record)}"
     yield from (
         f"    {_earlier(record.operation.quantity, sample, now)}"
-        for sample in run.samples[1 : _SAMPLES_SHOWN + 1]
+        for sample in run.samples[1 : _MAX_SAMPLES + 1]
     )
 
 

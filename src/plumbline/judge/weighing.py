@@ -175,9 +175,9 @@ Component = tuple[str, str]
 Group = tuple[str, str]
 """Layer and name of a group of peers."""
 
-_FEWEST_MEMBERS = 2
+_MIN_MEMBERS = 2
 
-_LEAST_LIMIT = 0.01
+_MIN_LIMIT = 0.01
 """Smaller losses, a logarithm, are below the error of any reference, whatever the policy asks."""
 
 
@@ -300,7 +300,7 @@ class Weighing:
             compared, shared = self.compared_group(place), self._measurements_of(members)
         else:
             compared = self.compared(place)
-            lone = len(self._members(place)) < _FEWEST_MEMBERS
+            lone = len(self._members(place)) < _MIN_MEMBERS
             shared = [item.measurement for item in compared] if lone else []
         return (compared, _question(self._limits[place], shared)) if compared else None
 
@@ -384,7 +384,7 @@ class Weighing:
 
     def _with_baselines(self, members: Sequence[Component]) -> Compared:
         """Return the joint results of a group with its baselines; small groups ask again."""
-        if len(members) < _FEWEST_MEMBERS:
+        if len(members) < _MIN_MEMBERS:
             return ()
         if members[0] not in self._joint:
             self._joint[members[0]] = list(self._of_baselines(members))
@@ -444,7 +444,7 @@ class Weighing:
         )
 
     def _has_peers(self, entry: Expectation) -> bool:
-        return len(self._groups.get((entry.layer, entry.group), ())) >= _FEWEST_MEMBERS
+        return len(self._groups.get((entry.layer, entry.group), ())) >= _MIN_MEMBERS
 
     def _kind(
         self, entry: Expectation, operation: Operation, scenario: Scenario, reference: Reference
@@ -480,7 +480,7 @@ def _question(limits: Limits, shared: Sequence[Measurement]) -> Question:
     """Return the question by a policy; only a change of ``shared`` measurements counts."""
     at = last_change(shared)
     return Question(
-        max(_LEAST_LIMIT, -log(1 - limits.peer_loss)),
+        max(_MIN_LIMIT, -log(1 - limits.peer_loss)),
         log(limits.alarm_odds),
         log(limits.end_odds),
         Change(at, limits.change_starts) if at is not None and limits.change_starts else None,

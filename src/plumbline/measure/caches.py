@@ -32,7 +32,7 @@ from plumbline.observe.query import SLOW_S, complaint
 WITHOUT = "without"
 """Key of a record's details: the last cache dropped before the read, empty for none."""
 
-_MOST_TRANSFER_BYTES = 1 << 20
+_MAX_TRANSFER_BYTES = 1 << 20
 """Since 2.17 Lustre reads 8 MiB and more without the page cache."""
 
 
@@ -84,7 +84,7 @@ class CachesUnit:
 
 def _buffered(spec: ProbeSpec) -> ProbeSpec:
     """Return a specification that lets caches serve reads."""
-    transfer_bytes = min(spec.transfer_bytes, _MOST_TRANSFER_BYTES)
+    transfer_bytes = min(spec.transfer_bytes, _MAX_TRANSFER_BYTES)
     return spec._replace(
         direct=False, queue_depth=1, transfer_bytes=transfer_bytes, pattern=KEEP_CACHED
     )

@@ -117,7 +117,7 @@ _TRIES = 5
 _DISSOLVE_WAIT_S = 0.5
 """Wait for killed tools, which hold their locks until the kernel has removed the process."""
 
-_LONGEST_NAME = 240
+_MAX_NAME = 240
 """Below the limit of Linux file systems, 255 bytes."""
 
 _SWEEP = "sweep"
@@ -195,7 +195,7 @@ class Locks:
         # parallel runs and runs of single targets use the same targets: one lock for both
         family = OST.name if LAYERS[layer].on_targets or layer == _SWEEP else layer
         name = quote(f"{family}-{place}", safe="")
-        if len(name) > _LONGEST_NAME:
+        if len(name) > _MAX_NAME:
             name = f"{family}-{sha256(name.encode()).hexdigest()}"
         return self.directory / f"{name}.lock"
 

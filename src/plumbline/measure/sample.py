@@ -179,7 +179,7 @@ def device_number(component: str, path: str) -> Number:
     return os.major(result.st_rdev), os.minor(result.st_rdev)
 
 
-LONGEST_S = 3600.0
+MAX_SAMPLING_S = 3600.0
 """Longest sampling: an hour of 100 devices, all reading and writing, takes 7 MB in the history."""
 
 PART_S = 300
@@ -232,9 +232,9 @@ def sample(
         UsageError: the limit is not between 1 s and an hour.
         ToolError: a counter is not understood.
     """
-    if not 1 <= limit_s <= LONGEST_S:
+    if not 1 <= limit_s <= MAX_SAMPLING_S:
         raise UsageError(
-            f"a limit of {limit_s:g} s: sampling takes 1 s to {format_duration(LONGEST_S)}"
+            f"a limit of {limit_s:g} s: sampling takes 1 s to {format_duration(MAX_SAMPLING_S)}"
         )
     return _parts(_Watch(sources, clock), wait, limit_s)
 

@@ -9,7 +9,7 @@ from plumbline.model.validation import amounts, counts, times
 
 MONTH_S = 30.44 * DAY_S
 
-LEAST_ODDS = 20.0
+MIN_ODDS = 20.0
 """Least odds of an alarm, even with a large alarm budget."""
 
 _TWO = 2
@@ -75,7 +75,7 @@ def odds_within(budget: float, questions: float) -> float:
     ``budget`` is the number of false alarms that a site accepts per month, ``questions`` the number
     of tests per month for slowness.  Tests that need odds of T are wrong once in T on average.
     """
-    return min(LARGEST, max(LEAST_ODDS, questions / budget))
+    return min(LARGEST, max(MIN_ODDS, questions / budget))
 
 
 Subject = tuple[str, str, bool]

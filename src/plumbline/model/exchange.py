@@ -24,7 +24,7 @@ from plumbline.model.codec import AtMost, form, lenient, positional
 from plumbline.model.names import NAME
 from plumbline.model.validation import Within, names, times
 
-MOST = 16
+MAX_SUSPICIONS = 16
 """Most suspicions of one node at once; more would not point to single components."""
 
 
@@ -41,10 +41,10 @@ class Suspected(NamedTuple):
     since: Annotated[float, times]
 
 
-Suspects = Annotated[tuple[Suspected, ...], AtMost(MOST)]
+Suspects = Annotated[tuple[Suspected, ...], AtMost(MAX_SUSPICIONS)]
 
 
-MOST_RECORDS = 500
+MAX_RECORDS = 500
 """Most records in one answer, which stays below a few megabytes."""
 
 _UPDATE = "deploy the roles export and console again, so that both have the same plumbline"
@@ -69,7 +69,7 @@ class Request(NamedTuple):
     """
 
     after: Cursor
-    limit: Annotated[int, Within(1, MOST_RECORDS)] = MOST_RECORDS
+    limit: Annotated[int, Within(1, MAX_RECORDS)] = MAX_RECORDS
     since: Optional[Annotated[float, times]] = None
     conditions_at: Optional[Annotated[float, times]] = None
     suspected: Optional[Suspects] = None

@@ -25,7 +25,7 @@ from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.validation import Within, amounts, counts, rates, texts
 
-MOST_RUNS = 100
+MAX_RUNS = 100
 
 
 class Confirm(NamedTuple):
@@ -36,7 +36,7 @@ class Confirm(NamedTuple):
     ``most_bytes`` the most of it that may be saved up.
     """
 
-    runs: Annotated[int, counts, Within(0, MOST_RUNS)] = 0
+    runs: Annotated[int, counts, Within(0, MAX_RUNS)] = 0
     every_s: Annotated[float, amounts] = 3600.0
     daily_bytes: Annotated[float, amounts] = 0.0
     most_bytes: Annotated[float, amounts] = 0.0

@@ -21,10 +21,10 @@ AREAS = ("lustre", "software", "firmware", "module", "mount", "disk", "sysctl", 
 NODE = "node"
 """The class of conditions that a node has once."""
 
-MOST = 10_000
+MAX_CONDITIONS = 10_000
 """Most conditions of a node, about those of a client with 2000 targets."""
 
-_MOST_LETTERS = 400
+_MAX_LETTERS = 400
 _SECRET = re.compile(
     r"passw|passphrase|\bpass\b|secret|token|credential|key(?!board)|private|auth", re.IGNORECASE
 )
@@ -38,7 +38,7 @@ def _listed(area: str) -> None:
 def _bounded(**values: str) -> None:
     """Refuse long and unprintable texts, lone surrogates among them."""
     for text in values.values():
-        if len(text) > _MOST_LETTERS or not text.isprintable():
+        if len(text) > _MAX_LETTERS or not text.isprintable():
             raise TypeError(f"{text!r:.60} is no text of a condition")
 
 
@@ -96,7 +96,7 @@ DEFAULT_PARAMETERS = (
 """Settings that affect rates, on clients and servers since 2.3; no statistics."""
 
 FILE = "conditions.json"
-MOST_BYTES = 8 << 20
+MAX_BYTES = 8 << 20
 """Size of the longest ledger."""
 
 _CHANGES_KEPT = 2000
@@ -153,10 +153,10 @@ class Ledger(NamedTuple):
     node: Annotated[str, unicode_text]
     taken_at: Annotated[float, times]
     since: Annotated[float, times]
-    notes: Annotated[tuple[Annotated[str, unicode_text], ...], AtMost(MOST)] = ()
+    notes: Annotated[tuple[Annotated[str, unicode_text], ...], AtMost(MAX_CONDITIONS)] = ()
     changes: Annotated[tuple[Change, ...], AtMost(_CHANGES_KEPT)] = ()
-    conditions: Annotated[tuple[Condition, ...], AtMost(MOST)] = ()
-    missing: Annotated[tuple[Missing, ...], AtMost(MOST)] = ()
+    conditions: Annotated[tuple[Condition, ...], AtMost(MAX_CONDITIONS)] = ()
+    missing: Annotated[tuple[Missing, ...], AtMost(MAX_CONDITIONS)] = ()
 
     def after(self, older: Ledger) -> Ledger:
         """Return this ledger of a single look, completed from the one of all looks before."""
@@ -175,7 +175,7 @@ class Ledger(NamedTuple):
             since=older.since,
             notes=self.notes + restless_note,
             changes=recent_changes((*older.changes, *settings), self.taken_at),
-            missing=tuple(missing[:MOST]),
+            missing=tuple(missing[:MAX_CONDITIONS]),
         )
 
     def _changed_settings(

@@ -10,7 +10,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.units import DAY_S, LARGEST
 from plumbline.model.validation import Within, amounts, counts, rates
 
-_LONGEST = 64
+_MAX_CHARACTERS = 64
 
 
 class Range(NamedTuple):
@@ -33,7 +33,7 @@ class Range(NamedTuple):
                 end = _number(end_text) if end_text else inf
         except ValueError:
             raise DocumentError(
-                f"threshold {text[:_LONGEST]!r} is not a Nagios range; "
+                f"threshold {text[:_MAX_CHARACTERS]!r} is not a Nagios range; "
                 "write for example 80: or 10:20"
             ) from None
         if not start <= end:
@@ -58,7 +58,7 @@ class Range(NamedTuple):
 
 def _number(text: str) -> float:
     """Return a plausible number; raise ValueError for anything else."""
-    value = float(text) if len(text) <= _LONGEST else inf
+    value = float(text) if len(text) <= _MAX_CHARACTERS else inf
     if not -LARGEST <= value <= LARGEST:
         raise ValueError(text)
     return value

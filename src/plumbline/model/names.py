@@ -15,8 +15,8 @@ from typing import NamedTuple
 
 from plumbline.model.errors import DocumentError
 
-_LONGEST_NAME = 255
-_SHOWN = 60
+_MAX_NAME = 255
+_MAX_QUOTED = 60
 
 
 class Allowed(NamedTuple):
@@ -32,9 +32,9 @@ class Allowed(NamedTuple):
 
     def match(self, what: str, text: str) -> re.Match[str]:
         """Return the match of a name; raise as ``refuse`` does."""
-        matched = re.fullmatch(self.pattern, text) if len(text) <= _LONGEST_NAME else None
+        matched = re.fullmatch(self.pattern, text) if len(text) <= _MAX_NAME else None
         if not matched or {".", ".."} & set(text.split("/")):
-            quoted = repr(text) if len(text) <= _SHOWN else f"{text[:_SHOWN]!r}..."
+            quoted = repr(text) if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]!r}..."
             raise DocumentError(f"{what} {quoted} {self.refusal}; {self.remedy}")
         return matched
 
@@ -121,14 +121,14 @@ CALENDAR = Allowed(
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
-_LONGEST = 80
+_MAX_PLAIN_NAME = 80
 _HASHED = 8
 
 
 def anchor(layer: str, name: str) -> str:
     """Return the anchor of a component in the report, e.g. ``ost-scratch-OST0003``."""
     full_name = f"{layer}-{name}"
-    plain = _UNSAFE.sub("_", full_name)[:_LONGEST]
+    plain = _UNSAFE.sub("_", full_name)[:_MAX_PLAIN_NAME]
     if plain == full_name:
         return plain
     return f"{plain}-{sha256(full_name.encode('utf-8', 'surrogatepass')).hexdigest()[:_HASHED]}"

@@ -195,7 +195,7 @@ def _little(values: array[Any]) -> array[Any]:
 _CLASSES = 50.0
 """Classes of durations per factor of e: neighbours differ by 2 %."""
 
-_MOST_CLASSES = 10_000
+_MAX_CLASSES = 10_000
 """Most classes on each side of one second."""
 
 _SHORTEST_S = 1e-9
@@ -206,7 +206,7 @@ TENTHS = 10
 
 def _classes(classes: Mapping[int, int]) -> None:
     for number in classes:
-        Within(-_MOST_CLASSES, _MOST_CLASSES)(number=number)
+        Within(-_MAX_CLASSES, _MAX_CLASSES)(number=number)
 
 
 @positional
@@ -372,7 +372,7 @@ def _noise(curve: Sequence[float]) -> float:
 
 
 _TENTH = 10
-_MOST_POINTS = 60
+_MAX_POINTS = 60
 """Most points for fitting a line; the time grows with their pairs."""
 
 _TRAILING = 0.5
@@ -468,7 +468,7 @@ def _usual(curve: Sequence[float]) -> float:
 
 
 def _line(body: Sequence[float]) -> _Line:
-    step = -(-len(body) // _MOST_POINTS)
+    step = -(-len(body) // _MAX_POINTS)
     points = [
         (place + (len(part) - 1) / 2, sum(part) / len(part))
         for place in range(0, len(body), step)

@@ -183,7 +183,7 @@ DRAIN_S = 60.0
 SPARE_S = 60.0
 
 _BLOCK = 4096
-_MOST_NOTES = 1 << 30
+_MAX_NOTES = 1 << 30
 
 
 class RunSize(NamedTuple):
@@ -238,7 +238,7 @@ def contradiction(test: Method, rank_bytes: int, *, direct: bool, names: Names) 
             f"{format_bytes(rank_bytes)} for each rank are less than one transfer of "
             f"{test.transfer} bytes; raise {names.bytes}"
         )
-    if notes > _MOST_NOTES:
+    if notes > _MAX_NOTES:
         return (
             f"to note every call of {test.transfer} bytes each rank would need "
             f"{format_bytes(notes)} of memory; lower {names.bytes}, or raise {names.transfer}"

@@ -15,7 +15,7 @@ from typing import NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError
 
-MOST_PARTNERS = 63
+MAX_PARTNERS = 63
 """Most partners of a host: all of 64 hosts, which takes five days with slots of one hour."""
 
 
@@ -114,7 +114,7 @@ def _places(hosts: int) -> int:
 
 
 def _rounds(places: int) -> int:
-    return min(places - 1, MOST_PARTNERS)
+    return min(places - 1, MAX_PARTNERS)
 
 
 def _opposite(place: int, places: int, round_: int) -> int:

@@ -8,8 +8,8 @@ from typing import Annotated, Any, Mapping, NamedTuple, Optional
 from plumbline.model.units import format_rate, format_size
 from plumbline.model.validation import Within, amounts, counts, rates
 
-MOST_DEPTH = 65536
-MOST_REPEATS = 1000
+MAX_DEPTH = 65536
+MAX_REPEATS = 1000
 
 
 class ProbeSpec(NamedTuple):
@@ -26,8 +26,8 @@ class ProbeSpec(NamedTuple):
     bytes: Annotated[int, counts]
     seconds: Annotated[float, amounts]
     transfer_bytes: Annotated[int, counts] = 1 << 20
-    queue_depth: Annotated[int, Within(1, MOST_DEPTH)] = 8
-    repeats: Annotated[int, Within(1, MOST_REPEATS)] = 3
+    queue_depth: Annotated[int, Within(1, MAX_DEPTH)] = 8
+    repeats: Annotated[int, Within(1, MAX_REPEATS)] = 3
     rate_cap_Bps: Optional[Annotated[float, rates]] = None
     direct: bool = True
     pattern: str = ""

@@ -105,7 +105,7 @@ def title(node: str, kind: str = "") -> str:
     return f"{node} {kind}" if kind else node
 
 
-MOST_QUOTED = 2
+MAX_QUOTED = 2
 
 ORDER = (State.CRITICAL, State.WARNING, State.UNKNOWN, State.OK)
 """Severities, most severe first."""
@@ -151,8 +151,8 @@ def phrase(component: str, symptoms: Iterable[Symptom]) -> str:
     own = about(component, symptoms)
     if not own:
         return ""
-    quoted = ", ".join(map(quote, own[:MOST_QUOTED]))
-    unquoted = len(own) - MOST_QUOTED
+    quoted = ", ".join(map(quote, own[:MAX_QUOTED]))
+    unquoted = len(own) - MAX_QUOTED
     more = f" and {unquoted} more symptom{'s' if unquoted > 1 else ''}" if unquoted > 0 else ""
     return f"; {quoted}{more}"
 

@@ -17,7 +17,7 @@ _BINARY = {"Ki": 1 << 10, "Mi": 1 << 20, "Gi": 1 << 30, "Ti": 1 << 40, "Pi": 1 <
 # Not compiled here: a check only formats, and re caches compiled patterns.
 # Each digit matches in only one way, so there is no backtracking.
 _NUMBER = r"(?:[0-9]+(?:\.[0-9]+)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?"
-_LONGEST = 64
+_MAX_CHARACTERS = 64
 """Most characters of a quantity; a longer text is none."""
 _DURATION = {"": 1.0, "s": 1.0, "m": 60.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
 
@@ -27,7 +27,7 @@ DAY_S = 86400.0
 LARGEST = 1e18
 """Upper bound of rates, sizes and durations, e.g. an exabyte per second; prevents overflows."""
 
-_LONGEST_S = 1e10
+_MAX_DURATION_S = 1e10
 """Longest duration; subtracted from now, it still gives a valid date."""
 
 LINE_ENCODINGS = {"none": 1.0, "8b/10b": 0.8, "64b/66b": 64 / 66, "128b/130b": 128 / 130}
@@ -35,7 +35,7 @@ LINE_ENCODINGS = {"none": 1.0, "8b/10b": 0.8, "64b/66b": 64 / 66, "128b/130b": 1
 
 
 def _split(text: str, what: str, example: str) -> tuple[float, str]:
-    body = text.strip() if len(text) <= _LONGEST else ""
+    body = text.strip() if len(text) <= _MAX_CHARACTERS else ""
     match = re.match(_NUMBER, body)
     unit = body[match.end() :].lstrip() if match else ""
     if not match or not isfinite(float(match[0])) or len(unit.split()) > 1:
@@ -47,7 +47,7 @@ def _split(text: str, what: str, example: str) -> tuple[float, str]:
 
 def _quoted(text: str) -> str:
     """Return a text quoted for a message, shortened if it is too long."""
-    return repr(text) if len(text) <= _LONGEST else f"{text[:_LONGEST]!r} ..."
+    return repr(text) if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]!r} ..."
 
 
 def _plausible(value: float, text: str, what: str) -> float:
@@ -113,7 +113,7 @@ def parse_duration(text: str) -> float:
     if unit not in _DURATION:
         raise DocumentError(f"duration {text!r} has no known unit; write for example {example}")
     seconds = number * _DURATION[unit]
-    if seconds > _LONGEST_S:
+    if seconds > _MAX_DURATION_S:
         raise DocumentError(f"duration {_quoted(text)} is more than three centuries; correct it")
     return seconds
 

@@ -16,7 +16,7 @@ from typing import Any, Iterable, Mapping, NoReturn, Union
 from plumbline.model.errors import DocumentError, PlumblineError, ToolError
 from plumbline.model.units import LARGEST
 
-LEAST_RATE = 1e-9
+MIN_RATE = 1e-9
 """Lower bound of rates, in bytes per second; no quotient of two rates becomes zero."""
 
 LATEST = 253402300799.0
@@ -45,7 +45,7 @@ class Within:
 numbers = Within(-LARGEST, LARGEST)
 amounts = Within(0, LARGEST)
 counts = Within(0, LARGEST, whole=True)
-rates = Within(LEAST_RATE, LARGEST, "rate")
+rates = Within(MIN_RATE, LARGEST, "rate")
 times = Within(0, LATEST, "time")
 
 
@@ -136,7 +136,7 @@ def read_json(text: Union[str, bytes]) -> Any:
         raise ValueError("its values lie too deep in one another") from error
 
 
-_LONGEST = 64
+_MAX_CHARACTERS = 64
 """Most characters of a number; a 64-bit counter has 20."""
 
 _WHOLE = {8: r"[0-7]+", 10: r"[0-9]+", 16: r"(?:0[xX])?[0-9a-fA-F]+"}
@@ -152,7 +152,7 @@ def whole(
         PlumblineError: the text is no such number; the class is ``error``, the message has
             ``what``.
     """
-    body = text.strip() if len(text) <= _LONGEST else ""
+    body = text.strip() if len(text) <= _MAX_CHARACTERS else ""
     if not re.fullmatch(_WHOLE[base], body) or int(body, base) > (most or LARGEST):
         raise _refusal(text, what, error)
     return int(body, base)
@@ -160,11 +160,11 @@ def whole(
 
 def real(text: str, what: str, error: type[PlumblineError] = ToolError) -> float:
     """Parse a finite number, which may be negative; raise as ``whole`` does."""
-    body = text.strip() if len(text) <= _LONGEST else ""
+    body = text.strip() if len(text) <= _MAX_CHARACTERS else ""
     if not re.fullmatch(_REAL, body) or not abs(float(body)) <= LARGEST:
         raise _refusal(text, what, error)
     return float(body)
 
 
 def _refusal(text: str, what: str, error: type[PlumblineError]) -> PlumblineError:
-    return error(f"{what} is {text[:_LONGEST]!r}, which is no plausible number")
+    return error(f"{what} is {text[:_MAX_CHARACTERS]!r}, which is no plausible number")

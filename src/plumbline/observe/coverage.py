@@ -226,7 +226,7 @@ def samplings_of(records: Sequence[Record]) -> list[Sampling]:
     return [Sampling(host, own) for (host, _), own in samplings.items()]
 
 
-MOST_APART_S = 2.0
+MAX_APART_S = 2.0
 """Limit of clock differences; a larger one may have changed since the measurement."""
 
 _ROUNDING = 0.001
@@ -297,7 +297,7 @@ def covered(
         if server is None:
             return None
         host, apart_s = server.counted.host, abs(server.ahead_s)
-        if apart_s - server.slack_s > MOST_APART_S:
+        if apart_s - server.slack_s > MAX_APART_S:
             return _unknown(
                 host,
                 f"the clocks of {record.host} and {host} are {format_duration(apart_s)} apart; "
@@ -336,7 +336,7 @@ def _ahead(client: str, server: str, clocks: Mapping[str, NodeClock]) -> tuple[f
     """
     if client == server:
         return 0.0, 0.0
-    unknown = NodeClock("", 0.0, 0.0, MOST_APART_S)
+    unknown = NodeClock("", 0.0, 0.0, MAX_APART_S)
     own, other = clocks.get(client, unknown), clocks.get(server, unknown)
     return other.ahead_s - own.ahead_s, other.within_s + own.within_s
 

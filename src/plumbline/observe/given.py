@@ -23,7 +23,7 @@ _KINDS = {
     "socket": S_ISSOCK,
 }
 
-_LONGEST_LINE = 16 << 20
+_MAX_LINE = 16 << 20
 """Characters; a record of a run on 10,000 targets has some 2 million."""
 
 
@@ -65,9 +65,9 @@ def read_given(path: Union[str, Path], most: int) -> bytes:
 
 def given_lines(file: TextIO) -> Iterator[str]:
     """Yield the lines of a text; raise OSError for one that is too long."""
-    while line := file.readline(_LONGEST_LINE + 1):
-        if len(line) > _LONGEST_LINE:
-            raise OSError(errno.EFBIG, f"a line has more than {format_size(_LONGEST_LINE)}")
+    while line := file.readline(_MAX_LINE + 1):
+        if len(line) > _MAX_LINE:
+            raise OSError(errno.EFBIG, f"a line has more than {format_size(_MAX_LINE)}")
         yield line
 
 

@@ -21,10 +21,10 @@ from plumbline.observe.lustre_output import METADATA, ROOTS, job_requests, job_s
 PAUSE_S = 10.0
 """Least time between two readings; a probe of a target takes at least as long."""
 
-LONGEST_S = 1.0
+MAX_READING_S = 1.0
 """If one reading of all targets takes longer, the server is not read again."""
 
-MOST_BYTES = 4 << 20
+MAX_BYTES = 4 << 20
 """Limit of one target's list: about 1,600 jobs."""
 
 _SHARE = 100
@@ -70,7 +70,7 @@ class Jobs:
         took_s = self._clock.monotonic() - start
         if not any(has_jobs):
             return None
-        if took_s > LONGEST_S:
+        if took_s > MAX_READING_S:
             self.trouble = (
                 f"reading job_stats took {format_duration(took_s)}; jobs are not followed further"
             )
@@ -90,9 +90,9 @@ class Jobs:
         path, text = self._text(target)
         if not text:
             return False
-        if len(text) > MOST_BYTES:
+        if len(text) > MAX_BYTES:
             raise ToolError(
-                f"{path} has more than {format_size(MOST_BYTES)}, some 1,600 jobs; jobs are not "
+                f"{path} has more than {format_size(MAX_BYTES)}, some 1,600 jobs; jobs are not "
                 "followed; lower job_cleanup_interval of the target, so that it forgets them sooner"
             )
         jobs = (job_requests if _is_metadata(target) else job_stats)(text, path)
@@ -107,7 +107,7 @@ class Jobs:
         kind = "mdt" if _is_metadata(target) else "obdfilter"
         for root in ROOTS:
             path = f"{root}/{kind}/{target}/job_stats"
-            text = self._files.read(path, 2 * MOST_BYTES)
+            text = self._files.read(path, 2 * MAX_BYTES)
             if text:
                 return path, text
         return "", ""

@@ -243,7 +243,7 @@ def meetings(
         yield Meeting(nodes_of_parts, tuple(names))
 
 
-MOST_AT_ONCE = 16
+MAX_AT_ONCE = 16
 """Most targets of a wave: fio needs about 30 MiB for each, and the unit may use 1 GiB."""
 
 _OPEN_WAVES = 64
@@ -319,7 +319,7 @@ def _form_waves(flows: Sequence[_Flow], capacities: Load) -> list[_Wave]:
             wave.takes(flow)
             waves.append(wave)
             open_waves = [*open_waves, wave][-_OPEN_WAVES:]
-        elif len(wave.names) == MOST_AT_ONCE:
+        elif len(wave.names) == MAX_AT_ONCE:
             open_waves.remove(wave)
     return waves
 

@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, Optional, Sequence, U
 from pydantic import Field, PlainValidator, create_model, field_validator, model_validator
 
 from plumbline.model.errors import DocumentError, UsageError
-from plumbline.model.expectation import MOST_RUNS
+from plumbline.model.expectation import MAX_RUNS
 from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.ledger import DEFAULT_PARAMETERS, PARAMETER_PATTERN, is_secret
 from plumbline.model.limits import Limits, Range
 from plumbline.model.names import PATH, PROGRAM, SCRATCH
 from plumbline.model.ranks import TESTS, may_be_direct, named_test
-from plumbline.model.spec import MOST_DEPTH, MOST_REPEATS, ProbeSpec
+from plumbline.model.spec import MAX_DEPTH, MAX_REPEATS, ProbeSpec
 from plumbline.model.symptom import VALID_S
 from plumbline.model.units import format_duration
 from plumbline.plan.schedule import Calendar, LastTimer, LaterTimer, Slots, Timer
@@ -70,20 +70,20 @@ class Goal(Strict):
         return {"write": goal, "read": goal} if isinstance(goal, str) else goal
 
 
-_MOST = 200
-_LONGEST = 100
+_MAX_PATTERNS = 200
+_MAX_PATTERN = 100
 
 
 class ConditionsPolicy(Strict):
     """Patterns of the parameters that each node queries with ``lctl get_param``."""
 
-    parameters: Annotated[list[str], Field(max_length=_MOST)] = list(DEFAULT_PARAMETERS)
+    parameters: Annotated[list[str], Field(max_length=_MAX_PATTERNS)] = list(DEFAULT_PARAMETERS)
 
     @field_validator("parameters")
     @classmethod
     def _are_patterns(cls, patterns: list[str]) -> list[str]:
         for text in patterns:
-            if len(text) > _LONGEST or not PARAMETER_PATTERN.fullmatch(text):
+            if len(text) > _MAX_PATTERN or not PARAMETER_PATTERN.fullmatch(text):
                 raise ValueError(
                     f"{text[:60]!r} is no parameter of Lustre; write it as lctl get_param takes "
                     "it, for example osc.*.max_rpcs_in_flight"
@@ -99,7 +99,7 @@ class ConfirmPolicy(Strict):
     ``bytes`` is a share of the bytes of the layer's planned runs.  ``runs: 0`` disables it.
     """
 
-    runs: Annotated[int, Field(ge=0, le=MOST_RUNS)] = 7
+    runs: Annotated[int, Field(ge=0, le=MAX_RUNS)] = 7
     every: Duration = 3600.0
     bytes: Percent = 0.05
     calendar: Calendar = "*-*-* 05..11:06"
@@ -211,8 +211,8 @@ class ProbePolicy(Strict):
     bytes: Optional[Size] = None
     seconds: Optional[OperationTime] = None
     transfer: Optional[Size] = None
-    queue_depth: Annotated[Optional[int], Field(ge=1, le=MOST_DEPTH)] = None
-    repeats: Annotated[Optional[int], Field(ge=1, le=MOST_REPEATS)] = None
+    queue_depth: Annotated[Optional[int], Field(ge=1, le=MAX_DEPTH)] = None
+    repeats: Annotated[Optional[int], Field(ge=1, le=MAX_REPEATS)] = None
     rate_cap: Optional[Rate] = None
     direct: Optional[bool] = None
 

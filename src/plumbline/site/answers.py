@@ -15,7 +15,7 @@ from plumbline.model.codec import read_document, write
 from plumbline.model.errors import DocumentError, PlumblineError, reason_in
 from plumbline.model.exchange import Begun, Head, Request
 from plumbline.model.ledger import FILE as LEDGER
-from plumbline.model.ledger import MOST_BYTES, is_newer
+from plumbline.model.ledger import MAX_BYTES, is_newer
 from plumbline.model.symptom import TROUBLE
 from plumbline.model.units import format_duration
 from plumbline.model.validation import read_json
@@ -24,8 +24,8 @@ from plumbline.store.facts import SYMPTOMS_FILE as FILE
 from plumbline.store.facts import save_node_suspicions
 from plumbline.store.files import DATABASE
 
-_MOST_SYMPTOMS = 1 << 20
-_LONGEST_REQUEST = 1 << 16
+_MAX_SYMPTOMS = 1 << 20
+_MAX_REQUEST = 1 << 16
 _FOR_COLLECT = "this is for plumbline collect on the console, a person reads with plumbline history"
 
 
@@ -57,7 +57,7 @@ def _next_line(wait_s: float) -> str:
         first = sys.stdin.read(1)
         if first not in ("", "{"):
             raise DocumentError(f"the request is no JSON, it begins with {first!r}; {_FOR_COLLECT}")
-        return first + sys.stdin.readline(_LONGEST_REQUEST) if first else ""
+        return first + sys.stdin.readline(_MAX_REQUEST) if first else ""
     except UnicodeDecodeError as error:
         raise DocumentError(f"the request is no text ({error.reason}); {_FOR_COLLECT}") from error
     finally:
@@ -80,7 +80,7 @@ def _answer(state: Path, request: Request) -> None:
         time.time(),
         extracted.again,
         tuple(Begun(run.layer, run.component, run.since) for run in extracted.running),
-        document_of(state / FILE, "symptoms", _MOST_SYMPTOMS),
+        document_of(state / FILE, "symptoms", _MAX_SYMPTOMS),
         _conditions(state / LEDGER, request.conditions_at),
         untaken,
     )
@@ -106,7 +106,7 @@ def _conditions(path: Path, known_at: Optional[float]) -> Optional[dict[str, Any
 
     News are a change, or conditions of another day.
     """
-    ledger = None if known_at is None else document_of(path, "conditions", MOST_BYTES)
+    ledger = None if known_at is None else document_of(path, "conditions", MAX_BYTES)
     return None if ledger and known_at is not None and not is_newer(ledger, known_at) else ledger
 
 

@@ -49,11 +49,11 @@ from plumbline.store.replacing import replace_own
 from plumbline.store.snapshot import load_expectations
 from plumbline.store.verdicts import load_report, stamp_of
 
-_MOST_MOMENTS = 8
+_MAX_MOMENTS = 8
 """Most stages of a verdict: judging a large group again for each member takes long, and the next
 measurement judges the whole group anyway."""
 
-_MOST_STEPS = 16
+_MAX_STEPS = 16
 """Most steps in which the targets of a node, measured one after another, are shown to be stale."""
 
 _AFTER_S = 0.001
@@ -92,7 +92,7 @@ class _Service(NamedTuple):
         old = {end + NEW_S for end, _ in ends if self.alone}
         for moments in (stale, old):
             coming = sorted(moment for moment in moments if moment + _AFTER_S > memory.now)
-            yield from coming if len(coming) <= _MOST_MOMENTS else coming[-1:]
+            yield from coming if len(coming) <= _MAX_MOMENTS else coming[-1:]
 
     def running(self, snapshot: Snapshot) -> Iterator[Run]:
         """Yield the unfinished runs of a component."""
@@ -123,8 +123,8 @@ class _Probes(NamedTuple):
         """
         times = sorted(turns(self.subject[1], self._judged(memory.now), memory))
         coming = [turn for turn in times if turn + _AFTER_S > memory.now]
-        many = len(coming) > _MOST_STEPS
-        step_s = (coming[-1] - coming[0]) / _MOST_STEPS if many else 0.0
+        many = len(coming) > _MAX_STEPS
+        step_s = (coming[-1] - coming[0]) / _MAX_STEPS if many else 0.0
         before = -inf
         for turn, following in zip(coming, [*coming[1:], inf]):
             if turn - before >= step_s or following - turn >= step_s:

@@ -17,18 +17,18 @@ from typing import Any, NamedTuple, Optional, Sequence
 
 from plumbline.model.codec import read_document, write
 from plumbline.model.errors import DocumentError, PlumblineError, ToolError
-from plumbline.model.exchange import MOST_RECORDS, Cursor, Head, Request
+from plumbline.model.exchange import MAX_RECORDS, Cursor, Head, Request
 from plumbline.model.record import SCHEMA, Record
 from plumbline.model.units import LARGEST, format_size
 from plumbline.model.validation import read_json, storable
 
-MOST_ANSWER_BYTES = 12 << 20
+MAX_ANSWER_BYTES = 12 << 20
 """Limit of an answer: a ledger of 8 MiB, symptoms of 1 MiB, and some megabytes of records."""
 
-_MOST_RECORD_BYTES = 4 << 20
+_MAX_RECORD_BYTES = 4 << 20
 """Limit of the records in an answer, twice what a node sends (plumbline.store.export)."""
 
-_MOST_PARSED_BYTES = 80_000_000
+_MAX_PARSED_BYTES = 80_000_000
 _LIST_BYTES, _VALUE_BYTES = 200, 60
 """Limit of the memory of a parsed answer, and the most that a list or mapping and another value
 take: a list has two characters as text, and the longest honest ledger takes half of the limit."""
@@ -37,9 +37,9 @@ _BUFFER_BYTES = 1 << 20
 """Size of a read: the C library gives large blocks back to the system, and keeps small ones."""
 
 _BEGINNING = 64
-_LONGEST_ERROR = 1 << 16
-_MOST_COMPLAINTS = 1 << 16
-_MOST_DIGITS = 20
+_MAX_ERROR = 1 << 16
+_MAX_COMPLAINTS = 1 << 16
+_MAX_DIGITS = 20
 _GRACE_S = 2.0
 
 
@@ -78,7 +78,7 @@ class Conversation:
     """A connection to one node; a context manager that ends it."""
 
     def __init__(
-        self, argv: Sequence[str], limit_s: float, most_bytes: int = MOST_ANSWER_BYTES
+        self, argv: Sequence[str], limit_s: float, most_bytes: int = MAX_ANSWER_BYTES
     ) -> None:
         """Start the command; kill it after ``limit_s`` seconds.
 
@@ -150,17 +150,17 @@ class Conversation:
             self._streams[0].flush()
         except OSError as error:
             raise self._silence() from error
-        self._left_bytes, self._left_parsed = self._most_bytes, _MOST_PARSED_BYTES
+        self._left_bytes, self._left_parsed = self._most_bytes, _MAX_PARSED_BYTES
         head = self._line()
         if b'"schema"' not in head[:_BEGINNING]:
             # no answer, such as an error or the greeting of a shell: there may be no more lines
-            _parse_head(head[:_LONGEST_ERROR])
-        self._left_bytes = min(self._left_bytes, _MOST_RECORD_BYTES)
+            _parse_head(head[:_MAX_ERROR])
+        self._left_bytes = min(self._left_bytes, _MAX_RECORD_BYTES)
         lines: list[bytes] = []
         while (line := self._line()).startswith(b"["):
             lines.append(line)
-            if len(lines) > MOST_RECORDS:
-                raise Unreachable(f"it sent more than the {MOST_RECORDS} records asked for")
+            if len(lines) > MAX_RECORDS:
+                raise Unreachable(f"it sent more than the {MAX_RECORDS} records asked for")
         return RawAnswer(head, tuple(lines), line)
 
     def _line(self) -> bytes:
@@ -171,7 +171,7 @@ class Conversation:
         if self._left_bytes <= 0:
             raise Unreachable(
                 f"it sent more than {format_size(self._most_bytes)} in one answer, or more than "
-                f"{format_size(_MOST_RECORD_BYTES)} of records"
+                f"{format_size(_MAX_RECORD_BYTES)} of records"
             )
         if self._left_parsed < 0:
             raise Unreachable("it sent an answer with more values than any node has")
@@ -185,7 +185,7 @@ class Conversation:
             return Unreachable(f"it did not finish within {self._limit_s:g} s")
         with suppress(subprocess.TimeoutExpired):
             self._process.wait(_GRACE_S)
-        written = os.pread(self._complaints, _MOST_COMPLAINTS, 0).rstrip(b"\0")
+        written = os.pread(self._complaints, _MAX_COMPLAINTS, 0).rstrip(b"\0")
         complaints = written.decode("utf-8", "replace")
         last = next((line for line in reversed(complaints.splitlines()) if line.strip()), "")
         code = self._process.poll()
@@ -200,7 +200,7 @@ class Conversation:
 def _limited_file() -> int:
     """Return the descriptor of a file in memory that does not grow, for what a node complains."""
     descriptor = os.memfd_create("stderr", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
-    os.ftruncate(descriptor, _MOST_COMPLAINTS)
+    os.ftruncate(descriptor, _MAX_COMPLAINTS)
     fcntl.fcntl(descriptor, fcntl.F_ADD_SEALS, fcntl.F_SEAL_GROW)
     return descriptor
 
@@ -262,7 +262,7 @@ def _parse_line(text: bytes) -> Any:
 def _unreadable(text: bytes) -> list[Any]:
     """Return the place of a record that is no JSON, with None; raise DocumentError otherwise."""
     place, comma, _ = text.partition(b",")
-    if comma and place[:1] == b"[" and place[1:].isdigit() and len(place) <= _MOST_DIGITS:
+    if comma and place[:1] == b"[" and place[1:].isdigit() and len(place) <= _MAX_DIGITS:
         return [int(place[1:]), None]
     raise DocumentError(f"its answer begins with {text[:80].decode('utf-8', 'replace')!r}")
 

@@ -112,7 +112,7 @@ class _Work:
         self._clocks = {clock.node: clock for clock in read_clocks(history)}
         ahead_s = max((abs(clock.ahead_s) for clock in self._clocks.values()), default=0.0)
         # clocks far apart are refused, so their records must be in reach
-        self._reach_s = coverage.PART_S + 2 * (ahead_s + coverage.MOST_APART_S)
+        self._reach_s = coverage.PART_S + 2 * (ahead_s + coverage.MAX_APART_S)
 
     def result(self, record: Record) -> Optional[coverage.Coverage]:
         """Return the coverage of a record; None if unknown, perhaps only for now."""

@@ -17,7 +17,7 @@ from plumbline.observe.given import given_lines, open_given, read_given
 
 STANDARD_INPUT = "-"
 
-_MOST_BYTES = 512 << 20
+_MAX_BYTES = 512 << 20
 """Above the verdicts and the plan of the largest site."""
 
 _SHOWN_EVERY = 10_000
@@ -116,7 +116,7 @@ def read_text(name: str, remedy: str) -> str:
     try:
         if name == STANDARD_INPUT:
             return sys.stdin.read()
-        return read_given(name, _MOST_BYTES).decode("utf-8")
+        return read_given(name, _MAX_BYTES).decode("utf-8")
     except OSError as error:
         raise DocumentError(f"{name} cannot be read: {error.strerror}; {remedy}") from error
     except UnicodeDecodeError as error:

@@ -28,7 +28,7 @@ from plumbline.model.trend import NodeClock
 from plumbline.model.units import DAY_S, format_size
 from plumbline.model.validation import storable
 from plumbline.site.conversation import (
-    MOST_ANSWER_BYTES,
+    MAX_ANSWER_BYTES,
     Answer,
     Conversation,
     parse_answer,
@@ -39,7 +39,7 @@ from plumbline.store.collection import ConsoleHistory
 from plumbline.store.history import KEEP_DAYS, Thinned
 from plumbline.store.replacing import make_folder, replace, writing
 
-_MOST_DAMAGED = 1000
+_MAX_DAMAGED = 1000
 """Most damaged records of a node in one collection; each has its reason."""
 
 _CLOCK_WITHIN_S = 0.02
@@ -53,7 +53,7 @@ class Quota(NamedTuple):
     bytes of new records in the history in one day (UTC).
     """
 
-    answer: int = MOST_ANSWER_BYTES
+    answer: int = MAX_ANSWER_BYTES
     run: int = 64 << 20
     day: int = 128 << 20
 
@@ -287,7 +287,7 @@ class _Progress:
         elif self._read_bytes >= self._quota.run:
             size = format_size(self._quota.run)
             self.note(waiting=f"{size} read, the rest waits there for the next collection")
-        elif len(self.result.damaged) >= _MOST_DAMAGED:
+        elif len(self.result.damaged) >= _MAX_DAMAGED:
             self.note(waiting="the rest waits there for the next collection")
 
     def _own(self, records: Iterable[Record]) -> Iterator[Record]:

@@ -28,7 +28,7 @@ from plumbline.topology.names import expand
 
 FOLDER = Path("group_vars") / "all"
 
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """Largest document; a site of 10,000 targets has baselines of some 10 MB."""
 
 _DEEPEST = 100
@@ -197,7 +197,7 @@ def _parse(path: Path) -> Any:
 
 
 def _text(path: Path) -> str:
-    return read_given(path, MOST_BYTES).decode("utf-8")
+    return read_given(path, MAX_BYTES).decode("utf-8")
 
 
 def read_yaml(text: str) -> Any:

@@ -19,13 +19,13 @@ from plumbline.model.validation import read_json
 from plumbline.observe.given import read_given
 
 _TIMEOUT_S = 30.0
-_MOST_BYTES = 1 << 28
+_MAX_BYTES = 1 << 28
 """Largest answer; a day of ten thousand devices in windows of 15 minutes takes 30 MB."""
-_LONGEST_COMPLAINT = 200
-_MOST_WARNINGS = 20
+_MAX_COMPLAINT = 200
+_MAX_WARNINGS = 20
 _CHUNK = 1 << 20
-_MOST_TOKEN = 1 << 16
-_MOST_AUTHORITY = 8 << 20
+_MAX_TOKEN = 1 << 16
+_MAX_AUTHORITY = 8 << 20
 """Twenty times the authorities of a distribution."""
 _FORBIDDEN = set(" ?#")
 """Characters not allowed in the address, because the path of a query is appended."""
@@ -90,7 +90,7 @@ class Prometheus:
             "timeout": f"{_TIMEOUT_S:g}s",
         }
         curves, warnings = parse_answer(self._answer("/api/v1/query_range", query), self.url)
-        for words in warnings[: _MOST_WARNINGS - len(self._warnings)]:
+        for words in warnings[: _MAX_WARNINGS - len(self._warnings)]:
             self._warnings[words] = None
         return [Curve(labels, tuple(_within(span, points))) for labels, points in curves]
 
@@ -109,7 +109,7 @@ class Prometheus:
             raise ToolError(
                 f"{self.url} does not answer: {reason}; see that Prometheus runs there"
             ) from error
-        if len(body) > _MOST_BYTES:
+        if len(body) > _MAX_BYTES:
             raise ToolError(f"{self.url} answers with more than 256 MiB; ask about less time")
         return body
 
@@ -142,7 +142,7 @@ def _within(span: Span, points: Iterable[tuple[float, float]]) -> Iterator[tuple
 def _read(answer: HTTPResponse, deadline: float) -> bytes:
     """Return an answer up to one byte above the limit; it may arrive byte by byte."""
     body = bytearray()
-    while len(body) <= _MOST_BYTES and (part := answer.read1(_CHUNK)):
+    while len(body) <= _MAX_BYTES and (part := answer.read1(_CHUNK)):
         body += part
         if time.monotonic() > deadline:
             raise TimeoutError("its answer has no end")
@@ -159,7 +159,7 @@ class _NoErrorProcessor(HTTPErrorProcessor):
 
 def _opener(authority: Optional[Path]) -> OpenerDirector:
     try:
-        data = read_given(authority, _MOST_AUTHORITY) if authority else None
+        data = read_given(authority, _MAX_AUTHORITY) if authority else None
         context = ssl.create_default_context(cadata=data and data.decode("ascii", "ignore"))
     except OSError as error:
         raise DocumentError(
@@ -170,7 +170,7 @@ def _opener(authority: Optional[Path]) -> OpenerDirector:
 
 def _token(path: Path) -> str:
     try:
-        token = read_given(path, _MOST_TOKEN).decode("ascii").strip()
+        token = read_given(path, _MAX_TOKEN).decode("ascii").strip()
     except (OSError, UnicodeDecodeError) as error:
         raise DocumentError(
             f"the token in {path} cannot be read ({reason_in(error)}); name a file of your own"
@@ -190,7 +190,7 @@ def parse_complaint(body: bytes) -> str:
 
 
 def _one_line(words: object) -> str:
-    return " ".join(lines(str(words)))[:_LONGEST_COMPLAINT]
+    return " ".join(lines(str(words)))[:_MAX_COMPLAINT]
 
 
 def parse_answer(body: bytes, url: str) -> tuple[list[Curve], list[str]]:

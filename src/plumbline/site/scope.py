@@ -23,9 +23,9 @@ from plumbline.model.record import Record
 from plumbline.model.symptom import TROUBLE, Report, Symptom
 from plumbline.model.trend import SERVER
 
-_LONGEST_NAME = 60
-_MOST_KINDS = 20
-_MOST_NAMES = 1000
+_MAX_NAME = 60
+_MAX_KINDS = 20
+_MAX_NAMES = 1000
 
 
 class Noun(NamedTuple):
@@ -59,11 +59,11 @@ class LeftOut:
     def add(self, noun: Noun, layer: str, component: str, whose: str) -> None:
         """Count one; ``whose`` is the end of its sentence."""
         kind = _Kind(noun, _short(layer), whose)
-        if kind not in self._counts and len(self._counts) >= _MOST_KINDS:
+        if kind not in self._counts and len(self._counts) >= _MAX_KINDS:
             kind = _Kind(noun, "any layer", "of other nodes as well")
         self._counts[kind] = self._counts.get(kind, 0) + 1
         names = self._names.setdefault(kind, {})
-        if len(names) < _MOST_NAMES:
+        if len(names) < _MAX_NAMES:
             names[_short(component)] = None
 
     def sentences(self) -> tuple[str, ...]:
@@ -77,7 +77,7 @@ class LeftOut:
 
 
 def _short(name: str) -> str:
-    return printable(name[:_LONGEST_NAME])
+    return printable(name[:_MAX_NAME])
 
 
 class Scopes:

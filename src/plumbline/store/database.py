@@ -52,7 +52,7 @@ _TYPICAL = (
     b'"versions":{"filesystem":"","client":"","server":""},"flags":[],"details":null}'
 )
 
-_MOST_BYTES = 64 << 20
+_MAX_BYTES = 64 << 20
 """Above the size of any record; bounds the memory for a damaged one."""
 
 
@@ -71,7 +71,7 @@ def inflate(body: object) -> str:
         return str(body)
     unpacker = zlib.decompressobj(zdict=_TYPICAL)
     try:
-        text = unpacker.decompress(body, _MOST_BYTES)
+        text = unpacker.decompress(body, _MAX_BYTES)
         return text.decode() if unpacker.eof else ""
     except (zlib.error, UnicodeDecodeError):
         return ""

@@ -20,7 +20,7 @@ from plumbline.model.series import Running
 from plumbline.store.database import RUNNING, inflate, running
 from plumbline.store.snapshot import mark_interrupted
 
-MOST_BYTES = 2 << 20
+MAX_BYTES = 2 << 20
 """Limit of records' bytes in one answer; bounds the memory on both sides."""
 
 _TRIES = 20
@@ -124,7 +124,7 @@ def _extract(connection: sqlite3.Connection, request: Request) -> Extract:
     for seq, body in query:
         text = inflate(body)
         size += len(text)
-        more = len(rows) == limit or bool(rows and size > MOST_BYTES)
+        more = len(rows) == limit or bool(rows and size > MAX_BYTES)
         if more:
             break
         rows.append((seq, text))

@@ -14,8 +14,8 @@ from typing import Annotated, Any, Iterable, Mapping, NamedTuple, Optional, Sequ
 
 from plumbline.model.codec import compact, form, read_document
 from plumbline.model.errors import DocumentError
-from plumbline.model.exchange import MOST, Suspected, Suspects
-from plumbline.model.ledger import FILE, MOST_BYTES, Ledger
+from plumbline.model.exchange import MAX_SUSPICIONS, Suspected, Suspects
+from plumbline.model.ledger import FILE, MAX_BYTES, Ledger
 from plumbline.model.symptom import TROUBLE, Report, SiteSymptoms, site_symptoms
 from plumbline.model.validation import storable, times
 from plumbline.store.collection import read_clocks
@@ -110,7 +110,7 @@ def load_ledger(path: str) -> Ledger:
     Raises:
         DocumentError: the file is missing, damaged, or another user's.
     """
-    return load_document(Ledger, path, MOST_BYTES)
+    return load_document(Ledger, path, MAX_BYTES)
 
 
 def keep_conditions(state: Path, ledger: Ledger) -> str:
@@ -172,7 +172,7 @@ def collected_at(history: Path, node: str) -> float:
     path = str(_copy(history, COLLECTED_CONDITIONS, node))
     # called for a thousand nodes: parsing the whole ledger takes ten times as long
     with suppress(DocumentError, KeyError, TypeError, ValueError):
-        return float(load(path, "ledger", "", MOST_BYTES)["taken_at"])
+        return float(load(path, "ledger", "", MAX_BYTES)["taken_at"])
     return 0.0
 
 
@@ -210,7 +210,7 @@ FOLDER = "suspected"
 
 _FILE = "suspected.json"
 _HOLDS_S = 7200.0
-_MOST_BYTES = 1 << 16
+_MAX_BYTES = 1 << 16
 
 
 @form(1, "list of suspicions", "the next plumbline collect writes it again")
@@ -224,7 +224,7 @@ class _Suspicions(NamedTuple):
 def save_suspicions(history: Path, by_node: Mapping[str, Sequence[Suspected]], now: float) -> None:
     """Replace the suspicions of a site by node; those of a node are sorted, most likely first.
 
-    ``now`` is in seconds since the epoch.  Only the first ``MOST`` of a node are kept.
+    ``now`` is in seconds since the epoch.  Only the first ``MAX_SUSPICIONS`` of a node are kept.
 
     Raises:
         StoreError: it cannot be written.
@@ -236,7 +236,7 @@ def save_suspicions(history: Path, by_node: Mapping[str, Sequence[Suspected]], n
             if path.stem not in by_node:
                 path.unlink(missing_ok=True)
     for node, suspected in by_node.items():
-        _keep(folder / f"{node}.json", suspected[:MOST], now)
+        _keep(folder / f"{node}.json", suspected[:MAX_SUSPICIONS], now)
 
 
 def suspicions_of(history: Path, node: str, now: float) -> Optional[tuple[Suspected, ...]]:
@@ -279,7 +279,7 @@ def _keep(path: Path, suspected: Sequence[Suspected], now: float) -> None:
 def load_suspicions(path: Path, now: float) -> tuple[Suspected, ...]:
     """Return the suspicions in a file, empty if it is missing or outdated; raise DocumentError."""
     try:
-        suspicions = load_document(_Suspicions, str(path), _MOST_BYTES)
+        suspicions = load_document(_Suspicions, str(path), _MAX_BYTES)
     except DocumentError as error:
         if isinstance(error.__cause__, FileNotFoundError):
             return ()

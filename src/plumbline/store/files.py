@@ -73,11 +73,11 @@ def _refuse_changed(data: bytes, what: str, remedy: str) -> None:
         raise DocumentError(f"{what} is damaged (its checksum does not match); {remedy}")
 
 
-MOST_BYTES = 64 << 20
+MAX_BYTES = 64 << 20
 """Limit of a document: a node with 10,000 targets has a snapshot of 50 MB."""
 
 
-def load(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> dict[str, Any]:
+def load(path: str, what: str, remedy: str, most: int = MAX_BYTES) -> dict[str, Any]:
     """Return the JSON object in a file of at most ``most`` bytes.
 
     Raises:
@@ -94,7 +94,7 @@ def load(path: str, what: str, remedy: str, most: int = MOST_BYTES) -> dict[str,
     return parse(text, path, remedy)
 
 
-def load_document(kind: type[T], path: str, most: int = MOST_BYTES) -> T:
+def load_document(kind: type[T], path: str, most: int = MAX_BYTES) -> T:
     """Return the document in a file; raise DocumentError as ``load`` does."""
     form = FORMS[kind]
     raw = load(path, form.noun, form.remedy, most)

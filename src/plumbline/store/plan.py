@@ -14,7 +14,7 @@ from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.service import PathService, Service, SitePart
 from plumbline.store.files import load_document
 
-_MOST_BYTES = 1 << 30
+_MAX_BYTES = 1 << 30
 """Limit of a plan, for a site with some hundred thousand measurements."""
 
 
@@ -71,4 +71,4 @@ def load_plan(path: str) -> SitePlan:
     Raises:
         DocumentError: naming file and remedy.
     """
-    return load_document(SitePlan, path, _MOST_BYTES)._replace(path=path)
+    return load_document(SitePlan, path, _MAX_BYTES)._replace(path=path)

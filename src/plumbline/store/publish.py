@@ -30,7 +30,7 @@ from plumbline.store.files import READERS, load, seal
 from plumbline.store.history import History
 from plumbline.store.recent import Groups, Recent
 from plumbline.store.replacing import replace, writing
-from plumbline.store.verdicts import MOST_BYTES
+from plumbline.store.verdicts import MAX_BYTES
 from plumbline.store.verdicts import VERDICT_REMEDY as REMEDY
 
 _LOCK_WAIT_S = 30.0
@@ -211,7 +211,7 @@ def _content(raw: Optional[dict[str, object]]) -> Optional[dict[str, object]]:
 def _existing(path: Path) -> Optional[dict[str, object]]:
     """Return the content of a verdict file; None if it is missing or damaged."""
     try:
-        return load(str(path), "verdict", REMEDY, MOST_BYTES)
+        return load(str(path), "verdict", REMEDY, MAX_BYTES)
     except DocumentError:
         return None
 

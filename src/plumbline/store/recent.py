@@ -296,7 +296,7 @@ def in_known_state(flags: str) -> bool:
     return bool(flags) and not _TEMPORARY.isdisjoint(flags.split())
 
 
-MOST_RUNS = 20_000
+MAX_RUNS = 20_000
 """Most runs of a period: an hour of 5,000 targets, each written and read twice."""
 
 
@@ -313,7 +313,7 @@ class PastHistory(History):
             self.change(f"CREATE TEMP VIEW {table} AS {query}", ())
 
     def since(self, begin: float) -> list[Record]:
-        """Return the first ``MOST_RUNS`` measurements since a time."""
+        """Return the first ``MAX_RUNS`` measurements since a time."""
         records = self.records(Selection(since=begin))
-        runs = islice((record for record in records if record.layer != SERVER), MOST_RUNS)
+        runs = islice((record for record in records if record.layer != SERVER), MAX_RUNS)
         return sorted(runs, key=lambda record: record.started_at)

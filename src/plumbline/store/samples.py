@@ -18,7 +18,7 @@ from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence, 
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.series import Sampled
-from plumbline.model.validation import LEAST_RATE, real
+from plumbline.model.validation import MIN_RATE, real
 from plumbline.observe.given import open_given
 from plumbline.observe.rows import Rows, unreadable
 
@@ -30,7 +30,7 @@ _GIB = 2.0**30
 _MIB = 2.0**20
 
 _PER_S = {"nanoseconds": 1e9, "microseconds": 1e6, "milliseconds": 1e3}
-_LONGEST_STAMP = 20
+_MAX_STAMP = 20
 _EARLIEST_S = 1e8
 """In 1973: time stamps above a thousand times this, the year 5138, are not in seconds."""
 
@@ -169,7 +169,7 @@ def _first(columns: Sequence[str], names: Sequence[str]) -> Optional[str]:
 def _figure(row: Row, column: str) -> Optional[float]:
     """Return a positive figure, None if there is none: an idle disk has no latency."""
     value = _optional(row, column)
-    return value if value is not None and value >= LEAST_RATE else None
+    return value if value is not None and value >= MIN_RATE else None
 
 
 def _baseline(row: Row, inverse: bool) -> Optional[float]:
@@ -185,7 +185,7 @@ def _moment(row: Row, column: str) -> float:
     """Return seconds since the epoch; raise ValueError for a time stamp in a finer unit."""
     digits = (row.get(column) or "").strip().lstrip("-").partition(".")[0]
     # longer numbers are no time stamps in any unit
-    magnitude = float(digits) if len(digits) <= _LONGEST_STAMP and digits.isdecimal() else 0.0
+    magnitude = float(digits) if len(digits) <= _MAX_STAMP and digits.isdecimal() else 0.0
     for unit, per_s in _PER_S.items():
         if magnitude >= _EARLIEST_S * per_s:
             raise ValueError(

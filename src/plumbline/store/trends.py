@@ -37,7 +37,7 @@ _LATEST_RUN = (
     "SELECT run_id FROM records WHERE layer = ? AND rate IS NOT NULL AND started_at >= ? "
     "ORDER BY seq DESC LIMIT 1"
 )
-_LONGEST_SAMPLE_S = 3600.0
+_MAX_SAMPLE_S = 3600.0
 _SLACK_S = 60.0
 
 
@@ -109,7 +109,7 @@ class Pictures(Store):
         slack_s = _SLACK_S + 2 * max((abs(clock.ahead_s) for clock in clocks), default=0.0)
         begin = min(record.started_at for record in run.records) - slack_s
         end = max(record.finished_at for record in run.records) + slack_s
-        selection = Selection(SERVER, since=begin - _LONGEST_SAMPLE_S, until=end)
+        selection = Selection(SERVER, since=begin - _MAX_SAMPLE_S, until=end)
         servers = (record for record in self.records(selection) if record.finished_at >= begin)
         counters = sorted(servers, key=lambda record: record.started_at)
         return run._replace(servers=tuple(counters), clocks=clocks)

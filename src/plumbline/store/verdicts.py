@@ -16,7 +16,7 @@ from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.model.verdict_files import SCHEMA, note_file, stamp
 from plumbline.store.files import load, load_document, refuse
 
-MOST_BYTES = 16 << 20
+MAX_BYTES = 16 << 20
 """Limit of a verdict: a group of 10,000 targets has 10 MB."""
 
 VERDICT_REMEDY = "write it again with: plumbline judge --publish"
@@ -36,7 +36,7 @@ def stamp_of(expectations: str) -> str:
         refuse(error, expectations, "expectations", _DEPLOY)
 
 
-_MOST_NOTE_BYTES = 1 << 16
+_MAX_NOTE_BYTES = 1 << 16
 
 
 def unrecorded(layers: Iterable[str], state: str, locks: str) -> dict[str, Unrecorded]:
@@ -51,7 +51,7 @@ def unrecorded(layers: Iterable[str], state: str, locks: str) -> dict[str, Unrec
     for layer in layers:
         for folder in (state, locks):
             try:
-                note = load_document(Unrecorded, note_file(folder, layer), _MOST_NOTE_BYTES)
+                note = load_document(Unrecorded, note_file(folder, layer), _MAX_NOTE_BYTES)
             except DocumentError as error:
                 if not isinstance(error.__cause__, (FileNotFoundError, NotADirectoryError)):
                     raise

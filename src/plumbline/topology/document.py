@@ -55,7 +55,7 @@ _FRAMING = {"ethernet": (40, 38), "shaped": (52, 14)}
 """
 
 
-_MOST_ALIKE = 100_000
+_MAX_ALIKE = 100_000
 """Above the disks of the largest storage systems, some 50,000."""
 
 
@@ -66,7 +66,7 @@ class Part(Strict):
     kind: Kind
     feeds: Names = []
     through: Names = []
-    count: Annotated[int, Field(ge=1, le=_MOST_ALIKE)] = 1
+    count: Annotated[int, Field(ge=1, le=_MAX_ALIKE)] = 1
     rate: Optional[Rate] = None
     average: Optional[Rate] = None
     slowest: Optional[Rate] = None

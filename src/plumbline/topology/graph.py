@@ -71,10 +71,10 @@ class Target(NamedTuple):
 Route = tuple[str, ...]
 """Names of parts from one part to the network, a part that feeds nothing."""
 
-_MOST_ROUTES = 256
-_LONGEST_ROUTE = 100
+_MAX_ROUTES = 256
+_MAX_ROUTE = 100
 """Most parts of one route; storage systems have fewer than a tenth."""
-_MOST_STEPS = 3_000_000
+_MAX_STEPS = 3_000_000
 """Most parts of all routes: 15 times those of 10,000 targets with two routes of ten parts."""
 
 
@@ -101,9 +101,9 @@ def find_routes(
         ways = tuple((name, *way) for other in feeds[name] for way in routes[other]) or ((name,),)
         routes[name] = _routes_through(name, ways, through.get(name, ()))
         steps += _steps(name, routes[name])
-        if steps > _MOST_STEPS:
+        if steps > _MAX_STEPS:
             raise DocumentError(
-                f"plumbline_topology: the ways to the network have more than {_MOST_STEPS} parts "
+                f"plumbline_topology: the ways to the network have more than {_MAX_STEPS} parts "
                 "together; choose some with through"
             )
     return routes
@@ -112,10 +112,10 @@ def find_routes(
 def _steps(name: str, part_routes: Sequence[Route]) -> int:
     """Return the total number of parts in the routes of a part."""
     longest = max(map(len, part_routes))
-    if longest > _LONGEST_ROUTE:
+    if longest > _MAX_ROUTE:
         raise DocumentError(
             f"plumbline_topology: a way of {name} to the network leads over {longest} parts, more "
-            f"than {_LONGEST_ROUTE}; a part feeds its neighbour nearer to the network, correct "
+            f"than {_MAX_ROUTE}; a part feeds its neighbour nearer to the network, correct "
             "feeds"
         )
     return sum(map(len, part_routes))
@@ -130,9 +130,9 @@ def _routes_through(
             f"plumbline_topology: no way of {name} to the network leads through "
             f"{' and '.join(waypoints)}; correct through or feeds"
         )
-    if len(chosen) > _MOST_ROUTES:
+    if len(chosen) > _MAX_ROUTES:
         raise DocumentError(
-            f"plumbline_topology: {name} has more than {_MOST_ROUTES} ways to the network; "
+            f"plumbline_topology: {name} has more than {_MAX_ROUTES} ways to the network; "
             "choose one with through"
         )
     return chosen
@@ -290,7 +290,7 @@ def _sets(members: Sequence[Target], parts: Mapping[str, set[str]]) -> list[_Set
     return sorted(groups.values(), key=lambda group: min(map(place.__getitem__, group.names)))
 
 
-_MOST_PARTS = 200_000
+_MAX_PARTS = 200_000
 
 
 class Topology(NamedTuple):
@@ -331,8 +331,8 @@ def build(raw: object, zone: Zone = Zone.FASTEST) -> Topology:
                     "every part needs a name of its own"
                 )
             components[component.name] = component
-            if len(components) > _MOST_PARTS:
-                raise DocumentError(f"plumbline_topology has more than {_MOST_PARTS} parts")
+            if len(components) > _MAX_PARTS:
+                raise DocumentError(f"plumbline_topology has more than {_MAX_PARTS} parts")
     _refuse_dangling(components)
     routes = find_routes(
         {name: part.feeds for name, part in components.items()},
@@ -423,8 +423,8 @@ def _targets(document: Document, components: Mapping[str, Component]) -> dict[st
                     "every target and part needs a name of its own"
                 )
             targets[target.name] = target
-            if len(targets) > _MOST_PARTS:
-                raise DocumentError(f"{place}: there are more than {_MOST_PARTS} targets")
+            if len(targets) > _MAX_PARTS:
+                raise DocumentError(f"{place}: there are more than {_MAX_PARTS} targets")
             _refuse_unknown(place, target, components)
     return targets
 

@@ -10,9 +10,9 @@ from typing import Iterable, Sequence
 from plumbline.model.errors import DocumentError
 from plumbline.model.names import OST
 
-_MOST_NAMES = 100_000
-_MOST_LETTERS = 10_000_000
-_LONGEST = 1000
+_MAX_NAMES = 100_000
+_MAX_LETTERS = 10_000_000
+_MAX_RANGE = 1000
 """Most characters of a range."""
 _GROUP = re.compile(r"\[([^\[\]]*)\]")
 _LAST_NUMBER = re.compile(r"(.*?)([0-9]{1,18})([^0-9]*)", re.DOTALL)
@@ -31,16 +31,16 @@ def expand(text: str, base: int = DECIMAL) -> tuple[str, ...]:
     Raises:
         DocumentError: a bracket is unbalanced, a range invalid, or there are over 100,000 names.
     """
-    if len(text) > _LONGEST:
-        raise DocumentError(f"name {text[:60]!r}... is longer than {_LONGEST} characters")
+    if len(text) > _MAX_RANGE:
+        raise DocumentError(f"name {text[:60]!r}... is longer than {_MAX_RANGE} characters")
     pieces = _GROUP.split(text)
     literals, groups = pieces[::2], pieces[1::2]
     if any(bracket in literal for literal in literals for bracket in "[]"):
         raise DocumentError(f"name {text!r} has a bracket without its partner")
     bounds = [_bounds(text, group, base) for group in groups]
     count = prod(sum(last - first + 1 for first, last, _ in group) for group in bounds)
-    if count > _MOST_NAMES or count * len(text) > _MOST_LETTERS:
-        raise DocumentError(f"name {text!r:.80} stands for more than {_MOST_NAMES} names")
+    if count > _MAX_NAMES or count * len(text) > _MAX_LETTERS:
+        raise DocumentError(f"name {text!r:.80} stands for more than {_MAX_NAMES} names")
     choices = [[number for item in group for number in _numbers(item, base)] for group in bounds]
     return tuple(
         "".join(piece for pair in zip(literals, (*numbers, "")) for piece in pair)

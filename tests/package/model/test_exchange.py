@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.model.codec import read_document, write
 from plumbline.model.errors import DocumentError
-from plumbline.model.exchange import MOST_RECORDS, Begun, Cursor, Head, Request
+from plumbline.model.exchange import MAX_RECORDS, Begun, Cursor, Head, Request
 
 HEAD = Head(
     "0.1.0", 1795241041.0, False, (Begun("ost", "OST0", 1.0),), {"schema": 1}, {"schema": 1}
@@ -37,7 +37,7 @@ def test_requests_and_answers_survive_writing_and_reading() -> None:
         {"schema": 1, "after": [1, None], "limit": 1},
         {"schema": 1, "after": [1, ""], "limit": "all"},
         {"schema": 1, "after": [1, ""], "limit": 0},
-        {"schema": 1, "after": [1, ""], "limit": MOST_RECORDS + 1},
+        {"schema": 1, "after": [1, ""], "limit": MAX_RECORDS + 1},
         {"schema": 1, "after": [1, ""], "limit": 1, "since": "yesterday"},
         {"schema": 1, "after": [1, ""], "limit": 1, "since": float("nan")},
         {"schema": 1, "after": [1, ""], "limit": 1, "conditions_at": "yesterday"},

@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.measure.sample import LUSTRE_STATS as LUSTRE
 from plumbline.observe.coverage import JobRow, RequestRow
-from plumbline.observe.job_stats import LONGEST_S, MOST_BYTES, PAUSE_S, Jobs, JobTraffic
+from plumbline.observe.job_stats import MAX_BYTES, MAX_READING_S, PAUSE_S, Jobs, JobTraffic
 from plumbline.observe.lustre_output import ROOTS
 from tests.package.measure.units import FakeClock
 from tests.project.repository import ROOT
@@ -103,8 +103,8 @@ def test_reading_job_stats_takes_at_most_a_hundredth_of_the_time() -> None:
 @pytest.mark.parametrize(
     ("text", "took_s", "reason"),
     [
-        (listed(a=(1, 1)), LONGEST_S + 1, "job_stats took 2 s"),
-        ("job_stats:" + " " * MOST_BYTES, 0.0, "lower job_cleanup_interval"),
+        (listed(a=(1, 1)), MAX_READING_S + 1, "job_stats took 2 s"),
+        ("job_stats:" + " " * MAX_BYTES, 0.0, "lower job_cleanup_interval"),
         ("what is this", 0.0, "is not understood"),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 from plumbline.measure.targets import target_for
 from plumbline.model.codec import read_document
 from plumbline.model.errors import DocumentError
-from plumbline.model.evidence import LEAST_ODDS
+from plumbline.model.evidence import MIN_ODDS
 from plumbline.model.expectation import Expectation, Expectations, in_waves
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Scenario
@@ -18,7 +18,7 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.plan.assignments import Assignment, Step
 from plumbline.plan.duration import bytes_of
 from plumbline.plan.expectations import (
-    MOST_AT_ONCE,
+    MAX_AT_ONCE,
     Meeting,
     Plan,
     alarm_thresholds,
@@ -99,8 +99,8 @@ def test_targets_behind_a_shared_part_of_the_storage_are_measured_in_turn(kind: 
 
 
 def test_a_wave_has_a_maximum_number_of_targets() -> None:
-    sizes = [len(wave) for wave in waves(plan(wide(MOST_AT_ONCE + 4, 1)))]
-    assert sizes == [MOST_AT_ONCE, 4]
+    sizes = [len(wave) for wave in waves(plan(wide(MAX_AT_ONCE + 4, 1)))]
+    assert sizes == [MAX_AT_ONCE, 4]
 
 
 def test_a_server_that_measures_its_own_disks_reads_them_one_by_one() -> None:
@@ -371,7 +371,7 @@ def test_a_change_counts_for_targets_driven_at_once() -> None:
     [
         pytest.param({}, 30.44, id="nightly"),
         pytest.param({"alarm_budget": 0.5}, 2 * 30.44, id="half the budget"),
-        pytest.param({"alarm_budget": 24}, LEAST_ODDS, id="a large budget"),
+        pytest.param({"alarm_budget": 24}, MIN_ODDS, id="a large budget"),
     ],
 )
 def test_an_alarm_ends_at_the_odds_of_a_single_component(
@@ -399,7 +399,7 @@ def test_rare_measurements_need_lower_odds() -> None:
 
 
 def test_a_small_site_still_needs_the_least_odds() -> None:
-    assert odds(["fs"]) == LEAST_ODDS
+    assert odds(["fs"]) == MIN_ODDS
 
 
 SCRATCH = {"groups": {"scratch": {"goal": {"write": "200 MB/s", "read": "240 MB/s"}}}}

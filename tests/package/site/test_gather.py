@@ -25,7 +25,7 @@ import pytest
 from plumbline.cli import main
 from plumbline.model.codec import write
 from plumbline.model.errors import StoreError, ToolError
-from plumbline.model.exchange import MOST_RECORDS, Head
+from plumbline.model.exchange import MAX_RECORDS, Head
 from plumbline.model.ledger import Ledger
 from plumbline.model.record import SCHEMA, Record
 from plumbline.model.series import Running
@@ -360,10 +360,10 @@ def test_damaged_records_are_named_and_do_not_stop_others(
 def test_a_damaged_record_at_the_end_of_a_batch_does_not_restart_it(
     site: Site, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    site.measure("client1", MOST_RECORDS + 1)
-    spoil(site, "{cut", MOST_RECORDS)
+    site.measure("client1", MAX_RECORDS + 1)
+    spoil(site, "{cut", MAX_RECORDS)
     node = result(site, capsys)["client1"]
-    assert (node["new"], node["again"], len(node["damaged"])) == (MOST_RECORDS, False, 1)
+    assert (node["new"], node["again"], len(node["damaged"])) == (MAX_RECORDS, False, 1)
 
 
 def answering(site: Site, *lines: object) -> str:

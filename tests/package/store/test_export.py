@@ -15,7 +15,7 @@ import pytest
 from plumbline.model.errors import StoreError
 from plumbline.model.exchange import Cursor, Request
 from plumbline.model.series import Process, Running
-from plumbline.store.export import MOST_BYTES, extract
+from plumbline.store.export import MAX_BYTES, extract
 from plumbline.store.history import History
 from tests.package.records import record
 from tests.package.strangers import let_through
@@ -78,7 +78,7 @@ def test_a_cursor_of_another_history_begins_with_the_first_record(
 @pytest.mark.slow
 def test_large_records_come_in_several_answers(tmp_path: Path) -> None:
     path = tmp_path / "history.sqlite"
-    fill(path, 3, profile=(123456789.123,) * (MOST_BYTES // 28))
+    fill(path, 3, profile=(123456789.123,) * (MAX_BYTES // 28))
     answer = extract(path, Request(Cursor(), 500))
     assert (len(answer.rows), answer.more) == (1, True)
 

@@ -385,7 +385,7 @@ def test_measurements_since_a_moment_exclude_server_records(
     with PastHistory(path, 2500.0) as kept:
         runs = kept.since(1500.0)
         assert [(run.started_at, run.rate) for run in runs] == [(2000.0, 2e3), (2100.0, None)]
-        monkeypatch.setattr(past, "MOST_RUNS", 1)
+        monkeypatch.setattr(past, "MAX_RUNS", 1)
         assert kept.since(1500.0) == runs[:1]
 
 

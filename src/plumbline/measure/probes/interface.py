@@ -61,7 +61,7 @@ class Probe(Protocol):
 
 _NUMBER = re.compile(r"\d+(?:\.\d+)+\w*|\d{8}")
 _NUMBERS = re.compile(r"\d+")
-_LONGEST = 300
+_MAX_QUOTATION = 300
 
 
 def refuse_unfinished(completed: Completed, tool: str) -> None:
@@ -110,9 +110,9 @@ def quoted(text: str) -> str:
     """
     unique = {_NUMBERS.sub("", line): line for line in reversed(lines(text))}
     quotation = "; ".join(reversed(list(unique.values())[:3]))
-    if len(quotation) <= _LONGEST:
+    if len(quotation) <= _MAX_QUOTATION:
         return quotation
-    return f"{quotation[: _LONGEST - 4].rpartition(' ')[0]} ..."
+    return f"{quotation[: _MAX_QUOTATION - 4].rpartition(' ')[0]} ..."
 
 
 def not_understood(tool: str, what: str, text: str) -> ToolError:
@@ -140,7 +140,7 @@ def number(tool: str, what: str, value: object) -> float:
         try:
             return real(value, what)
         except ToolError as error:
-            raise not_understood(tool, what, repr(value[:_LONGEST])) from error
+            raise not_understood(tool, what, repr(value[:_MAX_QUOTATION])) from error
     # a calculation with larger numbers could overflow
     if isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= LARGEST:
         return float(value)

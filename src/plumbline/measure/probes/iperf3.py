@@ -24,7 +24,7 @@ SPARE_S = 30.0
 """Time after which the partner counts as lost."""
 
 _LARGEST_BLOCK = 1 << 20
-_MOST_STREAMS = 128
+_MAX_STREAMS = 128
 
 
 def command(job: Job) -> tuple[str, ...]:
@@ -34,9 +34,9 @@ def command(job: Job) -> tuple[str, ...]:
         DocumentError: an address is unusable, or there are more streams than iperf3 supports.
     """
     spec = job.spec
-    if spec.queue_depth > _MOST_STREAMS:
+    if spec.queue_depth > _MAX_STREAMS:
         raise DocumentError(
-            f"iperf3 sends {_MOST_STREAMS} streams at most, not {spec.queue_depth}; "
+            f"iperf3 sends {_MAX_STREAMS} streams at most, not {spec.queue_depth}; "
             "lower queue_depth"
         )
     check_addresses(job)

@@ -36,7 +36,7 @@ _EXIT_OF_TIMEOUT = 124
 SPARE_S = 30.0
 """Time after which sgp_dd is stuck: it ignored its interruption."""
 
-_MOST_THREADS = 1024
+_MAX_THREADS = 1024
 _BLOCK_BYTES = 512
 """Unit of its counts, whatever the logical block of the device: a call reads a whole transfer."""
 
@@ -59,9 +59,9 @@ def command(job: Job) -> tuple[str, ...]:
             f"sgp_dd reads blocks of {_BLOCK_BYTES} bytes; make transfer_bytes "
             f"{spec.transfer_bytes} a multiple of that"
         )
-    if spec.queue_depth > _MOST_THREADS:
+    if spec.queue_depth > _MAX_THREADS:
         raise DocumentError(
-            f"sgp_dd has {_MOST_THREADS} threads at most, not {spec.queue_depth}; lower queue_depth"
+            f"sgp_dd has {_MAX_THREADS} threads at most, not {spec.queue_depth}; lower queue_depth"
         )
     answer.refuse_rate_cap("sgp_dd", spec.rate_cap_Bps)
     return (

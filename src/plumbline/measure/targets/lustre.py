@@ -113,7 +113,7 @@ def refusal(output: str, ost: str) -> str:
     return ""
 
 
-_LONGEST_TRIAL_S = 1800.0
+_MAX_TRIAL_S = 1800.0
 """Longest time from the start of a trial to its failure; a later time is that of another clock."""
 
 
@@ -129,7 +129,7 @@ def eviction(states: str, ost: str, since: float) -> str:
             is_osc = _CLIENT_DEVICE.match(line) is not None
         entry = _ENTRY.search(line)
         at = whole(entry[1], "the time of a state", ToolError) if is_osc and entry else None
-        if at is not None and floor(since) <= at <= since + _LONGEST_TRIAL_S:
+        if at is not None and floor(since) <= at <= since + _MAX_TRIAL_S:
             return (
                 f"the server of {ost} evicted this client during the run; look at the kernel logs "
                 "of both and at the network between them, then measure again"

@@ -258,7 +258,7 @@ class Client(NamedTuple):
 
 
 APART = ".plumbline-caches"
-_LONGEST_NAME = 255
+_MAX_NAME = 255
 """Most bytes in a folder's name (limits.h, NAME_MAX)."""
 _COMPLETE = 0.99
 """Allocated fraction below which a file has holes; some file systems count a little less."""
@@ -279,7 +279,7 @@ class FileTarget(Target):
         if not component:
             raise DocumentError(f"a target on {base} has no name; give it one")
         self._file = ProbeFile(base, component, own_folders=self._ALONE)
-        if len(self._file.folder.rpartition("/")[2]) > _LONGEST_NAME:
+        if len(self._file.folder.rpartition("/")[2]) > _MAX_NAME:
             raise DocumentError(
                 f"the name {component[:40]!r}... is too long for a target; shorten it"
             )

@@ -161,7 +161,7 @@ def _subject(change: Change) -> str:
     return target[0] if target else change.subject
 
 
-_LEAST = 3
+_MIN_PEERS = 3
 """Least number of agreeing peers; of two nodes either may be wrong."""
 
 _MAJORITY = 0.75
@@ -216,7 +216,7 @@ def _kind_differences(kind: str, ledgers: Iterable[Ledger]) -> Iterator[Differen
     for (area, among, name), by_node in conditions.items():
         texts = {node: ", ".join(sorted(values)) for node, values in by_node.items()}
         (usual, peers), *rest = Counter(texts.values()).most_common()
-        if rest and peers >= max(_LEAST, _MAJORITY * len(texts)):
+        if rest and peers >= max(_MIN_PEERS, _MAJORITY * len(texts)):
             for value, _ in rest:
                 nodes = tuple(sorted(node for node, own in texts.items() if own == value))
                 what = label(area, among, name)

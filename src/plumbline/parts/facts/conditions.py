@@ -9,14 +9,14 @@ from typing import Iterable, Iterator, Mapping, Sequence
 
 from plumbline.model.command import System
 from plumbline.model.errors import PlumblineError, ToolError
-from plumbline.model.ledger import MOST, Condition, is_secret
+from plumbline.model.ledger import MAX_CONDITIONS, Condition, is_secret
 from plumbline.observe.lustre_output import parameters
 from plumbline.observe.mounts import parse_mount
 from plumbline.observe.query import complaint
 from plumbline.parts.facts.kernel_messages import NO_STORAGE
 from plumbline.parts.facts.node import ask
 
-_LONGEST = 160
+_MAX_VALUE = 160
 _KEY_MATERIAL = re.compile(r"-----BEGIN|[0-9a-fA-F]{32}|[A-Za-z0-9+/]{60}")
 
 
@@ -29,7 +29,7 @@ def tidy(text: str) -> str:
     lines = (" ".join(line.split()) for line in text.splitlines())
     line = "; ".join(line for line in lines if line)
     line = "".join(char if char.isprintable() else "\N{REPLACEMENT CHARACTER}" for char in line)
-    if len(line) <= _LONGEST:
+    if len(line) <= _MAX_VALUE:
         return line
     digest = sha256(line.encode("utf-8", "replace")).hexdigest()[:8]
     return f"{line[:100]}... ({len(line)} characters, checksum {digest})"
@@ -139,7 +139,7 @@ def _public_options(options: Iterable[str]) -> Iterator[str]:
 
 
 _ROOT = "/sys/block"
-_MOST_DISKS = 4000
+_MAX_DISKS = 4000
 _NOT_STORAGE = re.compile(NO_STORAGE)
 _QUEUE = (
     *("scheduler", "nr_requests", "read_ahead_kb", "max_sectors_kb", "write_cache"),
@@ -153,7 +153,7 @@ _PCI_PATH = re.compile(r"[0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 def look_at_disks(system: System) -> Iterator[Condition]:
     """Yield queue settings and firmware of all block devices with storage."""
     disks = [name for name in system.names(_ROOT) if not _NOT_STORAGE.fullmatch(name)]
-    for name in disks[:_MOST_DISKS]:
+    for name in disks[:_MAX_DISKS]:
         folder = f"{_ROOT}/{name}"
         subject, among = _identity(system, name)
         for file in _QUEUE:
@@ -209,8 +209,8 @@ def pci_address(system: System, path: str) -> str:
 
 
 _PCI, _NET = "/sys/bus/pci/devices", "/sys/class/net"
-_MOST = 2000
-_MOST_INTERFACES = 16
+_MAX_DEVICES = 2000
+_MAX_INTERFACES = 16
 _ADAPTERS_TIMEOUT_S = 2.0
 _STORAGE_OR_NETWORK = re.compile(r"0x(?:01|02|0c04|0c06)")
 """The classes of PCI devices by their codes."""
@@ -229,7 +229,7 @@ def look_at_adapters(system: System) -> Iterator[Condition]:
 
 
 def _pci(system: System) -> Iterator[Condition]:
-    for address in system.names(_PCI)[:_MOST]:
+    for address in system.names(_PCI)[:_MAX_DEVICES]:
         folder = f"{_PCI}/{address}"
         if not _STORAGE_OR_NETWORK.match(system.read(f"{folder}/class")):
             continue
@@ -269,7 +269,7 @@ def _scsi(system: System) -> Iterator[Condition]:
         if "Gbit" in speed:
             port = system.read(f"{folder}/port_name")
             yield Condition("link", port, "Fibre Channel speed", speed, "Fibre Channel")
-    for name in system.names("/sys/class/sas_phy")[:_MOST]:
+    for name in system.names("/sys/class/sas_phy")[:_MAX_DEVICES]:
         folder = f"/sys/class/sas_phy/{name}"
         rate = system.read(f"{folder}/negotiated_linkrate")
         if "Gbit" in rate:
@@ -292,7 +292,7 @@ def _ethernet(system: System) -> Iterator[Condition]:
 def look_at_interfaces(system: System) -> Iterator[Condition]:
     """Yield driver and firmware of network interfaces; raise ToolError without ethtool."""
     links = [link for link in system.names(_NET) if "device" in system.names(f"{_NET}/{link}")]
-    for name in links[:_MOST_INTERFACES]:
+    for name in links[:_MAX_INTERFACES]:
         driver = _driver(system, name)
         for key, label in _DRIVER_VERSIONS.items():
             among = driver.get("driver", "")
@@ -455,9 +455,11 @@ def collect(
         look_at_interfaces(system),
     ):
         conditions += _collected(look, notes)
-    if len(conditions) > MOST:
-        notes.append(f"{len(conditions) - MOST} conditions beyond {MOST} were left out")
-    return tuple(conditions[:MOST]), tuple(notes)
+    if len(conditions) > MAX_CONDITIONS:
+        notes.append(
+            f"{len(conditions) - MAX_CONDITIONS} conditions beyond {MAX_CONDITIONS} were left out"
+        )
+    return tuple(conditions[:MAX_CONDITIONS]), tuple(notes)
 
 
 def _collected(look: Iterator[Condition], notes: list[str]) -> list[Condition]:

@@ -35,7 +35,7 @@ from plumbline.parts.facts.lnet import (
     peer_health,
 )
 
-MOST_BYTES = 32 << 20
+MAX_BYTES = 32 << 20
 """Output for 17,000 peers; each takes 1.9 kB at detail 4."""
 
 _COMMANDS: Mapping[str, Place] = {
@@ -187,9 +187,9 @@ def _sentences(troubles: dict[str, Answer]) -> Iterator[str]:
         yield f"{paths[0]} {words}{more}"
 
 
-_MOST_BYTES = 1 << 20
+_MAX_BYTES = 1 << 20
 """Limit of a file; a target's statistics have about 10 KiB."""
-_MOST_STUCK = 16
+_MAX_STUCK = 16
 """Most hanging children at a time: with more, nothing is read until one of them ends."""
 _CHUNK = 1 << 16
 
@@ -242,7 +242,7 @@ class BoundedReads:
             remaining = remaining[answered:]
 
     def _is_blocked(self, path: str) -> bool:
-        return os.path.dirname(path) in self._stuck or len(self._stuck) >= _MOST_STUCK
+        return os.path.dirname(path) in self._stuck or len(self._stuck) >= _MAX_STUCK
 
     def _child_answers(self, paths: Sequence[str], read: Read) -> Iterator[Answer]:
         """Yield the answers of one child, up to the first file that hangs."""
@@ -299,7 +299,7 @@ def _serve(paths: Sequence[str], read: Read, writer: Connection) -> NoReturn:
 def _message(path: str, read: Read) -> bytes:
     """Return the code of a trouble, or of none and the content of a file."""
     try:
-        return b"o" + read(path)[:_MOST_BYTES]
+        return b"o" + read(path)[:_MAX_BYTES]
     except (FileNotFoundError, NotADirectoryError):
         return b"a"
     except PermissionError:
@@ -311,7 +311,7 @@ def _message(path: str, read: Read) -> bytes:
 def _text(path: str) -> bytes:
     with open(path, "rb", buffering=0) as file:
         text = b""
-        while len(text) < _MOST_BYTES and (chunk := file.read(_CHUNK)):
+        while len(text) < _MAX_BYTES and (chunk := file.read(_CHUNK)):
             text += chunk
     return text
 

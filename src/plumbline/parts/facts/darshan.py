@@ -16,7 +16,7 @@ from plumbline.parts.facts.jobs import DARSHAN, Job, JobIo, checked_io, checked_
 
 SIDES = (Operation.READ, Operation.WRITE)
 
-_MOST_OSTS = 65536
+_MAX_OSTS = 65536
 """An OST index has 16 bits."""
 
 Naming = Callable[[str, int], str]
@@ -144,7 +144,7 @@ def _shares(layout: Sequence[Mapping[str, Any]], last: float) -> tuple[tuple[int
     for part in layout:
         numbers(stripe=part["stripe"], begin=part["begin"], end=part["end"])
         osts = [ost for ost in part["osts"] if ost >= 0]
-        Within(0, _MOST_OSTS)(ost=max(osts, default=0))
+        Within(0, _MAX_OSTS)(ost=max(osts, default=0))
         end = part["end"] if part["end"] > part["begin"] else inf
         size = min(end, max(0, last) + 1) - max(0, part["begin"])
         if size <= 0 or not osts:

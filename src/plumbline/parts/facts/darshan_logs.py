@@ -25,7 +25,7 @@ from plumbline.parts.facts import pydarshan
 from plumbline.parts.facts.darshan import Log
 from plumbline.parts.facts.jobs import Job, checked_job, parse_entries, parse_moment
 
-MOST_BYTES = 512 << 20
+MAX_BYTES = 512 << 20
 """Limit of PyDarshan's output for a batch; a log with 2,000 files gives 1 MB."""
 
 _AT_ONCE = 50

@@ -18,7 +18,7 @@ NAME = "enclosure"
 
 _ROOT = "/sys/class/enclosure"
 _TIMEOUT_S = 30.0
-_LONGEST = 500
+_MAX_LINE = 500
 """Limit of a line in characters; those of sg_ses have a hundred."""
 _HEAD = re.compile(r" *(?:(\S.*?) +)?\[\d+,(-?\d+)\] +Element type: ([^,\n]+)")
 _FLAG = re.compile(r"(?:^ +|, +)([A-Za-z][A-Za-z ]*)=1(?=,|$)")
@@ -171,9 +171,9 @@ def _parsed(text: str) -> Iterator[_Element]:
     for line in [*text.splitlines(), ""]:
         if "Element type:" in line or not line.startswith(" "):
             yield from _element(head, body)
-            head, body = _HEAD.match(line[:_LONGEST]), []
+            head, body = _HEAD.match(line[:_MAX_LINE]), []
         else:
-            body.append(line[:_LONGEST])
+            body.append(line[:_MAX_LINE])
 
 
 def _element(head: Optional[re.Match[str]], body: Sequence[str]) -> Iterator[_Element]:

@@ -24,10 +24,10 @@ from plumbline.model.series import Sampled
 from plumbline.parts.facts.darshan import FileIo, Log, Naming
 from plumbline.parts.facts.jobs import JobIo, shown
 
-LEAST_BYTES = 64 << 20
+MIN_BYTES = 64 << 20
 """A smaller file shows caches and the moments at its ends."""
 
-FEWEST_PEERS = 4
+MIN_PEERS = 4
 """Peers of the same job that a target needs for a comparison."""
 
 _BUDGET = 0.1
@@ -192,12 +192,12 @@ def _groups(log: Log) -> Iterator[tuple[str, str, _Files]]:
     """Yield similar files of one job by OST: mount, direction, files."""
     kinds: dict[tuple[str, str, int], dict[int, list[FileIo]]] = {}
     for file in log.files:
-        if len(file.shares) == 1 and file.bytes >= LEAST_BYTES and file.rate_Bps:
+        if len(file.shares) == 1 and file.bytes >= MIN_BYTES and file.rate_Bps:
             kind = file.mount, file.operation.value, round(log2(file.bytes))
             kinds.setdefault(kind, {}).setdefault(file.shares[0][0], []).append(file)
     for (mount, operation, _), by_ost in kinds.items():
         # an OST with more streams of the job than others gives less to each
         for streams, count in Counter(map(len, by_ost.values())).items():
-            if count > FEWEST_PEERS:
+            if count > MIN_PEERS:
                 same = {ost: own for ost, own in by_ost.items() if len(own) == streams}
                 yield mount, operation, same

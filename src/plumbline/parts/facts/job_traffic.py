@@ -19,7 +19,7 @@ from plumbline.parts.facts.jobs import COUNTERS, JobIo, JobRequests, in_order
 from plumbline.store.database import Store, inflate, read_record
 
 KEEP_DAYS = 60
-MOST_ROWS = 2_000_000
+MAX_ROWS = 2_000_000
 """Most rows kept from logs, the latest ones: about 500 MB."""
 
 _KEEP = "INSERT OR REPLACE INTO job_traffic VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -77,7 +77,7 @@ class JobTraffic(Store):
             for io in traffic:
                 self.change(_KEEP, write(io))
             self.change(_OLD, (now - KEEP_DAYS * DAY_S,))
-            self.change(_TOO_MANY, (MOST_ROWS,))
+            self.change(_TOO_MANY, (MAX_ROWS,))
 
     def _kept(self, row: tuple[object, ...]) -> JobIo:
         try:

@@ -39,14 +39,14 @@ COUNTERS = "job_stats"
 DARSHAN = "Darshan"
 """Sources of job traffic."""
 
-_LONGEST = 255
-_MOST_ERRORS = 3
-_SHOWN = 40
+_MAX_FIELD = 255
+_MAX_ERRORS = 3
+_MAX_NAME = 40
 
 
 def _short(**values: str) -> None:
     for name, value in values.items():
-        if not 0 < len(value) <= _LONGEST:
+        if not 0 < len(value) <= _MAX_FIELD:
             raise TypeError(f"a job has the {name} {value!r:.60}")
 
 
@@ -184,7 +184,7 @@ def in_order(io: JobIo) -> JobIo:
 def shown(text: Any) -> str:
     """Return a foreign name, made safe for a terminal and short enough for a table."""
     line = " ".join(lines(str(text)))
-    return line if len(line) <= _SHOWN else f"{line[: _SHOWN - 3]}..."
+    return line if len(line) <= _MAX_NAME else f"{line[: _MAX_NAME - 3]}..."
 
 
 class Window(NamedTuple):
@@ -307,8 +307,8 @@ def _error_words(errors: Any) -> str:
         else entry
         for entry in entries
     )
-    phrases = [" ".join(lines(f"{word!s:.{_LONGEST}}")) for word in words]
-    return "; ".join(dict.fromkeys(phrases[:_MOST_ERRORS]))
+    phrases = [" ".join(lines(f"{word!s:.{_MAX_FIELD}}")) for word in words]
+    return "; ".join(dict.fromkeys(phrases[:_MAX_ERRORS]))
 
 
 def _job(entry: Mapping[str, Any]) -> Optional[Job]:

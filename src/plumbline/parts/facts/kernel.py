@@ -392,7 +392,7 @@ def _losses(
 NAME = "kernel"
 
 _TIMEOUT_S = 20.0
-_MOST = 20_000
+_MAX_LINES = 20_000
 
 
 def look(node: Node) -> Look:
@@ -441,7 +441,7 @@ def _journal(node: Node) -> Iterator[LogEntry]:
         node.system,
         [
             *("journalctl", "--dmesg", "--boot=all", "--no-pager", "--output=json"),
-            *("--output-fields=MESSAGE", f"--lines={_MOST}"),
+            *("--output-fields=MESSAGE", f"--lines={_MAX_LINES}"),
             f"--since=@{node.now - DAY_S:.0f}",
         ],
         _TIMEOUT_S,
@@ -472,7 +472,7 @@ def _text(message: object) -> str:
 
 def _buffer(node: Node) -> Iterator[LogEntry]:
     text = ask(node.system, ["dmesg", "--time-format=iso", "--nopager"], _TIMEOUT_S)
-    for line in text.splitlines()[-_MOST:]:
+    for line in text.splitlines()[-_MAX_LINES:]:
         parsed = _line(line)
         if parsed.at >= node.now - DAY_S:
             yield parsed

@@ -22,7 +22,7 @@ from plumbline.model.validation import real, whole
 from plumbline.parts.facts.node import PCI, Growth, Node
 from plumbline.parts.facts.rules import Rule, rules
 
-_LONGEST = 60
+_MAX_SPEED = 60
 """Limit of a speed in characters; those of the kernel have twenty."""
 
 
@@ -95,7 +95,7 @@ class Kind(NamedTuple):
         elif speed < best:
             yield port_rules["slow_link"].symptom(component, port=port, speed=speed, best=best)
         elif speed and (kind := self._reduced(node, folder)):
-            speed_text = node.system.read(f"{folder}/{self.speed}")[:_LONGEST]
+            speed_text = node.system.read(f"{folder}/{self.speed}")[:_MAX_SPEED]
             yield port_rules[kind].symptom(component, port=port, speed=speed_text)
         for file, _, least in self.counters:
             value = _count(node.system.read(f"{folder}/{file}"), f"{folder}/{file}")
@@ -212,7 +212,7 @@ _NET = "/sys/class/net"
 _MBIT_BPS = 125_000.0
 _RATED = 0.98
 """Tolerance for rated speeds that were rounded in the topology."""
-_LEAST_SHARE = 1e-6
+_MIN_SHARE = 1e-6
 """Least errors per packet: IEEE 802.3 allows one wrong bit in 1e12, about one packet in 1e8."""
 _ERRORS = ("statistics/rx_errors", "statistics/tx_errors", "statistics/rx_missed_errors")
 _PACKETS = ("statistics/rx_packets", "statistics/tx_packets")
@@ -276,7 +276,7 @@ def _counters(node: Node, component: str, name: str) -> Iterator[Symptom]:
     packets = _total_growth(node, name, _PACKETS)
     errors = _total_growth(node, name, _ERRORS)
     packet_count = packets.amount if packets else 0.0
-    if errors and errors.amount >= _LEAST_SHARE * packet_count:
+    if errors and errors.amount >= _MIN_SHARE * packet_count:
         values = {"errors": errors.amount, "packets": packet_count, "link": name}
         yield ETHERNET_RULES["errors"].symptom(component, errors.since, **values)
     changes = _total_growth(node, name, ("carrier_changes",))
@@ -301,7 +301,7 @@ PCIE = "pcie"
 
 # mass storage and network, and Fibre Channel, which is a serial bus (pci.ids)
 _WATCHED = ("0x01", "0x02", "0x0c04")
-_MOST_LANES = 32
+_MAX_LANES = 32
 """Functions without their own link show 0, 63 or 255 lanes."""
 
 PCIE_RULES = rules(
@@ -331,7 +331,7 @@ def _pcie_symptoms(node: Node, device: str) -> Iterator[Symptom]:
     above = node.system.real(folder).rpartition("/")[0]
     lanes = _figure(node, f"{folder}/current_link_width")
     most = _figure(node, f"{folder}/max_link_width")
-    if lanes and most and lanes < most <= _MOST_LANES:
+    if lanes and most and lanes < most <= _MAX_LANES:
         limit = min(most, _figure(node, f"{above}/max_link_width") or most)
         if lanes < limit:
             yield PCIE_RULES["narrow_link"].symptom(

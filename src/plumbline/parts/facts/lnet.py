@@ -24,7 +24,7 @@ from plumbline.parts.facts.rules import rules
 
 FULL = 1000
 """LNET_MAX_HEALTH_VALUE of Lustre's lnet/include/lnet/lib-types.h."""
-MOST_PEERS = 32
+MAX_PEERS = 32
 """Number of least healthy peers with their own metric."""
 
 MODULE = "/sys/module/lnet"
@@ -107,7 +107,7 @@ def peer_health(text: str, labels: Labels, source: str) -> Iterator[Count]:
     below = [peer for peer in peers if peer.health < FULL]
     yield Count(PEERS, labels, len(peers))
     yield Count(PEERS_BELOW, labels, len(below))
-    for peer in heapq.nsmallest(MOST_PEERS, below, key=lambda peer: (peer.health, peer.nid)):
+    for peer in heapq.nsmallest(MAX_PEERS, below, key=lambda peer: (peer.health, peer.nid)):
         yield Count(PEER_HEALTH, (*labels, ("nid", peer.nid)), peer.health)
 
 

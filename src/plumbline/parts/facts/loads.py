@@ -28,7 +28,7 @@ from plumbline.parts.facts.latency import Latency, Load, Loads, compare
 from plumbline.site.prometheus import Prometheus, Span
 from plumbline.store.plan import SitePlan
 
-_LEAST_OPERATIONS = 100.0
+_MIN_OPERATIONS = 100.0
 """Least operations in a window: the mean time of fewer is too uncertain."""
 
 
@@ -104,7 +104,7 @@ def _loads(prometheus: Prometheus, counters: _Counters, span: Span) -> list[Load
     return [
         Load(at - span.step_s, component, moved[component, at] / span.step_s, took / count)
         for (component, at), count in operations.items()
-        if count >= _LEAST_OPERATIONS
+        if count >= _MIN_OPERATIONS
         and moved.get((component, at), 0.0) > 0
         and (took := seconds.get((component, at), 0.0)) > 0
     ]
@@ -170,7 +170,7 @@ def _nothing(prometheus: Prometheus, span: Span) -> str:
         if not any(curve.points for curve in prometheus.over(f"count({name})", span)):
             return f"{prometheus.url} has no {name} of this time; {remedy}"
     return (
-        f"{prometheus.url} has no device of a component and no OST with {_LEAST_OPERATIONS:g} "
+        f"{prometheus.url} has no device of a component and no OST with {_MIN_OPERATIONS:g} "
         "operations in any window; ask about more time"
     )
 

@@ -41,7 +41,7 @@ def parse_json(program: str, text: str) -> Any:
 KEPT_S = 43200.0
 """Age at which the newer look replaces the older one, and this look the newer one."""
 
-MOST = 20_000
+MAX_COUNTERS = 20_000
 """Most counters kept, for some thousand disks; the state file stays below a few MB."""
 
 
@@ -79,7 +79,7 @@ class Counters:
         """Record a counter; return its growth, None without growth or an earlier value."""
         if value is None:
             return None
-        if len(self._seen) < MOST:
+        if len(self._seen) < MAX_COUNTERS:
             self._seen[name] = value
         past = self._past.older or self._past.newer
         if past is None or name not in past.values:
@@ -91,7 +91,7 @@ class Counters:
     def highest(self, name: str, value: float) -> float:
         """Record a speed; return the highest so far, this one included."""
         best = max(value, self._highest.get(name, value))
-        if name in self._highest or len(self._highest) < MOST:
+        if name in self._highest or len(self._highest) < MAX_COUNTERS:
             self._highest[name] = best
         return best
 

@@ -19,7 +19,7 @@ MODULES = ("POSIX", "STDIO")
 _SMALL = ("0_100", "100_1K", "1K_10K", "10K_100K")
 """Size classes of POSIX calls below 100 KiB."""
 
-_MOST_BYTES = 4 << 30
+_MAX_BYTES = 4 << 30
 """Limit of memory: the library trusts the sizes in a damaged log."""
 
 _SIDES = (("read", "READ", "READS"), ("write", "WRITTEN", "WRITES"))
@@ -27,7 +27,7 @@ _SIDES = (("read", "READ", "READS"), ("write", "WRITTEN", "WRITES"))
 
 def main(paths: list[str]) -> None:
     """Print a line for each log."""
-    resource.setrlimit(resource.RLIMIT_AS, (_MOST_BYTES, _MOST_BYTES))
+    resource.setrlimit(resource.RLIMIT_AS, (_MAX_BYTES, _MAX_BYTES))
     # each thread of NumPy's OpenBLAS would need part of that memory
     os.environ["OPENBLAS_NUM_THREADS"] = "1"
     import darshan.backend.cffi_backend as backend

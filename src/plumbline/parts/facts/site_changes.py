@@ -13,7 +13,7 @@ from plumbline.parts.facts.changes import ChangeGroup, differences, grouped, lat
 from plumbline.store.facts import collected_ledgers
 from plumbline.store.plan import SitePlan
 
-_MOST_NAMED = 4
+_MAX_NAMED = 4
 _PEERS = 24
 
 
@@ -45,9 +45,9 @@ def _in_words(changes: Sequence[ChangeGroup], kinds: Mapping[str, str]) -> str:
     if not changes:
         return ""
     listed = "; ".join(
-        change.sentence(kinds) for change in sorted(changes, key=priority)[:_MOST_NAMED]
+        change.sentence(kinds) for change in sorted(changes, key=priority)[:_MAX_NAMED]
     )
-    hidden = len(changes) - _MOST_NAMED
+    hidden = len(changes) - _MAX_NAMED
     rest = f"; {hidden} more: plumbline changes" if hidden > 0 else ""
     return f"{date_of(min(change.at for change in changes))}: {listed}{rest}"
 

@@ -19,11 +19,11 @@ from plumbline.model.validation import Within, counts, read_json, storable, time
 from plumbline.model.verdict import State
 from plumbline.parts.facts.node import Node, ask
 
-MOST_BYTES = 1 << 20
+MAX_BYTES = 1 << 20
 """Limit of a command's output: a symptom has about 200 bytes."""
 
-_MOST_SYMPTOMS = 1000
-_MOST_LETTERS = 300
+_MAX_SYMPTOMS = 1000
+_MAX_LETTERS = 300
 _KIND = re.compile(r"[a-z][a-z0-9_]{0,39}")
 
 
@@ -94,8 +94,8 @@ class _CommandReport(NamedTuple):
     """The report of a command; ``looked_at`` in seconds since the epoch, None for now."""
 
     examined: Annotated[int, counts]
-    symptoms: Annotated[tuple[_CommandSymptom, ...], AtMost(_MOST_SYMPTOMS)]
-    notes: Annotated[tuple[str, ...], AtMost(_MOST_SYMPTOMS)] = ()
+    symptoms: Annotated[tuple[_CommandSymptom, ...], AtMost(_MAX_SYMPTOMS)]
+    notes: Annotated[tuple[str, ...], AtMost(_MAX_SYMPTOMS)] = ()
     looked_at: Optional[Annotated[float, times]] = None
 
     def look(self, node: Node, collector: str) -> Look:
@@ -119,4 +119,4 @@ class _CommandReport(NamedTuple):
 def _clean(text: str) -> str:
     """Return a text as one line without control characters, cut to the length of a sentence."""
     line = " ".join(lines(storable(text)))
-    return line if len(line) <= _MOST_LETTERS else f"{line[: _MOST_LETTERS - 4]} ..."
+    return line if len(line) <= _MAX_LETTERS else f"{line[: _MAX_LETTERS - 4]} ..."

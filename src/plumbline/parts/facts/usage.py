@@ -34,8 +34,8 @@ from plumbline.store.plan import SitePlan
 _AROUND_S = 600.0
 """Time before and after a measurement in which a job may explain it."""
 
-_MOST_TARGETS = 5
-_MOST_JOBS = 3
+_MAX_TARGETS = 5
+_MAX_JOBS = 3
 
 
 def jobs_on_slow_targets(plan: SitePlan, history: Path, slow: Sequence[SlowRun]) -> list[str]:
@@ -50,7 +50,7 @@ def jobs_on_slow_targets(plan: SitePlan, history: Path, slow: Sequence[SlowRun])
         if LAYERS[run.layer].per_target:
             of_targets.setdefault(run.component, run)
     with JobTraffic(history) as traffic:
-        lowest = list(of_targets.values())[:_MOST_TARGETS]
+        lowest = list(of_targets.values())[:_MAX_TARGETS]
         return list(filter(None, [_sentence(low, traffic, names) for low in lowest]))
 
 
@@ -76,7 +76,7 @@ def _moved(
         for usage in sum_traffic(traffic.between(*window, ost), window):
             if not _is_probe(usage.job):
                 moved[usage.job] = moved.get(usage.job, 0.0) + usage.bytes
-    top = sorted(moved.items(), key=lambda job: (-job[1], job[0]))[:_MOST_JOBS]
+    top = sorted(moved.items(), key=lambda job: (-job[1], job[0]))[:_MAX_JOBS]
     return [(shown(job), size) for job, size in top]
 
 

@@ -37,7 +37,7 @@ class Intrusion(IntEnum):
     FAILOVER = 6
 
 
-_MOST_SLOW = 4
+_MAX_SLOW = 4
 
 
 class Candidate(NamedTuple):
@@ -74,7 +74,7 @@ class Candidates:
         Other paths and joint runs are for the first few ``slow`` targets.
         """
         names = tuple(suspects)
-        chosen = frozenset(islice(dict.fromkeys(slow), _MOST_SLOW))
+        chosen = frozenset(islice(dict.fromkeys(slow), _MAX_SLOW))
         tried: set[str] = set()
         for name in names:
             for placed in self._crossing.get(name, ()):

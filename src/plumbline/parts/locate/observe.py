@@ -21,7 +21,7 @@ from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, 
 
 from plumbline.judge.component import firmly, rule
 from plumbline.judge.judging import Judging
-from plumbline.judge.kinds import FEW_APART, LEAST_SPREAD
+from plumbline.judge.kinds import FEW_APART, MIN_SPREAD
 from plumbline.judge.measured import CERTAIN, Measured, clearing
 from plumbline.judge.memory import Memory
 from plumbline.judge.operations import label, series_of
@@ -69,9 +69,9 @@ def correlated(measured: Sequence[PlannedMeasurement]) -> list[tuple[int, ...]]:
     return list(dict.fromkeys(tuple(indices) for indices in streams.values() if len(indices) > 1))
 
 
-_FEWEST = 3
+_MIN_RUNS = 3
 """Runs of a measurement that show today's speed; two of a young history."""
-_MOST = 9
+_MAX_RUNS = 9
 """Runs that show its usual speed; most must be low for a slow group, not just a busy one."""
 _TWO = 2
 
@@ -162,10 +162,10 @@ def _weighed_vote(
             )
             state = severity(ratio, measurement.limits)
             return _vote_of(Vote.BAD, placed, comparison, runs)._replace(state=state)
-    runs = comparison.source.runs[-_MOST:]
+    runs = comparison.source.runs[-_MAX_RUNS:]
     if len(runs) < _TWO:
         return None
-    last = runs[-_FEWEST:, RATIO].tolist()
+    last = runs[-_MIN_RUNS:, RATIO].tolist()
     low = median(last) < limit or last[-1] < limit
     busy = _group_is_low(placed, weighing, limit)
     return _vote_of(Vote.NONE if low or busy else Vote.GOOD, placed, comparison, runs)
@@ -191,7 +191,7 @@ def _group_is_low(placed: PlannedMeasurement, weighing: Weighing, limit: float) 
     compared = weighing.compared_group((placed.expectation.layer, placed.expectation.component))
     for comparison in compared:
         if comparison.measurement.what == what:
-            return _middle(comparison.source.runs[-_MOST:]) < limit
+            return _middle(comparison.source.runs[-_MAX_RUNS:]) < limit
     return False
 
 
@@ -208,7 +208,7 @@ def _vote_of(
     # the error of a median of values that differ by s_1 ... s_n is 1.2533 sqrt(n) / sum(1 / s_i)
     own = MEDIAN_FACTOR * sqrt(len(runs)) / float((1 / runs[:, SPREAD]).sum())
     expected = _healthy_rate(comparison)
-    error = max(LEAST_SPREAD, hypot(own, comparison.source.off))
+    error = max(MIN_SPREAD, hypot(own, comparison.source.off))
     return Observation(
         placed.of._replace(expected=expected),
         vote,
@@ -221,7 +221,7 @@ def _vote_of(
 
 def _healthy_rate(comparison: Comparison) -> float:
     """Return the healthy rate of a measurement, in B/s."""
-    measurement, runs = comparison.measurement, comparison.source.runs[-_MOST:].tolist()
+    measurement, runs = comparison.measurement, comparison.source.runs[-_MAX_RUNS:].tolist()
     if measurement.baseline:
         return measurement.baseline.median
     rates = {sample.started_at: sample.rate for sample in measurement.samples if sample.rate}
@@ -299,8 +299,8 @@ def _earlier_samples(series: Series, before: tuple[Series, ...]) -> Iterator[Sam
             yield from (sample for sample in candidate.samples if sample.started_at < first)
 
 
-_MOST_SAMPLES = 5
-_LEAST_BPS = 1.0
+_MAX_SAMPLES = 5
+_MIN_BPS = 1.0
 _ERROR_OF_SHARES = 0.01
 _ALL = 100.0
 _CLEAN = 0.1
@@ -392,7 +392,7 @@ def _with_pair(placed: PlannedMeasurement, partner: Partner, *, over_runs: bool)
 def _observation(placed: PlannedMeasurement, at: float, ruling: Ruling) -> Observation:
     finding, rate = ruling.finding, ruling.measured
     if finding.reason is Reason.HUNG and placed.of.expected:
-        values = (Vote.BAD, 0.0, LEAST_SPREAD, at, at, finding.text, finding.state)
+        values = (Vote.BAD, 0.0, MIN_SPREAD, at, at, finding.text, finding.state)
         return Observation(placed.of, *values)
     expected = _expected(rate)
     vote = _vote(ruling)
@@ -424,7 +424,7 @@ def _vote(ruling: Ruling) -> Vote:
 
 def _certain(run: _Run, expected: float) -> bool:
     """Return whether a loss is beyond noise: one mild loss of one night wakes nobody."""
-    return log(expected / max(run.rate, _LEAST_BPS)) >= CERTAIN * run.error
+    return log(expected / max(run.rate, _MIN_BPS)) >= CERTAIN * run.error
 
 
 def _expected(measured: Optional[Measured]) -> Optional[float]:
@@ -449,8 +449,8 @@ def _run(measured: Measured, expected: float) -> _Run:
             break
         level.append(sample.rate)
     spread = measured.baseline.spread if measured.baseline else FEW_APART
-    recent = level[:_MOST_SAMPLES]
-    error = max(LEAST_SPREAD, spread / sqrt(len(recent)))
+    recent = level[:_MAX_SAMPLES]
+    error = max(MIN_SPREAD, spread / sqrt(len(recent)))
     if measured.provisional:
         # its reference is uncertain, however many runs there are
         error = measured.provisional.error

@@ -3,7 +3,7 @@
 Sets of one size that all explain the bad measurements need not be equally likely: good measurements
 may all be a little slow, or bad ones differ by more than one remaining capacity makes likely.  A
 set is scored against the claim that everything is healthy: by each measurement that it crosses,
-with a normal error of its logarithm.  No measurement may count for more than ``MOST_ERRORS``
+with a normal error of its logarithm.  No measurement may count for more than ``MAX_ERRORS``
 standard errors either way, because real errors have long tails.
 
 The model: a part with the remaining capacity R slows a flow that needs more than R to R, and no
@@ -60,9 +60,9 @@ Expected = Mapping[int, tuple[float, float]]
 EQUAL = log(1000)
 """Sets whose odds differ by less than 1000 to 1 are ambiguous."""
 
-MOST_ERRORS = 6.0
+MAX_ERRORS = 6.0
 
-_LEAST_REMAINING_BPS = 1.0
+_MIN_REMAINING_BPS = 1.0
 
 
 def expected(part: Part) -> dict[int, tuple[float, float]]:
@@ -102,14 +102,14 @@ def odds(parts: Iterable[Expected], observations: Sequence[Observation]) -> floa
 
 
 def _gain(observation: Observation, low: float, high: float) -> float:
-    measured = log(max(observation.measured, _LEAST_REMAINING_BPS))
+    measured = log(max(observation.measured, _MIN_REMAINING_BPS))
     healthy = abs(measured - log(observation.of.expected))
     off = max(low - measured, measured - high, 0.0)
     return (_square(healthy / observation.error) - _square(off / observation.error)) / 2
 
 
 def _square(errors: float) -> float:
-    return min(errors, MOST_ERRORS) ** 2
+    return min(errors, MAX_ERRORS) ** 2
 
 
 OVERHEAD = 1.25
@@ -118,7 +118,7 @@ OVERHEAD = 1.25
 _ANY = log(1e12)
 """Room of a measurement that a part slows by chance."""
 
-_LEAST_BPS = 1.0
+_MIN_BPS = 1.0
 """The most that a hung measurement moved; it keeps logarithms finite."""
 
 
@@ -282,7 +282,7 @@ def _members(
         observation = observations[index]
         yield Member(
             index,
-            log(max(observation.measured * flows, _LEAST_BPS)),
+            log(max(observation.measured * flows, _MIN_BPS)),
             log(observation.of.expected * flows),
             rooms[observation.of.layer],
             observation.error,

@@ -54,7 +54,7 @@ Parts = Mapping[str, SitePart]
 
 HEADERS = ("vote", "measurement", "measured", "expected", "share", "crosses", "verdict")
 
-_SHOWN = 4
+_MAX_NAMED = 4
 _FINE_RATIO = 0.97
 
 
@@ -211,9 +211,9 @@ def summary(located: Located) -> str:
 
 def listed(names: Sequence[str], joint: str) -> str:
     """Return the first names, and the number of further ones."""
-    if len(names) <= _SHOWN + 1:
+    if len(names) <= _MAX_NAMED + 1:
         return joint.join(names)
-    return joint.join([*names[:_SHOWN], f"{len(names) - _SHOWN} more"])
+    return joint.join([*names[:_MAX_NAMED], f"{len(names) - _MAX_NAMED} more"])
 
 
 def rows(located: Located, ambiguity: AmbiguitySet) -> Iterator[tuple[str, ...]]:

@@ -149,7 +149,7 @@ def _is_most(loss: SharedLoss, places: set[Component]) -> bool:
     return 2 * len(places & members) > len(members)
 
 
-_LONGEST_S = 30 * DAY_S
+_MAX_BEFORE_S = 30 * DAY_S
 """Longest time before the first slow run in which a change may explain it."""
 
 
@@ -166,7 +166,7 @@ def with_changes(
     with History(history, existing=True) as site_history:
         good = [site_history.last_before(loss.layer, loss.members, loss.since) for loss in losses]
     spans = [
-        (loss.hosts, max(last, loss.since - _LONGEST_S), loss.since)
+        (loss.hosts, max(last, loss.since - _MAX_BEFORE_S), loss.since)
         for loss, last in zip(losses, good)
     ]
     texts = parts.load("facts", "contract").changes_between(plan, history, spans)

@@ -7,7 +7,7 @@ columns, and columns that one branch has tried are excluded from the next ones. 
 rows without a common column need one each, which is also the initial size, and no column covers
 more rows than the largest.
 
-Storage trees take a few steps.  ``MOST_VISITS`` and ``MOST_COVERS`` end a search that no real
+Storage trees take a few steps.  ``MAX_VISITS`` and ``MAX_COVERS`` end a search that no real
 system needs, and the answer is then marked incomplete.
 
 The bad measurements are divided into pieces without common parts, so that each piece is small.
@@ -34,9 +34,9 @@ from plumbline.parts.locate.parts import (
     remaining,
 )
 
-MOST_VISITS = 1_000_000
+MAX_VISITS = 1_000_000
 """Rows visited; each step of the search visits all remaining ones: about a second."""
-MOST_COVERS = 500
+MAX_COVERS = 500
 
 
 class Covers(NamedTuple):
@@ -75,12 +75,12 @@ class _Search:
         """Find all covers of the rows ``uncovered`` by ``size`` more columns; raise _Cut."""
         if not uncovered:
             self.covers.append(tuple(sorted(chosen)))
-            if len(self.covers) > MOST_COVERS:
+            if len(self.covers) > MAX_COVERS:
                 raise _Cut
             return
         count = _size(uncovered)
         self._visits += count
-        if self._visits > MOST_VISITS:
+        if self._visits > MAX_VISITS:
             raise _Cut
         if count > size * self._largest:
             return
@@ -245,8 +245,8 @@ def _solve(piece: _Piece, weighing: Weighing) -> tuple[list[Alternatives], bool]
             for cover in remainders
             for names_of_cover in product(*(likely[c] for c in cover))
         ]
-        complete &= len(alternatives) <= MOST_COVERS
-        solutions.append(alternatives[:MOST_COVERS])
+        complete &= len(alternatives) <= MAX_COVERS
+        solutions.append(alternatives[:MAX_COVERS])
     return solutions, complete
 
 
@@ -439,7 +439,7 @@ def _coincidences(
     if on_network or len(shared.alike) != _TWO:
         return
     solution = solve(weighing, explained)
-    for chosen in islice(product(*solution.sets), _MOST_PAIRS):
+    for chosen in islice(product(*solution.sets), _MAX_PAIRS):
         pair = tuple(sorted(name for alternative in chosen for name in alternative))
         covered = (weighing.parts[name].explains for name in pair)
         if alike.keys().isdisjoint(pair) and explained <= frozenset().union(*covered):
@@ -447,7 +447,7 @@ def _coincidences(
 
 
 _TWO = 2
-_MOST_PAIRS = 16
+_MAX_PAIRS = 16
 
 
 def _likely(parts: Mapping[str, Part], observations: Sequence[Observation]) -> dict[str, Part]:

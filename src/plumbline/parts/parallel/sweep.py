@@ -314,7 +314,7 @@ def _remark(axis: str, operation: Operation, setting: str, rates: Mapping[Value,
     return Remark(axis, operation, setting, knee, at_knee, rising, last, rates[last].median / best)
 
 
-_MOST_ADVICE = 3
+_MAX_ADVICE = 3
 
 
 def advice(ledger: Ledger, file_system: str) -> tuple[str, ...]:
@@ -343,7 +343,7 @@ def advice(ledger: Ledger, file_system: str) -> tuple[str, ...]:
             f"{file_system}, best of {len(points)} points, {until}: {rates} with "
             f"{words(best.point)} on {where}."
         ),
-        *(line for _, line in sorted(lines)[:_MOST_ADVICE]),
+        *(line for _, line in sorted(lines)[:_MAX_ADVICE]),
         _uncovered(all_points, points),
     )
 

@@ -35,7 +35,7 @@ from plumbline.site.measure import caveat, interruptible, memory_bytes
 from plumbline.store.files import DATABASE, STATE, load_document, own_state
 from plumbline.store.history import History
 
-_MOST_POINTS = 1000
+_MAX_POINTS = 1000
 
 
 def _plan(arguments: argparse.Namespace) -> Plan:
@@ -102,8 +102,8 @@ def _grid(arguments: argparse.Namespace, transfer: int, targets: int) -> axes.Gr
     if arguments.repeats > 1:
         grid[axes.REPEAT] = tuple(range(1, arguments.repeats + 1))
     number = prod(len(values) for values in grid.values())
-    if number > _MOST_POINTS:
-        raise UsageError(f"these lists make {number} points; give fewer, {_MOST_POINTS} at most")
+    if number > _MAX_POINTS:
+        raise UsageError(f"these lists make {number} points; give fewer, {_MAX_POINTS} at most")
     if grid[axes.PER_TARGET] != (1,) and arguments.alone:
         raise UsageError("--alone leaves targets idle already; leave --oversubscribe out")
     return grid

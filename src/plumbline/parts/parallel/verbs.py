@@ -47,7 +47,7 @@ from plumbline.site import measure as runs
 from plumbline.store.files import SNAPSHOT_FILE
 from plumbline.store.snapshot import load_snapshot
 
-_MOST_HOSTFILE = 16 << 20
+_MAX_HOSTFILE = 16 << 20
 
 
 def members_of(arguments: argparse.Namespace, least: int = 2) -> fs.Members:
@@ -192,7 +192,7 @@ def _clients(arguments: argparse.Namespace) -> tuple[Client, ...]:
         raise UsageError("--clients and --hostfile say the same; give one of them")
     if arguments.hostfile:
         try:
-            text = read_given(arguments.hostfile, _MOST_HOSTFILE).decode("utf-8", "replace")
+            text = read_given(arguments.hostfile, _MAX_HOSTFILE).decode("utf-8", "replace")
             return parse_clients(text, "\n")
         except OSError as error:
             raise UsageError(

@@ -214,7 +214,7 @@ ABSENT = (
 _SECONDS = " Drawn by seconds, as the latest run has kept them."
 HEADERS = ("rank", "client", "target", "operation", "calls", "bytes", "end", "net rate", "remark")
 NUMBERS = ("operation", "rank", "client", "target", "calls", "bytes", "end_s", "longest_call_s")
-_SHOWN_STRAGGLERS = 7
+_MAX_STRAGGLERS = 7
 _LISTED = 5
 
 
@@ -260,7 +260,7 @@ def _finding(ranks: Sequence[Rank]) -> str:
 
 def _bundle(ranks: Ranks) -> Plot:
     late = [rank for rank in ranks.ranks if rank.straggles]
-    named = sorted(late, key=lambda rank: -rank.end_s)[:_SHOWN_STRAGGLERS]
+    named = sorted(late, key=lambda rank: -rank.end_s)[:_MAX_STRAGGLERS]
     rest = [rank for rank in ranks.ranks if rank not in named]
     data = [_together("ranks", rest)] if rest else []
     data += [

@@ -43,7 +43,7 @@ WINDOW_DAYS = 14
 
 _AGAINST = "compared with the days before"
 
-_MOST_GROUPS = 6
+_MAX_GROUPS = 6
 _WORTH_NAMING = 0.10
 _NAMED = 6
 
@@ -123,7 +123,7 @@ def split(metric: Metric, members: Sequence[Member]) -> dict[str, Sequence[Membe
     if not LAYERS[metric.layer].on_targets or len(groups) == 1:
         return {str(metric): members}
     targets = [member for member in members if not member.entry.parallel]
-    too_many = len(by_group(targets)) > _MOST_GROUPS
+    too_many = len(by_group(targets)) > _MAX_GROUPS
     together: dict[str, Sequence[Member]] = {str(metric): targets} if too_many else {}
     return together | {
         f"{metric} {group}": peers

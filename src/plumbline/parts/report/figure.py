@@ -47,7 +47,7 @@ def line(number: int, width: float = 2.0, colours: Sequence[str] = LINES) -> dic
 
 Cell = Union[str, float, int, None]
 
-_SHOWN = 44
+_MAX_NAME = 44
 """Most characters of a name in a plot; the table has the full name."""
 
 MB = 1e6
@@ -203,8 +203,8 @@ def vertical_line(at: float, colour: str) -> dict[str, Any]:
 def shown(name: str) -> str:
     """Return a name for Plotly: shortened, and without characters that Plotly interprets."""
     plain = printable(name)
-    if len(plain) > _SHOWN:
-        half = _SHOWN // 2
+    if len(plain) > _MAX_NAME:
+        half = _MAX_NAME // 2
         plain = f"{plain[: half - 1]}\N{HORIZONTAL ELLIPSIS}{plain[-half:]}"
     return escape(plain, quote=False)
 

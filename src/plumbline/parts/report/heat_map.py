@@ -54,9 +54,9 @@ _STEADY = 5.0
 """Percent of variation that is normal."""
 
 _ROW_PX, _WIDE_ROW_PX, _FEW = 4, 18, 30
-_LEAST_PX, _MOST_PX, _MARGIN_PX = 260, 1500, 120
+_MIN_PX, _MAX_PX, _MARGIN_PX = 260, 1500, 120
 _NAMED = 60
-MOST_ROWS = _MOST_PX - _MARGIN_PX
+MAX_ROWS = _MAX_PX - _MARGIN_PX
 """Most rows of a plot: each row needs at least one pixel."""
 
 
@@ -117,20 +117,20 @@ def _variation(rates: Sequence[float]) -> Optional[float]:
 
 
 def _most_relevant(lines: Sequence[Line]) -> Sequence[Line]:
-    """Return at most ``MOST_ROWS`` lines in their order: those not OK, then the most variable."""
-    if len(lines) <= MOST_ROWS:
+    """Return at most ``MAX_ROWS`` lines in their order: those not OK, then the most variable."""
+    if len(lines) <= MAX_ROWS:
         return lines
 
     def rank(number: int) -> tuple[bool, float]:
         line = lines[number]
         return line.member.state is State.OK, -(line.variation or 0.0)
 
-    return [lines[number] for number in sorted(sorted(range(len(lines)), key=rank)[:MOST_ROWS])]
+    return [lines[number] for number in sorted(sorted(range(len(lines)), key=rank)[:MAX_ROWS])]
 
 
 def _left_out(count: int) -> str:
     return (
-        f" A picture shows {MOST_ROWS} at most, those that are not OK or vary most; the other "
+        f" A picture shows {MAX_ROWS} at most, those that are not OK or vary most; the other "
         f"{count} are in the CSV."
         if count
         else ""
@@ -172,7 +172,7 @@ def _plot(metric: Metric, lines: Sequence[Line]) -> Plot:
             "nticks": 4,
         }
     row = _WIDE_ROW_PX if len(lines) <= _FEW else _ROW_PX
-    height = min(_MOST_PX, max(_LEAST_PX, _MARGIN_PX + row * len(lines)))
+    height = min(_MAX_PX, max(_MIN_PX, _MARGIN_PX + row * len(lines)))
     return Plot(str(metric), data, layout, height)
 
 

@@ -13,7 +13,7 @@ from plumbline.parts.report.site import Member, Site
 
 MONTH_DAYS = 30
 
-_MOST = 12
+_MAX_MARKS = 12
 """Marks of one kind in a plot, the latest; more would not be readable."""
 
 _LEVELS = 4
@@ -74,7 +74,9 @@ def drawn(
     """Return Plotly's lines and labels for the latest marks since ``since``."""
     recent = [event for event in events if event.at >= since]
     kinds = ([event for event in recent if event.colour == kind] for kind in (RED, MAGENTA, TEAL))
-    latest = sorted((event for kind in kinds for event in kind[-_MOST:]), key=lambda mark: mark.at)
+    latest = sorted(
+        (event for kind in kinds for event in kind[-_MAX_MARKS:]), key=lambda mark: mark.at
+    )
     return (
         [vertical_line(mark.at, mark.colour) for mark in latest],
         [_label(mark, place) for place, mark in enumerate(latest)],

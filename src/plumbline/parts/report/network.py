@@ -55,7 +55,7 @@ NUMBERS = (
 )
 _NAMED = 40
 _LISTED = 10
-_LEAST_PX, _MOST_PX, _LETTER_PX = 400, 1100, 7
+_MIN_PX, _MAX_PX, _LETTER_PX = 400, 1100, 7
 _NOWHERE: dict[str, float] = {}
 
 
@@ -234,7 +234,7 @@ def _matrix(
             cells[test.component][places[test.partner]] = round(100 * test.rate / ceiling)
     shown_columns = unique(columns)
     # vertical names below the image need their own height
-    size = min(_MOST_PX, max(_LEAST_PX, 160 + 14 * len(names)))
+    size = min(_MAX_PX, max(_MIN_PX, 160 + 14 * len(names)))
     size += _LETTER_PX * max(map(len, shown_columns))
     axis = {"type": "category", "nticks": _NAMED, "automargin": True, "constrain": "domain"}
     trace = image(

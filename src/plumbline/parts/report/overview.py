@@ -25,7 +25,7 @@ _LOW = 0.95
 _GOOD_DAYS = 2
 """Consecutive good days that end a loss, looking back; a single one may be luck."""
 
-_MOST_NAMED = 5
+_MAX_NAMED = 5
 
 
 class Since(NamedTuple):
@@ -41,8 +41,8 @@ class Since(NamedTuple):
             return f"{text} or earlier"
         begin, end = self.before * DAY_S, (self.day + 1) * DAY_S
         events = [mark.text for mark in marks if begin <= mark.at < end]
-        hidden = len(events) - _MOST_NAMED
-        named = "; ".join(events[:_MOST_NAMED]) + (f"; {hidden} more" if hidden > 0 else "")
+        hidden = len(events) - _MAX_NAMED
+        named = "; ".join(events[:_MAX_NAMED]) + (f"; {hidden} more" if hidden > 0 else "")
         return f"{text} ({named})" if events else text
 
 
@@ -115,7 +115,7 @@ RANK = (State.CRITICAL, State.UNKNOWN, State.WARNING, State.OK)
 _ALONE = 3
 """Most unjudged components of a node and layer with a row each; more share one row."""
 
-_MOST_NODES = 5
+_MAX_NODES = 5
 """Most nodes with their own rows of unjudged components; more share one row per layer."""
 
 _ASK = "ansible-playbook playbooks/debug_slow_storage.yml"
@@ -311,7 +311,7 @@ def _unmeasured(sources: _Sources) -> Iterator[Entry]:
         if verdict.state is State.UNKNOWN:
             layers.setdefault(verdict.layer, {}).setdefault(node, []).append(verdict)
     for layer, by_node in layers.items():
-        if len(by_node) > _MOST_NODES:
+        if len(by_node) > _MAX_NODES:
             unjudged = [verdict for verdicts in by_node.values() for verdict in verdicts]
             yield _several(f"{layer} of {len(by_node)} nodes", unjudged)
             continue

@@ -159,7 +159,7 @@ _WIDEST = 4.0
 
 _ROW_PX = 54
 
-_MOST_WHOLES = 12
+_MAX_WHOLES = 12
 """Most file systems and directions in one plot, the slowest; table and text have all."""
 
 
@@ -200,7 +200,7 @@ def _together(paths: Sequence[Path]) -> list[Stage]:
     if len(paths) == 1:
         return paths[0].stages
     layers = {stage.name: stage for path in paths for stage in path.layers}
-    slowest = sorted(paths, key=_share)[:_MOST_WHOLES]
+    slowest = sorted(paths, key=_share)[:_MAX_WHOLES]
     wholes = [
         path.whole._replace(name=f"{path.whole.name} {path.group}".rstrip())
         for path in paths

@@ -33,7 +33,7 @@ from plumbline.site.verdicts import freshness_by_host, judged_looks
 from plumbline.store.collection import read_notes
 from plumbline.store.facts import LastReport, collected_reports, has_report
 from plumbline.store.plan import SitePlan, load_plan
-from plumbline.store.recent import MOST_RUNS, PastHistory
+from plumbline.store.recent import MAX_RUNS, PastHistory
 from plumbline.store.trends import Pictures
 
 
@@ -169,10 +169,10 @@ BEFORE_S = AFTER_S = 1800.0
 _WINDOW = "[2m]"
 """Window of a rate, which needs two scrapes."""
 
-_MOST = 5
+_MAX_SERIES = 5
 """Most series of each kind and column, once for the moment and once for the hour."""
 
-_MOST_RECOVERING = 30
+_MAX_RECOVERING = 30
 _PATIENCE_S = 120.0
 """Time limit of all queries together; the report is drawn without the rest."""
 
@@ -299,7 +299,7 @@ class _HourQueries:
         hour = f"sum by (target) (count_over_time({_UNSETTLED}{self._hour}))"
         curves = self._over(
             f"max by (target, status) ({_UNSETTLED}) "
-            f"and on (target) topk({_MOST_RECOVERING}, {hour})"
+            f"and on (target) topk({_MAX_RECOVERING}, {hour})"
         )
         return tuple(
             (curve.labels.get("target", ""), Line(curve.labels.get("status", ""), curve.points))
@@ -345,7 +345,9 @@ class _HourQueries:
         for _, expression in kind.columns:
             for range_ in (_WINDOW, self._hour):
                 query = expression.format(by=f" by ({kind.label}) ", only="", range=range_)
-                names.update(dict.fromkeys(self._now(f"topk({_MOST}, {query} > 0)", kind.label)))
+                names.update(
+                    dict.fromkeys(self._now(f"topk({_MAX_SERIES}, {query} > 0)", kind.label))
+                )
         return list(names)
 
     def _nothing(self) -> str:
@@ -444,8 +446,8 @@ def _run(
 
 
 def _remark(past: Past, runs: list[charts.PastRun], thinned_until: str) -> str:
-    if len(runs) == MOST_RUNS:
-        return f"The first {MOST_RUNS} of this time are shown."
+    if len(runs) == MAX_RUNS:
+        return f"The first {MAX_RUNS} of this time are shown."
     if not runs and date_of(past.begin) <= thinned_until:
         return f"up to {thinned_until} a day may be one figure, its runs are not kept any longer"
     return ""

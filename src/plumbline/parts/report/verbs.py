@@ -32,9 +32,9 @@ from plumbline.site.prometheus import Prometheus
 from plumbline.store.plan import load_plan, without_collector
 from plumbline.store.replacing import replacing
 
-_MOST_LIBRARY = 32 << 20
+_MAX_LIBRARY = 32 << 20
 """Six times the size of version 6."""
-_MOST_PROFILE = 1 << 30
+_MAX_PROFILE = 1 << 30
 
 
 def report(arguments: argparse.Namespace) -> int:
@@ -116,7 +116,7 @@ def _period(text: str, history: Path) -> Period:
 
 
 _COMPARED = ("test", "measured", "ceiling", "before", "after", "change", "of ceiling")
-_MOST_APART = 4
+_MAX_APART = 4
 
 
 def _compared(compared: Comparison) -> Iterator[str]:
@@ -124,7 +124,7 @@ def _compared(compared: Comparison) -> Iterator[str]:
     for test in compared.tests:
         if test.apart:
             texts = [f"{name} {signed(change)}" for name, change in test.apart]
-            yield f"{test.name}, apart from the others: {several(texts, _MOST_APART)}"
+            yield f"{test.name}, apart from the others: {several(texts, _MAX_APART)}"
     if compared.lost:
         yield f"Measured in only one of the periods: {', '.join(compared.lost)}"
     for at, text in compared.between:
@@ -158,7 +158,7 @@ def _library(file: Optional[str]) -> str:
             f"install it: {CONSOLE_INSTALL}"
         )
     try:
-        return read_given(path, _MOST_LIBRARY).decode("utf-8")
+        return read_given(path, _MAX_LIBRARY).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ToolError(
             f"Plotly's library {path} cannot be read: {reason_in(error)}; name plotly.min.js "
@@ -189,7 +189,7 @@ def _profile(file: Optional[str]) -> Optional[Profile]:
     if file is None:
         return None
     try:
-        return unpack(read_given(file, _MOST_PROFILE))
+        return unpack(read_given(file, _MAX_PROFILE))
     except OSError as error:
         raise DocumentError(
             f"call profile {file} cannot be read: {error.strerror}; name the file of --profile"

@@ -79,7 +79,7 @@ _FURTHER = 1.5
 _RUNS, _DAYS = 3, 9
 """Runs of each measurement that show a loss of a fifth, given the other measurements; and days, for
 nightly measurements."""
-_MOST_HIDDEN = 1000
+_MAX_HIDDEN = 1000
 """Draws in a row that nothing sees: the site then measures too little for a campaign."""
 
 
@@ -181,13 +181,13 @@ def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Itera
 
 def _draw(capacity: Capacity, terms: Terms, chance: Random) -> tuple[tuple[Fault, ...], int]:
     """Return visible faults of different parts, and the number of hidden draws."""
-    for hidden in range(_MOST_HIDDEN):
+    for hidden in range(_MAX_HIDDEN):
         names = chance.sample(capacity.components, terms.faults)
         faults = tuple(Fault(name, terms.losses.draw(chance)) for name in names)
         if visible(capacity, faults):
             return faults, hidden
     raise UsageError(
-        f"{_MOST_HIDDEN} random faults in a row slow no measurement by {100 * VISIBLE:g} %; the "
+        f"{_MAX_HIDDEN} random faults in a row slow no measurement by {100 * VISIBLE:g} %; the "
         "parts of this site have too much slack for such losses: choose larger ones with --loss"
     )
 

@@ -35,11 +35,11 @@ class Noise(NamedTuple):
     in the mean.
 
     A busy spell of a file system begins after a quiet day with probability ``spell_begins`` and
-    goes on after a busy one with ``spell_goes_on``; each of its days loses SPELL_LEAST and a
+    goes on after a busy one with ``spell_goes_on``; each of its days loses MIN_SPELL_LOSS and a
     further ``spell_loss`` in the mean, and runs then differ by ``spell_run``.
 
     ``contended`` and ``contended_in_spell`` are the shares of runs whose coverage is below
-    COVERAGE_MOST; it is lower by ``coverage_lost`` in the mean, and the run loses
+    MAX_COVERAGE; it is lower by ``coverage_lost`` in the mean, and the run loses
     ``contention_cost`` x -log(coverage).  ``network``: of one test of a host pair.
 
     A disturbance goes on into a run that follows at once with probability ``goes_on``, which fades
@@ -79,11 +79,11 @@ OVERNIGHT = 0.02
 on which a disk of that cluster was low by three standard deviations was followed by another one.
 Disturbances of whole file systems last much longer, and are busy spells here."""
 
-TAIL_LEAST = 0.223
+MIN_TAIL_LOSS = 0.223
 """-log(0.8): a run of the tail has lost at least a fifth."""
 
-SPELL_LEAST = 0.15
-COVERAGE_MOST = 0.9
+MIN_SPELL_LOSS = 0.15
+MAX_COVERAGE = 0.9
 COVERAGE_ALONE = 0.99
 """Coverage of a run that is not contended; the median of Edison's benchmarks."""
 

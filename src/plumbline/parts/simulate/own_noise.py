@@ -18,7 +18,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Outcome, Record, Scenario
 from plumbline.model.statistics import deviation
-from plumbline.parts.simulate.fleet import SPELL_LEAST, TAIL_LEAST, YEAR, Fleet, Noise
+from plumbline.parts.simulate.fleet import MIN_SPELL_LOSS, MIN_TAIL_LOSS, YEAR, Fleet, Noise
 
 _Array = Any
 """A numpy array; a node's Python cannot name its types."""
@@ -90,12 +90,12 @@ def _of_group(group: _Group) -> dict[str, Optional[float]]:
     apart = group.losses - levels
     days = np.nanmedian(apart, axis=1)
     rest = apart - days[:, None]
-    busy = days > SPELL_LEAST
+    busy = days > MIN_SPELL_LOSS
     # deviations from a median of few are too small (Croux and Rousseeuw, 1992)
     run = _spread(rest[~busy]) * len(levels) / (len(levels) - 0.8)
     host = _of_hosts(np.clip(rest[~busy], -_COMMON * run, _COMMON * run), group.hosts)
     run = sqrt(max(0.0, run**2 - (host or 0.0) ** 2))
-    quiet, far = rest[~busy], _COMMON * run + TAIL_LEAST
+    quiet, far = rest[~busy], _COMMON * run + MIN_TAIL_LOSS
     beyond = quiet[quiet > far]
     # what lies as far above is no tail
     faster, number = np.count_nonzero(quiet < -far), np.count_nonzero(~np.isnan(quiet))
@@ -108,7 +108,7 @@ def _of_group(group: _Group) -> dict[str, Optional[float]]:
         "day": sqrt(max(0.0, _spread(calm) ** 2 - error)),
         "run": run,
         "tail_share": share,
-        "tail_loss": float(np.mean(beyond - TAIL_LEAST)) if share else None,
+        "tail_loss": float(np.mean(beyond - MIN_TAIL_LOSS)) if share else None,
         **_of_spells(busy, days, rest),
     }
 
@@ -151,7 +151,7 @@ def _of_spells(busy: _Array, days: _Array, rest: _Array) -> dict[str, Optional[f
     return {
         "spell_begins": begins,
         "spell_goes_on": goes_on,
-        "spell_loss": float(np.mean(days[busy] - SPELL_LEAST)),
+        "spell_loss": float(np.mean(days[busy] - MIN_SPELL_LOSS)),
         "spell_run": _spread(rest[busy]),
     }
 

@@ -24,7 +24,7 @@ PATH = "path"
 _ALARMS = {State.WARNING: 1, State.CRITICAL: 2}
 """States that notify somebody, by severity."""
 
-_MOST = 0.5
+_MIN_SHARE = 0.5
 """Share of a group's members, or of a host's partners, that must be slow for it to be slow."""
 
 
@@ -170,7 +170,9 @@ class Score:
         for name, suspect in notified.paths.items():
             members = suspect.alarms or suspect.members
             hits = {fault: [key in self._slow[fault].most for key in members] for fault in faults}
-            causes = [fault for fault, own in hits.items() if own and sum(own) >= _MOST * len(own)]
+            causes = [
+                fault for fault, own in hits.items() if own and sum(own) >= _MIN_SHARE * len(own)
+            ]
             for fault in causes:
                 if not self._shared(fault):
                     self._find(fault, today.day, (f"{PATH} {name}", f"{name} is a suspect"))
@@ -282,10 +284,12 @@ def _slow(fleet: Fleet, rates: Mapping[Flow, float]) -> _SlowKeys:
         layer, component = member.key
         flows = list(member.flows())
         slower = [flow in rates for flow in flows]
-        if sum(slower) >= _MOST * len(flows) if LAYERS[layer].paired else any(slower):
+        if sum(slower) >= _MIN_SHARE * len(flows) if LAYERS[layer].paired else any(slower):
             components.add((layer, component, False))
         groups.setdefault((layer, member.expectation.group, True), []).append(any(slower))
-    most = {key for key, hits in groups.items() if any(hits) and sum(hits) >= _MOST * len(hits)}
+    most = {
+        key for key, hits in groups.items() if any(hits) and sum(hits) >= _MIN_SHARE * len(hits)
+    }
     some = {key for key, hits in groups.items() if any(hits)}
     return _SlowKeys(frozenset(components | some), frozenset(components | most))
 

@@ -11,7 +11,7 @@ SCHEMA = 3
 MONTH_DAYS = 30.44
 WITHIN_DAYS = (1, 3, 7, 14, 30)
 
-_MOST_SIZES = 10
+_MAX_SIZES = 10
 """More different losses than this are grouped by tens of percent."""
 
 
@@ -152,7 +152,7 @@ def sizes(trials: Sequence[Trial]) -> Iterator[Size]:
     for trial in trials:
         loss = round(trial.fault.loss, 6)
         tens = ceil(round(loss * 10, 6)) / 10
-        place = (loss, loss) if len(losses) <= _MOST_SIZES else (round(tens - 0.1, 1), tens)
+        place = (loss, loss) if len(losses) <= _MAX_SIZES else (round(tens - 0.1, 1), tens)
         groups.setdefault(place, []).append(trial)
     for place, of_size in sorted(groups.items()):
         yield _size(place, of_size)

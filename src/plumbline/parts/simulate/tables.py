@@ -25,7 +25,7 @@ from plumbline.parts.simulate.summary import (
 )
 
 _TELLING_ALARMS = 10
-_MOST_FAULTS = 20
+_MAX_FAULTS = 20
 """Maximum number of faults shown one by one; more are shown by size only."""
 
 
@@ -62,7 +62,7 @@ def _paragraphs(setup: Setup, outcome: Outcome) -> Iterator[Sequence[str]]:
     if outcome.trials:
         yield [_detection(outcome)]
         yield from _notifications(outcome)
-        if len(outcome.trials) <= _MOST_FAULTS:
+        if len(outcome.trials) <= _MAX_FAULTS:
             yield [_faults(outcome.trials)]
         yield from _hidden(outcome.trials)
 

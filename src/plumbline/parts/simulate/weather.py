@@ -26,14 +26,14 @@ from plumbline.model.rounds import Role, cycle, pairing
 from plumbline.model.units import DAY_S, HOUR_S
 from plumbline.parts.simulate.fleet import (
     COVERAGE_ALONE,
-    COVERAGE_MOST,
     FADES,
     LASTS,
+    MAX_COVERAGE,
+    MIN_SPELL_LOSS,
+    MIN_TAIL_LOSS,
     OVERNIGHT,
     REACHED,
     SITE,
-    SPELL_LEAST,
-    TAIL_LEAST,
     Fault,
     Fleet,
     Flow,
@@ -127,7 +127,7 @@ class Weather:
         disturbance = self._disturb(self._last_disturbance(flow), at, day)
         (self._reruns if self._chance is self._further else self._disturbances)[flow] = disturbance
         loss += disturbance.tail
-        if disturbance.coverage < COVERAGE_MOST:
+        if disturbance.coverage < MAX_COVERAGE:
             loss -= noise.contention_cost * log(disturbance.coverage)
         return Draw(loss, disturbance.coverage)
 
@@ -144,7 +144,7 @@ class Weather:
         tail, coverage = before.tail, before.coverage
         if tail and self._chance.random() >= self._noise.alike:
             tail = self._size_of_tail()
-        if coverage < COVERAGE_MOST and self._chance.random() >= self._noise.alike:
+        if coverage < MAX_COVERAGE and self._chance.random() >= self._noise.alike:
             coverage = self._size_of_coverage()
         return _Disturbance(at, tail, coverage)
 
@@ -163,7 +163,7 @@ class Weather:
         calm = shared
         busy = chance.random() < (noise.spell_goes_on if before.busy else noise.spell_begins)
         if busy:
-            shared += SPELL_LEAST + self._exponential(noise.spell_loss)
+            shared += MIN_SPELL_LOSS + self._exponential(noise.spell_loss)
         return SystemDay(shared, busy, calm)
 
     def _heavy(self, deviation: float) -> float:
@@ -191,7 +191,7 @@ class Weather:
         return self._size_of_tail()
 
     def _size_of_tail(self) -> float:
-        return TAIL_LEAST + self._exponential(self._noise.tail_loss)
+        return MIN_TAIL_LOSS + self._exponential(self._noise.tail_loss)
 
     def _coverage(self, busy: bool) -> float:
         noise = self._noise
@@ -201,7 +201,7 @@ class Weather:
         return self._size_of_coverage()
 
     def _size_of_coverage(self) -> float:
-        return COVERAGE_MOST * exp(-self._exponential(self._noise.coverage_lost))
+        return MAX_COVERAGE * exp(-self._exponential(self._noise.coverage_lost))
 
     def _exponential(self, mean: Optional[float]) -> float:
         return self._chance.expovariate(1 / mean) if mean else 0.0

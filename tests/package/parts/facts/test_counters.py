@@ -35,7 +35,7 @@ from plumbline.parts.facts.counters import (
     stats,
 )
 from plumbline.parts.facts.counting import BoundedReads, Counters
-from plumbline.parts.facts.lnet import MOST_PEERS, interface_health, peer_health
+from plumbline.parts.facts.lnet import MAX_PEERS, interface_health, peer_health
 from plumbline.parts.facts.verbs.counters import Looks
 from tests.package.observe.lustre_server import OST_STATS, make_server, put
 from tests.package.recorded import data, table, text
@@ -121,9 +121,9 @@ def test_the_least_healthy_of_many_peers_are_named() -> None:
     )
     values = dict(counted("peer_health", many))
     assert (values.pop("lnet_peers"), values.pop("lnet_peers_unhealthy")) == (100, 100)
-    assert len(values) == MOST_PEERS
+    assert len(values) == MAX_PEERS
     assert values["lnet_peer_health 10.0.3.99@tcp"] == 801
-    assert max(values.values()) == 900 - 100 + MOST_PEERS
+    assert max(values.values()) == 900 - 100 + MAX_PEERS
 
 
 @pytest.mark.parametrize(

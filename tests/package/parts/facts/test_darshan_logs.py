@@ -12,7 +12,7 @@ import pytest
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.observe.command import SystemRunner
-from plumbline.parts.facts.darshan_logs import MOST_BYTES, find_logs, read_logs
+from plumbline.parts.facts.darshan_logs import MAX_BYTES, find_logs, read_logs
 from tests.package.fakes import FakeRunner, answer
 from tests.project.repository import ROOT
 
@@ -20,7 +20,7 @@ DATA = ROOT / "tests/data/darshan"
 ANSWERS = (DATA / "answers.jsonl").read_text(encoding="utf-8").splitlines()
 IMPORT = "py -I -c import darshan"
 READ = f"py -I {ROOT / 'src/plumbline/parts/facts/pydarshan.py'}"
-RUNNER = SystemRunner(most_bytes=MOST_BYTES)
+RUNNER = SystemRunner(most_bytes=MAX_BYTES)
 with_pydarshan = pytest.mark.skipif(find_spec("darshan") is None, reason="no PyDarshan here")
 
 

@@ -48,7 +48,7 @@ def test_traffic_is_read_back_unchanged_and_within_its_time(traffic_path: Path) 
 def test_old_and_excess_traffic_is_dropped(
     traffic_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(job_traffic, "MOST_ROWS", 2)
+    monkeypatch.setattr(job_traffic, "MAX_ROWS", 2)
     now = 100 * DAY_S
     rows = [io(str(day), day * DAY_S) for day in (1, 96, 97, 98)]
     with JobTraffic(traffic_path) as traffic:

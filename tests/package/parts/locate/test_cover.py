@@ -49,7 +49,7 @@ def test_an_endless_search_is_cut_short_and_marked() -> None:
     # 14 rows that any two of their own two columns cover: 16,384 smallest sets
     covers = smallest_covers([[2 * row, 2 * row + 1] for row in range(14)])
     assert not covers.complete
-    assert len(covers.sets) == cover.MOST_COVERS + 1
+    assert len(covers.sets) == cover.MAX_COVERS + 1
     assert all(len(columns) == 14 for columns in covers.sets)
 
 

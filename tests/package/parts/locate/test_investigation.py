@@ -21,7 +21,7 @@ PLACED = tuple(Site(LAB.plan.expectations).measurables())
 PLENTY = Budget(1e6, 1e15)
 SLOW_DISK = {"oss2-disk1": both(80e6)}
 SLOW_LINK = {"oss3-nic": both(25e6)}
-MOST_STEPS = 5
+MAX_STEPS = 5
 ALIKE = (("oss2",), ("oss2-disk1", "oss2-disk2"))
 """Two equally slow devices: their server comes before two faults."""
 
@@ -125,7 +125,7 @@ def test_an_investigation_of_the_site_names_exactly_the_faults(
     assert [step.layer for step in night.done[:2]] == ["net", "ost"]
     everything = [step for step in night.done if step.layer == "raw" and not step.component]
     assert bool(everything) is not bool(named), "a certain cause needs no further devices"
-    assert len(night.done) <= MOST_STEPS
+    assert len(night.done) <= MAX_STEPS
 
 
 @pytest.mark.parametrize(

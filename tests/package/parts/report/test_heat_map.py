@@ -9,7 +9,7 @@ import pytest
 
 from plumbline.model.verdict import State
 from plumbline.parts.report.figure import DAY_MS
-from plumbline.parts.report.heat_map import MOST_ROWS, heat_map_figure
+from plumbline.parts.report.heat_map import MAX_ROWS, heat_map_figure
 from plumbline.parts.report.site import Days, Metric, Metrics, Site, find_metrics
 from tests.package.parts.report.sites import sick
 from tests.package.parts.report.years import Year
@@ -88,7 +88,7 @@ def test_only_the_most_important_of_too_many_rows_are_drawn(metrics: Metrics) ->
     bad, wild, *_ = members = metrics[raw]
     dull = [
         bad._replace(entry=bad.entry._replace(component=f"disk{number}"), state=State.OK)
-        for number in range(MOST_ROWS)
+        for number in range(MAX_ROWS)
     ]
     bad = bad._replace(state=State.CRITICAL)
     days = Days({day: rate * (1 + day % 2) for day, rate in wild.days.items()})
@@ -97,13 +97,13 @@ def test_only_the_most_important_of_too_many_rows_are_drawn(metrics: Metrics) ->
     figure = heat_map_figure({raw: [*dull, wild, bad]})
     (plot,) = figure.plots
     names = plot.data[0]["y"]
-    assert len(names) == len(plot.data[0]["z"]) == len(plot.data[1]["x"]) == MOST_ROWS
+    assert len(names) == len(plot.data[0]["z"]) == len(plot.data[1]["x"]) == MAX_ROWS
     assert names[-2:] == [wild.name, bad.name]
     assert figure.table is not None
-    assert len(figure.table.rows) == MOST_ROWS
-    assert len(list(figure.numbers)) == 1 + MOST_ROWS + 2
+    assert len(figure.table.rows) == MAX_ROWS
+    assert len(list(figure.numbers)) == 1 + MAX_ROWS + 2
     assert "the other 2 are in the CSV" in figure.finding
 
 
 def test_the_documentation_has_the_limit_of_rows() -> None:
-    assert f"has {MOST_ROWS:,} rows at most" in (ROOT / "docs/report.md").read_text("utf-8")
+    assert f"has {MAX_ROWS:,} rows at most" in (ROOT / "docs/report.md").read_text("utf-8")

@@ -17,14 +17,14 @@ from plumbline.model.metric import Metric
 from plumbline.model.units import format_rate
 from plumbline.observe.command import Clock, SystemClock, SystemRunner
 from plumbline.parts.facts.counters import Count, Labels, Rates, rates
-from plumbline.parts.facts.counting import MOST_BYTES, BoundedReads, Counters, LnetHealth
+from plumbline.parts.facts.counting import MAX_BYTES, BoundedReads, Counters, LnetHealth
 from plumbline.store.replacing import replace_own
 
 
 def counters(arguments: argparse.Namespace) -> int:
     """Write the counters once, or repeatedly until a signal; return 0."""
     clock = SystemClock()
-    runner = SystemRunner(grace_s=0.5, most_bytes=MOST_BYTES)
+    runner = SystemRunner(grace_s=0.5, most_bytes=MAX_BYTES)
     lnet = LnetHealth(runner, clock) if arguments.lnet_health else None
     looks = Looks(Counters(BoundedReads(), clock, lnet=lnet), clock)
     if not arguments.every:

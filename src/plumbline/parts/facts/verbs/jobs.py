@@ -18,7 +18,7 @@ from plumbline.model.units import format_bytes, format_rate
 from plumbline.observe.command import SystemRunner
 from plumbline.observe.given import read_given
 from plumbline.parts.facts.darshan import Log
-from plumbline.parts.facts.darshan_logs import MOST_BYTES, find_logs, read_job_times, read_logs
+from plumbline.parts.facts.darshan_logs import MAX_BYTES, find_logs, read_job_times, read_logs
 from plumbline.parts.facts.job_rates import judge_jobs
 from plumbline.parts.facts.job_traffic import JobTraffic
 from plumbline.parts.facts.jobs import Job, JobIo, JobRequests, Window, parse_slurm, shown
@@ -26,10 +26,10 @@ from plumbline.parts.facts.usage import JobUsage, Names, Traffic, job_usage
 from plumbline.store.files import HISTORY, PLAN
 from plumbline.store.plan import load_plan
 
-_MOST_ROWS = 40
-_MOST_NAMED = 20
-_MOST_KINDS = 3
-_MOST_BYTES = 1 << 30
+_MAX_ROWS = 40
+_MAX_NAMED = 20
+_MAX_KINDS = 3
+_MAX_BYTES = 1 << 30
 
 
 def jobs(arguments: argparse.Namespace) -> int:
@@ -68,9 +68,9 @@ def jobs(arguments: argparse.Namespace) -> int:
             del job["user"]
     show(arguments, {"schema": 1, **document, "left_out": left_out}, lines)
     if not arguments.json:
-        remark(*left_out[:_MOST_NAMED])
-        if len(left_out) > _MOST_NAMED:
-            remark(f"{len(left_out) - _MOST_NAMED} more left out")
+        remark(*left_out[:_MAX_NAMED])
+        if len(left_out) > _MAX_NAMED:
+            remark(f"{len(left_out) - _MAX_NAMED} more left out")
     return DocumentError.exit_code if left_out else 0
 
 
@@ -86,7 +86,7 @@ def _logs(arguments: argparse.Namespace, window: Window) -> tuple[Sequence[Log],
             raise UsageError("--keep and --slow-targets need logs; name them with --darshan")
         return (), []
     paths, left_out = find_logs(arguments.darshan, window.begin)
-    logs, unread = read_logs(SystemRunner(most_bytes=MOST_BYTES), arguments.python, paths)
+    logs, unread = read_logs(SystemRunner(most_bytes=MAX_BYTES), arguments.python, paths)
     return logs, left_out + unread
 
 
@@ -102,8 +102,8 @@ def _job_lists(arguments: argparse.Namespace) -> Iterator[tuple[list[Job], list[
 def _text(name: str) -> str:
     try:
         if name == "-":
-            return sys.stdin.buffer.read(_MOST_BYTES).decode("utf-8", "replace")
-        return read_given(name, _MOST_BYTES).decode("utf-8", "replace")
+            return sys.stdin.buffer.read(_MAX_BYTES).decode("utf-8", "replace")
+        return read_given(name, _MAX_BYTES).decode("utf-8", "replace")
     except OSError as error:
         raise DocumentError(
             f"{name} cannot be read: {error.strerror}; name a file, or -"
@@ -114,25 +114,25 @@ def _lines(used: JobUsage, users: bool) -> Iterator[str]:
     """Yield tables of bytes and requests, and the jobs without traffic."""
     headers = ["job", "name", "user", "target", "operation", "moved", "rate", "from", "to"]
     headers += ["below 100 KiB", "unaligned", "by"]
-    rows = [_row(usage, used.jobs.get(usage.job)) for usage in used.usages[:_MOST_ROWS]]
+    rows = [_row(usage, used.jobs.get(usage.job)) for usage in used.usages[:_MAX_ROWS]]
     if not users:
         for row in (headers, *rows):
             del row[2]
     if rows:
         yield render(headers, rows)
-    if len(used.usages) > _MOST_ROWS:
-        yield f"{len(used.usages) - _MOST_ROWS} more rows; --json has all of them"
+    if len(used.usages) > _MAX_ROWS:
+        yield f"{len(used.usages) - _MAX_ROWS} more rows; --json has all of them"
     if used.requests:
         headers = ["job", "name", "target", "requests", "rate", "from", "to", "most of them"]
-        requests = [_request_row(row, used.jobs.get(row.job)) for row in used.requests[:_MOST_ROWS]]
+        requests = [_request_row(row, used.jobs.get(row.job)) for row in used.requests[:_MAX_ROWS]]
         yield render(headers, requests)
-    if len(used.requests) > _MOST_ROWS:
-        yield f"{len(used.requests) - _MOST_ROWS} more rows of requests; --json has all of them"
+    if len(used.requests) > _MAX_ROWS:
+        yield f"{len(used.requests) - _MAX_ROWS} more rows of requests; --json has all of them"
     if not rows and not used.requests:
         yield "No job is known to have moved anything on these targets at this time."
     if used.idle:
         names = [shown(job.id) for job in used.idle]
-        yield f"Also ran, traffic unknown: {several(names, _MOST_NAMED)}"
+        yield f"Also ran, traffic unknown: {several(names, _MAX_NAMED)}"
 
 
 def _row(usage: JobIo, job: Optional[Job]) -> list[str]:
@@ -152,7 +152,7 @@ def _row(usage: JobIo, job: Optional[Job]) -> list[str]:
 
 
 def _request_row(requests: JobRequests, job: Optional[Job]) -> list[str]:
-    most = sorted(requests.requests.items(), key=lambda item: (-item[1], item[0]))[:_MOST_KINDS]
+    most = sorted(requests.requests.items(), key=lambda item: (-item[1], item[0]))[:_MAX_KINDS]
     return [
         shown(requests.job),
         shown(job.name) if job else "",

@@ -15,7 +15,7 @@ from plumbline.site.prometheus import Prometheus, Span
 from plumbline.store.facts import save_suspicions
 from plumbline.store.plan import load_plan
 
-_MOST_WINDOWS = 10_000
+_MAX_WINDOWS = 10_000
 """Prometheus returns at most 11,000 points of a series (web/api/v1/api.go)."""
 
 
@@ -27,9 +27,9 @@ def latency(arguments: argparse.Namespace) -> int:
     window_s, since_s = arguments.window, arguments.since
     if window_s <= 0 or since_s < 2 * window_s:
         raise UsageError("--since takes at least two times --window, which is above zero")
-    if window_s != int(window_s) or since_s > _MOST_WINDOWS * window_s:
+    if window_s != int(window_s) or since_s > _MAX_WINDOWS * window_s:
         raise UsageError(
-            f"--window takes whole seconds, and at most {_MOST_WINDOWS} of it lie in --since, "
+            f"--window takes whole seconds, and at most {_MAX_WINDOWS} of it lie in --since, "
             "the most that Prometheus answers"
         )
     _check_history(arguments.save)

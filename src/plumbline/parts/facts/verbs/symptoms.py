@@ -26,7 +26,7 @@ from plumbline.parts.facts.changes import ChangeGroup, differences, grouped, lat
 from plumbline.parts.facts.conditions import collect
 from plumbline.parts.facts.gather import SiteCollector, gather
 from plumbline.parts.facts.node import Counters, Node, Parts, Past, host_alone
-from plumbline.parts.facts.site_command import MOST_BYTES, SiteCommand, look
+from plumbline.parts.facts.site_command import MAX_BYTES, SiteCommand, look
 from plumbline.site.checks import publish_symptoms
 from plumbline.store import facts
 from plumbline.store.files import STATE, own_state
@@ -92,7 +92,7 @@ def _folder(arguments: argparse.Namespace, *, bare: bool) -> Path:
 
 def _site_collectors(path: str) -> dict[str, SiteCollector]:
     """Return the collectors that run the site's own commands, with limited output."""
-    system = LocalSystem(SystemRunner(most_bytes=MOST_BYTES))
+    system = LocalSystem(SystemRunner(most_bytes=MAX_BYTES))
 
     def collector(command: SiteCommand) -> SiteCollector:
         return SiteCollector(command.kind, lambda node: look(node._replace(system=system), command))
