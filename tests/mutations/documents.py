@@ -17,11 +17,12 @@ import yaml
 from plumbline.cli.inventory import parse_json, read_fields
 from plumbline.doors.call import Refusal
 from plumbline.doors.call import parse as parse_call
-from plumbline.doors.check import published, valid
+from plumbline.doors.check import valid
 from plumbline.doors.icinga import icinga_objects
 from plumbline.doors.monitored import ObjectOptions, monitored, read_options
 from plumbline.doors.nagios import nagios_objects
 from plumbline.doors.plugin import output, plugin_output, status_line
+from plumbline.doors.published_file import published
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.measure.lock import read_holder
 from plumbline.model.codec import compact, read_document, write

@@ -7,9 +7,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Mapping, NamedTuple, Optional, Sequence, Union
 
-from plumbline.doors.check import published as read_published
 from plumbline.doors.check import valid
 from plumbline.doors.node_check import judged
+from plumbline.doors.published_file import published as read_published
 from plumbline.judge.component import decide, rulings_on
 from plumbline.judge.fs import file_systems, judge_whole
 from plumbline.judge.judging import Judging
@@ -27,7 +27,7 @@ from plumbline.site.checks import Verdicts
 from tests.package.records import record
 
 if TYPE_CHECKING:
-    from plumbline.doors.check import Shown
+    from plumbline.doors.published_file import Shown
     from plumbline.judge.memory import EvidenceSource, Memory
 
 DAY_S = 86400.0

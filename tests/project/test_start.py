@@ -15,6 +15,7 @@ LIGHT = {
     "plumbline.doors.call",
     "plumbline.doors.check",
     "plumbline.doors.plugin",
+    "plumbline.doors.published_file",
     "plumbline.model",
     "plumbline.model.ages",
     "plumbline.model.verdict_files",

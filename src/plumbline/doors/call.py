@@ -17,6 +17,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Iterable, NoReturn
 
+EXPECTATIONS = "/etc/plumbline/expectations.json"
+VERDICTS = "/var/lib/plumbline/verdicts"
+SYMPTOMS = "/var/lib/plumbline/symptom-verdicts.json"
+PATHS = "/var/lib/plumbline-console/paths.json"
+CERTIFICATES = "/etc/plumbline-tls"
+"""Folder in which the role nrpe puts key and certificate."""
+
+RENEW_DAYS = 60.0
+"""As ``nrpe_renew_days``: a deployment renews a certificate from then on."""
+STALE_AFTER_S = 3600.0
 TIMEOUT_S = 10.0
 STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 """States by their exit codes."""

@@ -2,106 +2,39 @@
 
 A published file is sealed and has parts, a part has a stage for each time at which its verdict
 changes (:mod:`plumbline.model.published`).  The clock chooses the stage; /proc tells whether an
-unfinished run hangs.  A check starts every few minutes on each host, so it reads a good file with
-the standard library alone; :mod:`plumbline.doors.no_verdict` explains every other file.
+unfinished run hangs.
 """
 
 from __future__ import annotations
 
 import os
-import stat
 import sys
 import time
-from binascii import crc32
 
-from plumbline.doors.call import TIMEOUT_S, Refusal, fault, finish, limit, number, parse
+from plumbline.doors.call import (
+    EXPECTATIONS,
+    PATHS,
+    STALE_AFTER_S,
+    SYMPTOMS,
+    TIMEOUT_S,
+    VERDICTS,
+    Refusal,
+    fault,
+    finish,
+    limit,
+    number,
+    parse,
+)
 from plumbline.doors.plugin import output, status_line
-from plumbline.model.ages import OPEN, filled, format_duration, seconds_since
-from plumbline.model.verdict_files import SCHEMA, file_name, stamp
+from plumbline.doors.published_file import published, stage
+from plumbline.model.ages import filled, format_duration
+from plumbline.model.verdict_files import file_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, NoReturn, Optional
 
-    Shown = tuple[str, str, list[str], list[Any]]
-    """State, sentence, evidence, and the cells of each figure."""
-
-EXPECTATIONS = "/etc/plumbline/expectations.json"
-VERDICTS = "/var/lib/plumbline/verdicts"
-SYMPTOMS = "/var/lib/plumbline/symptom-verdicts.json"
-PATHS = "/var/lib/plumbline-console/paths.json"
-STALE_AFTER_S = 3600.0
-MAX_BYTES = 16 << 20
-"""Limit of a file: a group of 10,000 targets has 10 MB."""
-
-
-class _Json:
-    """Settings of a JSON scanner: those of json.JSONDecoder."""
-
-    strict, parse_float, parse_int, parse_constant = True, float, int, float
-    object_hook = object_pairs_hook = None
-
-
-SETTINGS: Any = _Json
-
-
-def read(path: str) -> bytes:
-    """Return the content of a file that only its rightful writers can have written, else nothing.
-
-    These are root, the caller, and the owner of the folder, who could replace the file anyway.
-    """
-    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
-    with open(descriptor, "rb", 0) as file:
-        status, folder = os.fstat(descriptor), os.stat(os.path.dirname(path) or ".")
-        trusted = stat.S_ISREG(status.st_mode) and not status.st_mode & stat.S_IWOTH
-        trusted = trusted and status.st_uid in (0, os.geteuid(), folder.st_uid)
-        return file.readall() if trusted and status.st_size <= MAX_BYTES else b""
-
-
-def published(path: str, subject: tuple[Any, ...], expectations: str = "") -> Any:
-    """Return the published document on a subject; the layer alone may name the subject.
-
-    Raises:
-        Refusal: there is none, with the remedy.
-    """
-    try:
-        # json itself loads re and enum, which take half as long as the start of Python
-        from _json import make_scanner
-
-        data = read(path)
-        body = memoryview(data.rstrip(b"\r\n"))[19:]
-        if data[:19] == b'{"crc32":"%08x"' % crc32(body):
-            raw = make_scanner(SETTINGS)(data.decode(), 0)[0]
-            same = (raw["layer"], raw["name"], raw["group"])[: len(subject)] == subject
-            stamped = not expectations or raw["stamp"] == stamp(os.stat(expectations))
-            if raw["schema"] == SCHEMA and same and stamped:
-                return raw
-    except (ImportError, AttributeError, TypeError):
-        pass  # a Python whose json is made of something else
-    except (OSError, KeyError, ValueError, StopIteration):
-        pass  # explained below
-    from plumbline.doors.no_verdict import explained
-
-    return explained(path, subject, expectations)
-
-
-def stage(part: Any, now: float) -> tuple[Shown, bool]:
-    """Return a part of a document at a time, and whether one of its runs hangs."""
-    current = [later for later in part["stages"] if later[0] <= max(0, now)][-1]
-    _, state, _, sentence, lines, figures = current
-    hanging = remark = ""
-    for interrupted, process, hangs_at, state_then, text, if_interrupted in part["running"]:
-        from plumbline.measure.process import is_alive  # hardly ever needed
-
-        if interrupted or (process and not is_alive(process)):
-            remark = remark or if_interrupted
-        elif now > hangs_at and not hanging:
-            state, hanging = state_then, filled(text, now)
-    for figure in figures:
-        if figure[2:3] == [OPEN]:
-            figure[1:3] = seconds_since(figure[1], now)
-    evidence = [filled(part["lines"][line], now) for line in lines]
-    return (state, (hanging or filled(sentence, now)) + remark, evidence, figures), bool(hanging)
+    from plumbline.doors.published_file import Shown
 
 
 def valid(raw: Any, part: Any, now: float, limit_s: Optional[float] = None) -> Shown:

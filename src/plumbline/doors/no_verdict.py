@@ -10,9 +10,17 @@ from contextlib import contextmanager
 from typing import Any, Iterable, Iterator, Mapping, Optional
 
 from plumbline import __version__
-from plumbline.doors.call import TIMEOUT_S, Refusal
-from plumbline.doors.check import EXPECTATIONS, PATHS, STALE_AFTER_S, SYMPTOMS, VERDICTS
-from plumbline.doors.node_check import CERTIFICATES, RENEW_DAYS
+from plumbline.doors.call import (
+    CERTIFICATES,
+    EXPECTATIONS,
+    PATHS,
+    RENEW_DAYS,
+    STALE_AFTER_S,
+    SYMPTOMS,
+    TIMEOUT_S,
+    VERDICTS,
+    Refusal,
+)
 from plumbline.model.ages import format_duration
 from plumbline.model.errors import DocumentError, PlumblineError
 from plumbline.model.layers import LAYERS

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import os
 
-from plumbline.doors.call import number
-from plumbline.doors.check import EXPECTATIONS, VERDICTS, published, read, stage
+from plumbline.doors.call import CERTIFICATES, EXPECTATIONS, RENEW_DAYS, VERDICTS, number
+from plumbline.doors.published_file import published, read, stage
 from plumbline.model.ages import CLOCK_STEP_S, age, filled
 from plumbline.model.verdict_files import NODE_FILE, note_file
 
@@ -18,13 +18,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from plumbline.doors.check import Shown
-
-CERTIFICATES = "/etc/plumbline-tls"
-"""Folder in which the role nrpe puts key and certificate."""
-
-RENEW_DAYS = 60.0
-"""As ``nrpe_renew_days``: a deployment renews a certificate from then on."""
+    from plumbline.doors.published_file import Shown
 
 _LAST_DAYS = 7.0
 _DAY_S = 86400.0

@@ -4,7 +4,7 @@ A published verdict changes with time only because results become stale.  These 
 advance, so the document has a stage for each, and its texts leave ages open.  An unfinished run is
 published with what is true of it once it hangs or has been interrupted, which the check finds out.
 
-:mod:`plumbline.doors.check` reads this form without this module.
+:mod:`plumbline.doors.published_file` reads this form without this module.
 """
 
 from __future__ import annotations

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.doors.check import published, valid
+from plumbline.doors.check import valid
+from plumbline.doors.published_file import published
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.model.codec import read_document
 from plumbline.model.symptom import Report

@@ -14,13 +14,13 @@ from tests.project.repository import ROOT
 
 PROGRAM = """
 import sys, time
-from plumbline.doors import check
+from plumbline.doors import check, published_file
 from plumbline.doors.call import Refusal
 
 def load(*_):
     {body}
 
-check.read = load
+published_file.read = load
 check.main("ost")
 """
 
