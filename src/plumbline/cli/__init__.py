@@ -225,9 +225,11 @@ def _library_trouble(error: ImportError, verb: str) -> str:
     state = "not installed" if absent else "too old"
     if library == NODE_LIBRARY:
         return f"{library} is {state} on this host; plumbline {verb} needs it: python3-numpy"
+    part = {**PEOPLE, **MACHINES}[verb].part if verb else ""
+    owner, remedy = (f"part {part}", parts.remedy(part)) if part else ("console", CONSOLE_INSTALL)
     return (
-        f"{library} is {state} on this host; plumbline {verb} needs the libraries of the console: "
-        + CONSOLE_INSTALL
+        f"{library} is {state} on this host; plumbline {verb} needs the libraries of the {owner}: "
+        + remedy
     )
 
 

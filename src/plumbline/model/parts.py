@@ -47,6 +47,13 @@ def missing(part: str, user: str) -> ToolError:
     """Return the error that a part is missing which ``user`` needs."""
     return ToolError(
         f"{user} needs the part {part} ({PARTS[part]}), which this host does not have; call "
-        "it on the monitoring host or on the control host, or install it: in a clone of plumbline, "
-        f"pip install '.[{part}]'"
+        f"it on the monitoring host or on the control host, or install it: {remedy(part)}"
     )
+
+
+def remedy(part: str) -> str:
+    """Return the call that installs a part and its libraries.
+
+    No name for PyPI: what is called plumbline there is another project.
+    """
+    return f"in a clone of plumbline, pip install '.[{part}]'"

@@ -18,7 +18,7 @@ from tests.project.repository import ROOT
 INVENTORY = str(ROOT / "inventories" / "example")
 SENTENCE = re.compile(
     rf"plumbline: (?:{'|'.join(CONSOLE_LIBRARIES)}) is not installed on this host; plumbline \w+ "
-    r"needs the libraries of the console: in a clone of plumbline, pip install '\.\[console\]'\n"
+    r"needs the libraries of the (?:part )?(\w+): in a clone of plumbline, pip install '\.\[\1\]'\n"
     r"|plumbline: numpy is not installed on this host; plumbline \w+ needs it: python3-numpy\n"
 )
 EXIT_CODES = {0, 1, 2, 3, 64, 65, 69, 74, 75, 77}

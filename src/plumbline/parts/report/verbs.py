@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Iterable, Iterator, Optional
 
 from plumbline.cli.options import parse_date, parse_moment
-from plumbline.cli.output import CONSOLE_INSTALL, remark, show
+from plumbline.cli.output import remark, show
 from plumbline.doors.table import render
 from plumbline.judge.phrases import moment, several
+from plumbline.model import parts
 from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError, StoreError, ToolError, UsageError, reason_in
 from plumbline.model.profile import Profile, unpack
@@ -155,14 +156,14 @@ def _library(file: Optional[str]) -> str:
     else:
         raise ToolError(
             f"plumbline report needs Plotly's library; name plotly.min.js with --library, or "
-            f"install it: {CONSOLE_INSTALL}"
+            f"install it: {parts.remedy('report')}"
         )
     try:
         return read_given(path, _MAX_LIBRARY).decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise ToolError(
             f"Plotly's library {path} cannot be read: {reason_in(error)}; name plotly.min.js "
-            f"with --library, or install it: {CONSOLE_INSTALL}"
+            f"with --library, or install it: {parts.remedy('report')}"
         ) from error
 
 
