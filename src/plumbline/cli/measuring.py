@@ -1,4 +1,4 @@
-"""What the verbs that measure have in common: the options of a run, and where it is recorded."""
+"""Options of a run and its history, common to all verbs that measure."""
 
 from __future__ import annotations
 

@@ -17,10 +17,6 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Iterable, NoReturn
 
-EXPECTATIONS = "/etc/plumbline/expectations.json"
-VERDICTS = "/var/lib/plumbline/verdicts"
-SYMPTOMS = "/var/lib/plumbline/symptom-verdicts.json"
-PATHS = "/var/lib/plumbline-console/paths.json"
 CERTIFICATES = "/etc/plumbline-tls"
 """Folder in which the role nrpe puts key and certificate."""
 

@@ -12,12 +12,8 @@ import sys
 import time
 
 from plumbline.doors.call import (
-    EXPECTATIONS,
-    PATHS,
     STALE_AFTER_S,
-    SYMPTOMS,
     TIMEOUT_S,
-    VERDICTS,
     Refusal,
     fault,
     finish,
@@ -28,7 +24,7 @@ from plumbline.doors.call import (
 from plumbline.doors.plugin import output, status_line
 from plumbline.doors.published_file import published, stage
 from plumbline.model.ages import filled, format_duration
-from plumbline.model.verdict_files import file_name
+from plumbline.model.verdict_files import EXPECTATIONS, PATHS, SYMPTOMS, VERDICTS, file_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -10,22 +10,13 @@ from contextlib import contextmanager
 from typing import Any, Iterable, Iterator, Mapping, Optional
 
 from plumbline import __version__
-from plumbline.doors.call import (
-    CERTIFICATES,
-    EXPECTATIONS,
-    PATHS,
-    RENEW_DAYS,
-    STALE_AFTER_S,
-    SYMPTOMS,
-    TIMEOUT_S,
-    VERDICTS,
-    Refusal,
-)
+from plumbline.doors.call import CERTIFICATES, RENEW_DAYS, STALE_AFTER_S, TIMEOUT_S, Refusal
 from plumbline.model.ages import format_duration
 from plumbline.model.errors import DocumentError, PlumblineError
 from plumbline.model.layers import LAYERS
 from plumbline.model.published import Unrecorded, refuse_damaged
 from plumbline.model.symptom import KINDS, REMEDY, title
+from plumbline.model.verdict_files import EXPECTATIONS, MAX_BYTES, PATHS, SYMPTOMS, VERDICTS
 from plumbline.store import verdicts as store
 from plumbline.store.files import load, read_bytes
 from plumbline.store.snapshot import load_expectations
@@ -146,7 +137,7 @@ def explained(path: str, subject: tuple[Any, ...], expectations: str) -> Any:
     with _refusing():
         noun, remedy = _DOCUMENTS.get(subject[0], ("verdict", store.VERDICT_REMEDY))
         try:
-            raw = load(path, noun, remedy, store.MAX_BYTES)
+            raw = load(path, noun, remedy, MAX_BYTES)
         except DocumentError as error:
             if expectations and isinstance(error.__cause__, FileNotFoundError):
                 _refuse_unexpected(expectations, *subject)
@@ -206,10 +197,10 @@ def notes(layers: Iterable[str], state: str, locks: str) -> dict[str, Unrecorded
         return store.unrecorded(layers, state, locks)
 
 
-def unreadable(path: str, what: str, remedy: str, error: Exception) -> str:
-    """Return the reason why a file cannot be read, with the remedy."""
+def unreadable(path: str, what: str, remedy: str, error: Exception, most: int) -> str:
+    """Return the reason why a file of at most so many bytes cannot be read, with the remedy."""
     try:
-        read_bytes(path, what, remedy, store.MAX_BYTES)
+        read_bytes(path, what, remedy, most)
     except DocumentError as refusal:
         return str(refusal)
     return f"{what} {path}: {error}; {remedy}"

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import os
 
-from plumbline.doors.call import CERTIFICATES, EXPECTATIONS, RENEW_DAYS, VERDICTS, number
+from plumbline.doors.call import CERTIFICATES, RENEW_DAYS, number
 from plumbline.doors.published_file import published, read, stage
 from plumbline.model.ages import CLOCK_STEP_S, age, filled
-from plumbline.model.verdict_files import NODE_FILE, note_file
+from plumbline.model.verdict_files import EXPECTATIONS, NODE_FILE, VERDICTS, note_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _LAST_DAYS = 7.0
 _DAY_S = 86400.0
-_MAX_BYTES = 1 << 20
+_MAX_CERTIFICATE_BYTES = 1 << 20
 _SEVERITY = ("OK", "WARNING", "UNKNOWN", "CRITICAL")
 """As :func:`plumbline.model.verdict.worst`."""
 _REMEDIES = {
@@ -88,7 +88,7 @@ def _certificate(path: str, remedy: str, days: float, now: float) -> tuple[str, 
     from plumbline.observe.certificate import ends_at
 
     try:
-        data = read(path)
+        data = read(path, _MAX_CERTIFICATE_BYTES)
         left = (ends_at(data.decode("ascii", "replace")) - now) / _DAY_S
     except (FileNotFoundError, PermissionError):
         # a node without NRPE has none, and a user who may not read it is not asked over NRPE
@@ -96,7 +96,7 @@ def _certificate(path: str, remedy: str, days: float, now: float) -> tuple[str, 
     except (OSError, ValueError) as error:
         from plumbline.doors.no_verdict import unreadable
 
-        return "WARNING", unreadable(path, "certificate", remedy, error)
+        return "WARNING", unreadable(path, "certificate", remedy, error, _MAX_CERTIFICATE_BYTES)
     if left > days:
         return "OK", ""
     state = "WARNING" if left > _LAST_DAYS else "CRITICAL"

@@ -11,7 +11,7 @@ import stat
 from binascii import crc32
 
 from plumbline.model.ages import OPEN, filled, seconds_since
-from plumbline.model.verdict_files import SCHEMA, stamp
+from plumbline.model.verdict_files import MAX_BYTES, SCHEMA, stamp
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
     Shown = tuple[str, str, list[str], list[Any]]
     """State, sentence, evidence, and the cells of each figure."""
-
-MAX_BYTES = 16 << 20
-"""Limit of a file: a group of 10,000 targets has 10 MB."""
 
 
 class _Json:
@@ -34,17 +31,18 @@ class _Json:
 SETTINGS: Any = _Json
 
 
-def read(path: str) -> bytes:
+def read(path: str, most: int = MAX_BYTES) -> bytes:
     """Return the content of a file that only its rightful writers can have written, else nothing.
 
-    These are root, the caller, and the owner of the folder, who could replace the file anyway.
+    These are root, the caller, and the owner of the folder, who could replace the file anyway.  A
+    file of more than ``most`` bytes gives nothing either.
     """
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(descriptor, "rb", 0) as file:
         status, folder = os.fstat(descriptor), os.stat(os.path.dirname(path) or ".")
         trusted = stat.S_ISREG(status.st_mode) and not status.st_mode & stat.S_IWOTH
         trusted = trusted and status.st_uid in (0, os.geteuid(), folder.st_uid)
-        return file.readall() if trusted and status.st_size <= MAX_BYTES else b""
+        return file.readall() if trusted and status.st_size <= most else b""
 
 
 def published(path: str, subject: tuple[Any, ...], expectations: str = "") -> Any:

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, TypeVar
 
 from plumbline.model.errors import ToolError
+
+T = TypeVar("T")
 
 PARTS = {
     "facts": "symptoms, conditions, counters and jobs; latency under load",
@@ -19,7 +21,7 @@ PARTS = {
     "report": "pages and figures of a site, periods compared",
     "simulate": "what a policy finds, and how often it is wrong",
 }
-"""What each part gives."""
+"""Abilities of each part."""
 
 
 def is_installed(part: str) -> bool:
@@ -41,6 +43,17 @@ def load(part: str, module: str) -> Any:
     if not is_installed(part):
         raise missing(part, "this")
     return import_module(f"plumbline.parts.{part}.{module}")
+
+
+def ask(part: str, question: str, otherwise: T, *given: Any) -> T:
+    """Return what a function of a part's contract answers, ``otherwise`` without the part.
+
+    Raises what the function raises.
+    """
+    if not is_installed(part):
+        return otherwise
+    answer: T = getattr(load(part, "contract"), question)(*given)
+    return answer
 
 
 def missing(part: str, user: str) -> ToolError:

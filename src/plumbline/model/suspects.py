@@ -1,4 +1,4 @@
-"""What was located, as those who draw or count it take it: names, sentences and shares."""
+"""Suspects as others draw and count them: names, sentences and shares."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class SlowRun(NamedTuple):
 
 
 class Named(NamedTuple):
-    """What is named on a day: the alternatives of each set of suspects.
+    """Parts named on a day: the alternatives of each set of suspects.
 
     ``explained`` are components that a suspect slows, ``unexplained`` the names of slow
     measurements that none does.

@@ -1,4 +1,4 @@
-"""Schema, names and stamps of the files that checks read.
+"""Schema, places and stamps of the files that checks read.
 
 The checks load this module, which therefore imports nothing.
 """
@@ -13,11 +13,22 @@ if TYPE_CHECKING:
 
 SCHEMA = 2
 
+MAX_BYTES = 16 << 20
+"""Limit of a verdict: a group of 10,000 targets has 10 MB."""
+
+EXPECTATIONS = "/etc/plumbline/expectations.json"
+VERDICTS = "/var/lib/plumbline/verdicts"
+"""Folder of the verdicts on what a node measures."""
+
+PATHS = "/var/lib/plumbline-console/paths.json"
+
 NODE_FILE = "node-probes.json"
 """File with the verdict on the probes of a node, whose check is not told the node's name."""
 
 SYMPTOMS_FILE = "symptom-verdicts.json"
 """File with the verdicts on the symptoms of a node."""
+
+SYMPTOMS = f"/var/lib/plumbline/{SYMPTOMS_FILE}"
 
 _MAX_NAME = 240
 """File systems of Linux allow 255 bytes."""

@@ -217,12 +217,13 @@ class Verdicts:
     def _part(self, service: _Judgeable, memory: _Memory) -> tuple[float, Part]:
         """Return when a service was judged and its verdict; judge it only if its inputs change."""
         snapshot = memory.taken
-        inputs = _inputs(service, snapshot)
+        running = tuple(service.running(snapshot))
+        inputs = _inputs(service, snapshot), running
         before, judged_at, cached = self._cache.get(service.subject, (None, 0.0, None))
         # valid until the end of its first stage
         if cached and before == inputs and all(memory.now < s.since for s in cached.stages[1:2]):
             return judged_at, cached
-        part = Part(tuple(_stages(service, memory)), tuple(service.running(snapshot)))
+        part = Part(tuple(_stages(service, memory)), running)
         self._cache[service.subject] = inputs, memory.now, part
         return memory.now, part
 
@@ -287,7 +288,6 @@ def _inputs(service: _Judgeable, snapshot: Snapshot) -> Any:
             for expectation in service.members
         ],
         snapshot.groups.get(f"{layer}/{name}"),
-        list(service.running(snapshot)),
     )
 
 

@@ -14,6 +14,7 @@ import stat
 from typing import Any, NoReturn, TypeVar
 from zlib import crc32
 
+from plumbline.model import verdict_files
 from plumbline.model.codec import FORMS, read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.units import format_bytes, format_size
@@ -28,10 +29,9 @@ STATE = "/var/lib/plumbline"
 DATABASE = "history.sqlite"
 SNAPSHOT_FILE = "snapshot.json"
 VERDICTS_FOLDER = "verdicts"
-EXPECTATIONS = "/etc/plumbline/expectations.json"
+EXPECTATIONS = verdict_files.EXPECTATIONS
 SNAPSHOT = "/var/lib/plumbline/snapshot.json"
-VERDICTS = "/var/lib/plumbline/verdicts"
-"""Folder of the verdicts that the checks read."""
+VERDICTS = verdict_files.VERDICTS
 
 READERS = "plumbline-checks"
 """The group of users that run checks, created by the role agent."""

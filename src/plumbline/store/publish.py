@@ -23,14 +23,13 @@ from plumbline.model.published import Published
 from plumbline.model.record import Record
 from plumbline.model.series import Series, Snapshot
 from plumbline.model.validation import read_json
-from plumbline.model.verdict_files import stamp
+from plumbline.model.verdict_files import MAX_BYTES, stamp
 from plumbline.observe.folders import UnsafeError
 from plumbline.store.database import keep_owner
 from plumbline.store.files import READERS, load, seal
 from plumbline.store.history import History
 from plumbline.store.recent import Groups, Recent
 from plumbline.store.replacing import replace, writing
-from plumbline.store.verdicts import MAX_BYTES
 from plumbline.store.verdicts import VERDICT_REMEDY as REMEDY
 
 _LOCK_WAIT_S = 30.0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import Any, Iterable, Mapping
 
+from plumbline.model import verdict_files
 from plumbline.model.ages import OpenMoment, seconds_since
 from plumbline.model.codec import read, write
 from plumbline.model.errors import DocumentError
@@ -15,9 +16,6 @@ from plumbline.model.validation import same_schema
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.model.verdict_files import SCHEMA, note_file, stamp
 from plumbline.store.files import load, load_document, refuse
-
-MAX_BYTES = 16 << 20
-"""Limit of a verdict: a group of 10,000 targets has 10 MB."""
 
 VERDICT_REMEDY = "write it again with: plumbline judge --publish"
 
@@ -77,7 +75,7 @@ def load_report(path: str = SYMPTOMS) -> Report:
     return load_document(Report, path)
 
 
-PATHS = "/var/lib/plumbline-console/paths.json"
+PATHS = verdict_files.PATHS
 COLLECTION = "collection"
 """Name of the pseudo-service whose state is that of the suspect search itself."""
 

@@ -102,3 +102,6 @@ def test_the_authority_and_a_damaged_certificate_are_named(tmp_path: Path, node:
     (tmp_path / "cert.pem").write_text("no PEM")
     text = execute("check_node", *node).stdout
     assert "cert.pem: it is no certificate in PEM form; deploy" in text
+    (tmp_path / "cert.pem").write_text("x" * (1 << 20) + "x")
+    text = execute("check_node", *node).stdout
+    assert "cert.pem: 1.0 MB are more than plumbline writes (1 MiB at most); deploy" in text

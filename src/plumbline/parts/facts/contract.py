@@ -1,4 +1,4 @@
-"""What facts give the core and other parts; see ``docs/parts.md``."""
+"""Contract of the part facts with the core and other parts; see ``docs/parts.md``."""
 
 from __future__ import annotations
 

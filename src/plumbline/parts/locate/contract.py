@@ -1,4 +1,4 @@
-"""What locating gives the core and other parts; see ``docs/parts.md``."""
+"""Contract of the part locate with the core and other parts; see ``docs/parts.md``."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def site_suspects(plan: SitePlan, history: Path, now: float) -> Suspects:
         )
         return Suspects(unknown=unknown)
     found = locate_site(plan, history, now)
-    states = shown_states(PathSite(plan.paths, plan.services, plan.parts), found.located)
+    states = shown_states(PathSite.of(plan), found.located)
     shared = [loss.sentence for loss in found.shared]
     jobs = jobs_on_slow_targets(plan, history, found.located)
     return suspects(found.located, found.probes, states, plan.parts, [*shared, *jobs])

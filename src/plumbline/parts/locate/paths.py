@@ -20,9 +20,9 @@ from plumbline.parts.locate.observation import Observation, Vote
 from plumbline.parts.locate.sentences import headline, listed
 from plumbline.parts.locate.site import SiteLocated
 from plumbline.parts.locate.suspects import AmbiguitySet, Located
+from plumbline.store.plan import SitePlan
 
 LAYER = "path"
-
 _HOSTS = ("server", "client")
 
 
@@ -32,6 +32,11 @@ class Site(NamedTuple):
     paths: Sequence[PathService]
     services: Sequence[Service]
     parts: Mapping[str, SitePart]
+
+    @classmethod
+    def of(cls, plan: SitePlan) -> Site:
+        """Return the part of a plan."""
+        return cls(plan.paths, plan.services, plan.parts)
 
 
 class _Alarm(NamedTuple):

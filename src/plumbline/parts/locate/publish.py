@@ -67,7 +67,7 @@ def publish(plan: SitePlan, history: Path, to: Path, now: float, terms: Terms) -
             "plumbline plan -i INVENTORY --json"
         )
     previous, unknown = _standing(to)
-    site = Site(plan.paths, plan.services, plan.parts)
+    site = Site.of(plan)
     with judgement(plan, history, now) as judged:
         located = locate_in(judged)
         alarms = in_alarm(judged.services(), plan.services)
@@ -106,7 +106,7 @@ def _may_have_a_note(verdict: Verdict) -> bool:
 def _notes(site: SiteJudgement) -> dict[Subject, str]:
     """Return notes to append to the sentences on components and groups."""
     plan, located = site.plan, locate_in(site)
-    borne = causes(Site(plan.paths, plan.services, plan.parts), located.located)
+    borne = causes(Site.of(plan), located.located)
     return {
         **{(*place, False): f"explained by {text}" for place, text in borne.items()},
         **{

@@ -175,21 +175,16 @@ def with_changes(
 
 def differing(plan: SitePlan, history: Path, located: Located) -> tuple[Symptom, ...]:
     """Return differences of suspected hosts from their peers, as symptoms, as far as known."""
-    if not parts.is_installed("facts"):
-        return ()
+    nothing: tuple[Symptom, ...] = ()
     names = {suspect.name for ambiguity_set in located.sets for suspect in ambiguity_set.suspects}
-    symptoms: tuple[Symptom, ...] = parts.load("facts", "contract").differing(plan, history, names)
-    return symptoms
+    return parts.ask("facts", "differing", nothing, plan, history, names)
 
 
 def jobs_on_slow_targets(plan: SitePlan, history: Path, located: Located) -> list[str]:
     """Return a sentence on the jobs of each slow target, as far as known."""
-    if not parts.is_installed("facts"):
-        return []
-    jobs: list[str] = parts.load("facts", "contract").jobs_on_slow_targets(
-        plan, history, located.slow_runs()
-    )
-    return jobs
+    nothing: list[str] = []
+    slow = located.slow_runs()
+    return parts.ask("facts", "jobs_on_slow_targets", nothing, plan, history, slow)
 
 
 class SiteLocated(NamedTuple):

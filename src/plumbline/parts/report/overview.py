@@ -182,21 +182,22 @@ def overview(site: Site, metrics: Metrics, suspects: Suspects) -> list[Entry]:
 
 def _behind(suspects: Suspects) -> Iterator[tuple[tuple[str, str], str]]:
     """Yield layer and name of each explained component, with its suspects."""
-    for found in suspects.sets:
-        for place in found.explains:
-            yield place, found.title
+    for suspect_set in suspects.sets:
+        for place in suspect_set.explains:
+            yield place, suspect_set.title
 
 
 def _suspects(sources: _Sources) -> Iterator[Entry]:
     """Yield each suspect with the next measurement or remedy."""
-    for found in sources.suspects.sets:
+    for suspect_set in sources.suspects.sets:
+        places = suspect_set.explains
         yield Entry(
             Kind.SUSPECT,
-            found.title,
-            found.state,
-            _text(sources, next(iter(_beginnings(sources, found.explains)), None), found.explains),
-            found.sentence.partition(NEXT)[0],
-            found.following,
+            suspect_set.title,
+            suspect_set.state,
+            _text(sources, next(iter(_beginnings(sources, places)), None), places),
+            suspect_set.sentence.partition(NEXT)[0],
+            suspect_set.following,
             "suspects",
         )
 

@@ -119,12 +119,8 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
 
 def condition_changes(plan: SitePlan, history: Path, since: float) -> list[ConditionChange]:
     """Return the changes of conditions on all nodes since an epoch time, as far as known."""
-    if not parts.is_installed("facts"):
-        return []
-    changes: list[ConditionChange] = parts.load("facts", "contract").condition_changes(
-        plan, history, since
-    )
-    return changes
+    nothing: list[ConditionChange] = []
+    return parts.ask("facts", "condition_changes", nothing, plan, history, since)
 
 
 def _judged(plan: SitePlan, path: Path, now: float) -> list[Verdict]:

@@ -22,10 +22,11 @@ def suspects_figure(suspects: Suspects) -> Figure:
     figure = Figure("suspects", "Suspects", ABOUT)
     if suspects.unknown:
         return figure._replace(absent=suspects.unknown)
-    finding = "\n".join([*(found.sentence for found in suspects.sets), *suspects.remarks])
+    sentences = (suspect_set.sentence for suspect_set in suspects.sets)
+    finding = "\n".join([*sentences, *suspects.remarks])
     if not suspects.sets:
         return figure._replace(finding=finding, absent="no component is a suspect")
-    lines = [(_name(found), line) for found in suspects.sets for line in found.rows]
+    lines = [(_name(each), line) for each in suspects.sets for line in each.rows]
     headers = ("suspects", *suspects.headers)
     numbers: list[Sequence[Cell]] = [headers, *((name, *line) for name, line in lines)]
     return figure._replace(
@@ -36,20 +37,20 @@ def suspects_figure(suspects: Suspects) -> Figure:
     )
 
 
-def _name(found: SuspectSet) -> str:
-    return " or ".join(" and ".join(names) for names in found.alternatives)
+def _name(suspect_set: SuspectSet) -> str:
+    return " or ".join(" and ".join(names) for names in suspect_set.alternatives)
 
 
 def _plot(sets: Sequence[SuspectSet]) -> Plot:
     slow: list[tuple[float, Crossing]] = []
     fast: list[tuple[float, Crossing]] = []
-    for place, found in enumerate(sets):
-        slow += _column(place, found.slow)
-        fast += _column(place, found.fast[:_FAST])
+    for place, suspect_set in enumerate(sets):
+        slow += _column(place, suspect_set.slow)
+        fast += _column(place, suspect_set.fast[:_FAST])
     layout = {
         "xaxis": {
             "tickvals": list(range(len(sets))),
-            "ticktext": [shown(_name(found)) for found in sets],
+            "ticktext": [shown(_name(suspect_set)) for suspect_set in sets],
             "range": [-0.6, len(sets) - 0.4],
             "automargin": True,
         },

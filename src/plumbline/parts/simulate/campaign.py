@@ -157,7 +157,7 @@ def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Itera
         weighing = weigh(nodes, measuring.memory)
         # as in plumbline locate
         judging = Judging(measuring.memory, weighing, now, evidence=False)
-        found: Named = locate.named(nodes, judging, weighing)
+        named: Named = locate.named(nodes, judging, weighing)
         components = {(flow.layer, flow.component) for flow in slowed}
         alarming = frozenset(
             (verdict.layer, verdict.component)
@@ -170,12 +170,12 @@ def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Itera
         yield Attempt(
             faults,
             hidden,
-            found.parts,
+            named.parts,
             alike,
-            found.sets,
-            found.unexplained,
+            named.sets,
+            named.unexplained,
             len(alarming),
-            len(alarming - found.explained),
+            len(alarming - named.explained),
         )
 
 
