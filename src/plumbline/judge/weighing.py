@@ -28,6 +28,7 @@ from plumbline.judge.runs import (
     NUMBER,
     PEER_NOISE,
     RATIO,
+    SPREAD,
     Case,
     Change,
     Claim,
@@ -50,6 +51,8 @@ from plumbline.model.units import DAY_S
 
 _A_DAY_APART_S = 0.9 * DAY_S
 """Between the nightly runs of a timer that is late by an hour or two."""
+_BEYOND_NOISE = 3.0
+"""Spreads of a run: a healthy one loses more in one of 700, and hardly ever on two days."""
 _SEVERAL = 2
 _MAX_FURTHER_RUNS = 9
 """Limit of hypothetical further runs: nobody measures more of them to see an alarm."""
@@ -563,16 +566,17 @@ def _gross_since(compared: Compared, operation: str) -> Optional[float]:
     """Return the start of an operation's last runs if all were gross, and a day apart at least.
 
     That is compared with the peers of the same run, even a single one: a busy file system takes as
-    much from each of two days.
+    much from each of two days.  Runs that differ as much from day to day are not gross.
     """
     for item in compared:
         runs, critical = item.source.runs, item.measurement.limits.critical
         if item.measurement.what != operation or not critical.alerts(100 * exp(runs[-1, RATIO])):
             continue
         table = Table([item.measurement])
+        most = -_BEYOND_NOISE * runs[-1, SPREAD]
         start = last = None
         for at, ratio in zip(table.at[::-1].tolist(), (table.rates - table.peers_rates)[::-1]):
-            if isnan(ratio) or not critical.alerts(100 * exp(ratio)):
+            if isnan(ratio) or ratio > most or not critical.alerts(100 * exp(ratio)):
                 break
             start, last = at, last or at
         if start is not None and last - start >= _A_DAY_APART_S:

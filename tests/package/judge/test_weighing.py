@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import exp, log, sqrt
+from random import Random
 from typing import Any, Mapping, Optional, Sequence
 
 import pytest
@@ -460,6 +461,32 @@ def test_runs_a_day_apart_that_are_all_gross_are_known(rates: Sequence[float], r
 
 def test_gross_runs_without_peers_may_be_busy_days() -> None:
     assert gross_since([200e6] * 9 + [40e6] * 3, peers=0) is None
+
+
+@pytest.mark.parametrize(("spread", "begins"), [(0.05, True), (0.4, False)])
+def test_a_loss_that_the_noise_of_the_runs_explains_is_not_gross(
+    spread: float, begins: bool
+) -> None:
+    chance = Random(0)
+    rough = [[200e6 * exp(chance.gauss(0, spread)) for _ in range(12)] for _ in NAMES]
+    slow = [*rough[0][:-3], 90e6, 90e6, 90e6]
+    memory = snapshot(
+        *(
+            series(rates[-1], 200e6, in_runs_of_six(rates), component=name)
+            for name, rates in zip(NAMES, [slow, *rough[1:]])
+        )
+    )
+    result = evidence(memory)[NAMES[0]]
+    assert result
+    assert (result.gross_since is not None) is begins
+
+
+def in_runs_of_six(rates: Sequence[float]) -> list[Sample]:
+    """Return earlier runs, one a night, each with five peers; the newest comes first."""
+    return [
+        Sample(NOW - 310 - night * DAY_S, rate, None, 200e6, 5, None)
+        for night, rate in enumerate(rates[:-1][::-1], start=1)
+    ]
 
 
 def test_nights_with_several_runs_that_are_all_slow_are_counted() -> None:
