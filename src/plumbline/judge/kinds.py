@@ -229,7 +229,7 @@ def kind_of(members: _Array, days: _Array, values: _Array, count: int) -> Kind:
     usual, number = medians(deviations.T)
     known = number >= _DAYS
     own = deviations - usual
-    wider = _lopsided(own[:, known]) * np.hypot(1, MEDIAN_FACTOR / np.sqrt(sizes))
+    wider = _lopsided(own[:, known], deviations) * np.hypot(1, MEDIAN_FACTOR / np.sqrt(sizes))
     of_few = sizes / (sizes - 0.8)
     spreads = np.maximum(MIN_SPREAD, _likely_spreads(spreads * of_few, sizes) * wider)
     apart = _apart(usual[known].tolist())
@@ -238,19 +238,26 @@ def kind_of(members: _Array, days: _Array, values: _Array, count: int) -> Kind:
     )
 
 
-def _lopsided(own: _Array) -> float:
-    """Return how much farther the lower half of the runs differs than all of them, at least 1.
+def _lopsided(own: _Array, deviations: _Array) -> float:
+    """Return how much farther the lower half of a day differs than all of it, at least 1.
 
-    Runs that often reach a limit, such as that of a link, differ upwards by nearly nothing, so that
-    their median absolute deviation is much smaller than the lower quartile.  Only what chance does
-    not explain counts, by two errors of the ratio.
+    Runs that often reach a limit, such as that of a link, differ upwards by nearly nothing: the
+    median absolute deviation is much smaller than the distance of the lower quartile.  Only what
+    chance does not explain counts, by two errors of the ratio.
+
+    ``deviations`` are days x members; ``own`` has members whose lasting differences are known,
+    without these.
     """
-    runs = own[~np.isnan(own)]
-    if not runs.size:
+    ordered, sizes = np.sort(own, axis=1), np.count_nonzero(~np.isnan(own), axis=1)
+    days = np.flatnonzero(sizes >= MIN_SIZE)
+    if not days.size:
         return 1.0
-    of_all = max(float(np.median(np.abs(runs))), MIN_SPREAD)
-    error = 1 / sqrt(_MAD_EFFICIENCY * runs.size)
-    return max(1.0, -float(np.percentile(runs, 25)) / of_all * exp(-2 * error))
+    place = (sizes[days] - 1) / 4
+    below, part = place.astype(int), place % 1
+    quartiles = ordered[days, below] * (1 - part) + ordered[days, below + 1] * part
+    of_all = float(np.median(medians(np.abs(deviations))[0]))
+    error = 1 / sqrt(_MAD_EFFICIENCY * int(sizes.sum()))
+    return max(1.0, -float(np.median(quartiles)) / max(of_all, MIN_SPREAD) * exp(-2 * error))
 
 
 def _likely_spreads(spreads: _Array, sizes: _Array) -> _Array:

@@ -160,7 +160,8 @@ def clipped(members: int, days: int, most: float) -> Kind:
 def test_values_that_often_reach_a_limit_are_as_wide_as_their_lower_half() -> None:
     # 0.674 standard deviations are the lower quartile's distance
     assert clipped(100, 20, 9.0).spread == pytest.approx(0.3, rel=0.1)
-    assert clipped(100, 20, 0.05).spread == pytest.approx(0.3, rel=0.15)
+    # half of the median absolute deviations are below 0.07
+    assert 0.2 < clipped(100, 20, 0.05).spread < 0.35
     # of few nobody knows whether it is chance
     assert clipped(5, 3, 0.05).spread < 0.25
 
