@@ -15,7 +15,7 @@ from typing import Hashable, Iterable, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
 
-from plumbline.judge.kinds import MIN_SIZE, Era, Measurement, Table
+from plumbline.judge.kinds import FORMS, MIN_SIZE, Era, Measurement, Table
 from plumbline.judge.measured import doubt_about, era_of
 from plumbline.judge.memory import Weighable
 from plumbline.judge.operations import label
@@ -28,7 +28,6 @@ from plumbline.judge.runs import (
     NUMBER,
     PEER_NOISE,
     RATIO,
-    SPREAD,
     Case,
     Change,
     Claim,
@@ -51,14 +50,13 @@ from plumbline.model.units import DAY_S
 
 _A_DAY_APART_S = 0.9 * DAY_S
 """Between the nightly runs of a timer that is late by an hour or two."""
-_BEYOND_NOISE = 3.0
-"""Spreads of a run: a healthy one loses more in one of 700, and hardly ever on two days."""
 _SEVERAL = 2
 _MAX_FURTHER_RUNS = 9
 """Limit of hypothetical further runs: nobody measures more of them to see an alarm."""
 
 
 _SAME_RUN = " in the same run"
+_AMONG_PEERS = {form.value for form in FORMS}
 
 Compared = Sequence[Comparison]
 
@@ -565,18 +563,19 @@ def _slow_nights(compared: Compared, operation: str, limit: float) -> tuple[int,
 def _gross_since(compared: Compared, operation: str) -> Optional[float]:
     """Return the start of an operation's last runs if all were gross, and a day apart at least.
 
-    That is compared with the peers of the same run, even a single one: a busy file system takes as
-    much from each of two days.  Runs that differ as much from day to day are not gross.
+    That is compared with the few peers of the same run, even a single one: a busy file system takes
+    as much from each of two days.  Among more peers the spread is known, and the odds decide.
     """
     for item in compared:
         runs, critical = item.source.runs, item.measurement.limits.critical
-        if item.measurement.what != operation or not critical.alerts(100 * exp(runs[-1, RATIO])):
+        if item.measurement.what != operation or item.against in _AMONG_PEERS:
+            continue
+        if not critical.alerts(100 * exp(runs[-1, RATIO])):
             continue
         table = Table([item.measurement])
-        most = -_BEYOND_NOISE * runs[-1, SPREAD]
         start = last = None
         for at, ratio in zip(table.at[::-1].tolist(), (table.rates - table.peers_rates)[::-1]):
-            if isnan(ratio) or ratio > most or not critical.alerts(100 * exp(ratio)):
+            if isnan(ratio) or not critical.alerts(100 * exp(ratio)):
                 break
             start, last = at, last or at
         if start is not None and last - start >= _A_DAY_APART_S:
