@@ -109,7 +109,7 @@ usage: {program} --file-system NAME [options]
 
   --file-system NAME    the file system, as in the topology
   --node NAME           the node whose look this must be, default any
-  --stale-after SECONDS UNKNOWN when the last look is older, default {space_stale:g}
+  --stale-after SECONDS UNKNOWN when the last look is older, default {hours_old:g}
   -t, --timeout SECONDS UNKNOWN when it takes longer, default {timeout:g}
   -v, --verbose         show each target
   --document FILE       default {space}
@@ -151,7 +151,7 @@ def about(kind: str, *, help_wanted: bool) -> str:
         stale=STALE_AFTER_S,
         symptoms=SYMPTOMS,
         space=SPACE,
-        space_stale=SPACE_STALE_S,
+        hours_old=SPACE_STALE_S,
         commands=store.COMMANDS,
         paths=PATHS,
     )

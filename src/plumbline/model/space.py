@@ -8,6 +8,7 @@ from typing import Annotated, NamedTuple, Optional
 from plumbline.model.codec import form, lenient, positional
 from plumbline.model.units import HOUR_S
 from plumbline.model.validation import Within, amounts, counts, numbers, times, unicode_text
+from plumbline.model.verdict import State
 
 SPACE = "space"
 """Layer of the records and services of space, which have no rate."""
@@ -123,6 +124,28 @@ class SystemSpace(NamedTuple):
     def name(self) -> str:
         """Return the name of the file system."""
         return self.terms.file_system
+
+
+class TargetCourse(NamedTuple):
+    """Fill of a target day by day, ``fills`` as fractions at ``times`` in seconds since the epoch.
+
+    ``forecast`` and ``inode_forecast`` are the texts on its trends, empty where it is not known.
+    """
+
+    target: TargetSpace
+    times: tuple[float, ...]
+    fills: tuple[float, ...]
+    forecast: str
+    inode_forecast: str
+
+
+class SystemCourse(NamedTuple):
+    """Eight weeks of a file system, for the report: its verdict, and each of its targets."""
+
+    name: str
+    state: State
+    sentence: str
+    targets: tuple[TargetCourse, ...]
 
 
 @lenient

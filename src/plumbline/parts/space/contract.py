@@ -7,11 +7,20 @@ from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from plumbline.model.expectation import Expectations
 from plumbline.model.service import Service
-from plumbline.model.space import SPACE, SpaceReport, SystemSpace
+from plumbline.model.space import (
+    SPACE,
+    SpaceReport,
+    SystemCourse,
+    SystemSpace,
+    TargetCourse,
+    TargetOutlook,
+)
+from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Judged, Reason, Verdict
 from plumbline.parts.space.history import looks
 from plumbline.parts.space.outlook import Look, system_space
-from plumbline.parts.space.verdict import judge_space, unknown
+from plumbline.parts.space.trend import daily
+from plumbline.parts.space.verdict import judge_space, trend, unknown
 from plumbline.store.collection import read_clocks
 from plumbline.store.database import Store
 
@@ -20,7 +29,7 @@ _NEVER = (
 )
 
 
-class SpaceCourse(NamedTuple):
+class SystemLooks(NamedTuple):
     """All looks of a node at one file system, oldest first, and the last with its trends."""
 
     node: str
@@ -61,12 +70,12 @@ def reports(nodes: Mapping[str, Expectations], history: Path, now: float) -> dic
         StoreError: there is no such history, or it cannot be read.
     """
     found: dict[str, list[SystemSpace]] = {}
-    for course in courses(nodes, history, now):
-        found.setdefault(course.node, []).append(course.system)
+    for own in system_looks(nodes, history, now):
+        found.setdefault(own.node, []).append(own.system)
     return {node: SpaceReport(node, tuple(systems)) for node, systems in found.items()}
 
 
-def courses(nodes: Mapping[str, Expectations], history: Path, now: float) -> list[SpaceCourse]:
+def system_looks(nodes: Mapping[str, Expectations], history: Path, now: float) -> list[SystemLooks]:
     """Return the looks at each file system of a plan that has any, for eight weeks.
 
     Raises:
@@ -84,8 +93,44 @@ def courses(nodes: Mapping[str, Expectations], history: Path, now: float) -> lis
             if own:
                 system = system_space(own)
                 verdict = judge_space(system, node_now, terms.stale_after_s)
-                found.append(SpaceCourse(node, own, system, verdict))
+                found.append(SystemLooks(node, own, system, verdict))
         return found
+
+
+def courses(nodes: Mapping[str, Expectations], history: Path, now: float) -> list[SystemCourse]:
+    """Return the weeks of each file system of a plan that is read, for the report.
+
+    Raises:
+        StoreError: there is no such history, or it cannot be read.
+    """
+    return [
+        SystemCourse(
+            own.system.name,
+            own.verdict.state,
+            own.verdict.sentence,
+            tuple(_course(own, item) for item in own.system.targets),
+        )
+        for own in system_looks(nodes, history, now)
+    ]
+
+
+def _course(own: SystemLooks, item: TargetOutlook) -> TargetCourse:
+    name = item.target.name
+    days = daily(
+        [
+            (look.at, target.space)
+            for look in own.looks
+            for target in look.targets
+            if target.name == name and target.space
+        ]
+    )
+    return TargetCourse(
+        item.target,
+        tuple(day.at * DAY_S for day in days),
+        tuple(1 - day.free / day.total if day.total else 1.0 for day in days),
+        trend(item.space) if item.space else "",
+        trend(item.inodes, inodes=True) if item.inodes else "",
+    )
 
 
 def _leads(store: Store) -> dict[str, float]:
