@@ -167,6 +167,8 @@ def _targets() -> Iterator[Reader]:
         "lfs mdts": data("lustre/lfs_mdts.txt"),
         "lfs df -v": data("lustre/lfs_df.txt"),
         "lfs df -i": data("lustre/lfs_df_i.txt"),
+        "lfs pool_list lustre": "Pools from lustre:\nlustre.flash\n",
+        "lfs pool_list lustre.flash": "Pool: lustre.flash\nlustre-OST0003_UUID\n",
     }
     yield from _by_answer("space of Lustre", space, lambda run: read_lustre(run, "/mnt/lustre"))
     numbers: dict[str, Answer] = {**DIRECTORY, "stat --file-system --format=%c %d": "1000 400\n"}

@@ -17,7 +17,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
 from plumbline.model.service import DEVICE_INFO
-from plumbline.model.space import SystemSpace, TargetOutlook
+from plumbline.model.space import SystemSpace, TargetOutlook, TargetSpace
 from plumbline.model.symptom import KINDS, Report
 from plumbline.model.verdict import State, Verdict
 from plumbline.site.verdicts import NodeVerdicts, Step
@@ -218,10 +218,7 @@ class _SpaceMetric(NamedTuple):
         rows = [(system.name, item) for system in systems for item in system.targets]
         return _family(
             self[:2],
-            (
-                ((("file_system", name), ("target", item.target.name)), self.value(item))
-                for name, item in rows
-            ),
+            ((_of_space(name, item.target), self.value(item)) for name, item in rows),
         )
 
 
@@ -335,6 +332,12 @@ def _of_step(step: Step) -> Labels:
 def _of_group(node: str, verdict: Verdict) -> Labels:
     # several clients may measure targets of one file system, and each judges its own group
     return ("layer", verdict.layer), ("group", verdict.component), ("node", node)
+
+
+def _of_space(file_system: str, target: TargetSpace) -> Labels:
+    # a pool repeats the bytes of its OSTs, so that sums need the kind
+    kind = target.kind or "target"
+    return ("file_system", file_system), ("target", target.name), ("kind", kind)
 
 
 def _file_system(entry: Expectation) -> str:

@@ -13,8 +13,8 @@ from plumbline.model.verdict import State
 SPACE = "space"
 """Layer of the records and services of space, which have no rate."""
 
-MDT, OST = "mdt", "ost"
-"""Kinds of Lustre targets; a target of another file system has none."""
+MDT, OST, POOL = "mdt", "ost", "pool"
+"""Kinds of Lustre targets; a pool is read as one target, a target of other systems has none."""
 
 KEPT_TERMS, KEPT_TARGETS = "terms", "space"
 """Details of a record of space."""

@@ -211,7 +211,7 @@ def test_the_space_of_each_known_target_is_exported(tmp_path: Path, run: Run) ->
     documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time()))
     write_space(tmp_path / "space.json")
     text = run("metrics", *documents).out
-    labels = {"file_system": "scratch", "target": "OST0"}
+    labels = {"file_system": "scratch", "target": "OST0", "kind": "ost"}
     assert value_of(text, "space_used_bytes", labels) == 800
     assert value_of(text, "space_free_inodes", labels) == 90
     assert value_of(text, "space_full_seconds", labels) == 9 * DAY_S
@@ -268,5 +268,6 @@ def test_the_console_exports_the_space_that_nodes_have_sent(tmp_path: Path, run:
     )
     save(history, [record_of(look, "client1")])
     text = run("metrics", "--plan", str(plan), "--history", str(history)).out
-    assert value_of(text, "space_free_bytes", {"file_system": "scratch", "target": "OST0"}) == 200
+    labels = {"file_system": "scratch", "target": "OST0", "kind": "ost"}
+    assert value_of(text, "space_free_bytes", labels) == 200
     assert "plumbline_space_free_inodes" not in values(text)

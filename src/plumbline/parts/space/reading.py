@@ -13,7 +13,7 @@ from plumbline.measure.targets.lustre import LUSTRE
 from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.errors import SkipTarget
 from plumbline.model.expectation import Expectation
-from plumbline.model.space import MDT, OST, Amount, TargetSpace
+from plumbline.model.space import MDT, OST, POOL, Amount, TargetSpace
 from plumbline.observe.lustre_output import Usage, parse_osts, parse_usages, usage_errors
 from plumbline.observe.mounts import Space, mount_at
 from plumbline.observe.query import QUICK_S, ask, complaint
@@ -21,6 +21,7 @@ from plumbline.observe.query import QUICK_S, ask, complaint
 _DF_S = 20.0
 """Time limit of one ``lfs df``; a healthy one takes milliseconds for each target."""
 
+_MAX_POOLS = 32
 _ACTIVE = "ACTIVE"
 _ANY_FILL = 1.0
 
@@ -56,7 +57,9 @@ def _amount(space: Optional[Space]) -> Optional[Amount]:
 
 
 def read_lustre(run: CommandRunner, point: str) -> tuple[TargetSpace, ...]:
-    """Return the space of all targets of a mounted Lustre file system, those of metadata first.
+    """Return the space of all targets of a mounted Lustre file system, and of its pools.
+
+    Metadata targets come first, pools last.
 
     Raises:
         SkipTarget: nothing is mounted there, or it is no Lustre, or ``lfs osts`` fails.
@@ -74,11 +77,41 @@ def read_lustre(run: CommandRunner, point: str) -> tuple[TargetSpace, ...]:
     if not osts and not mdts:
         raise SkipTarget(f"lfs osts {point} lists no targets; see that it is mounted")
     look = _look(run, point)
-    return tuple(
+    targets = [
         look.target(name, kind, state)
         for kind, listed in ((MDT, mdts), (OST, osts))
         for name, (_, state) in sorted(listed.items(), key=lambda item: item[1][0])
-    )
+    ]
+    file_system = mount.source.partition(":/")[2].partition("/")[0]
+    by_name = {target.name: target for target in targets}
+    pools = _pools(run, file_system)
+    return (*targets, *(_pool(name, members, by_name) for name, members in pools.items()))
+
+
+def _pools(run: CommandRunner, file_system: str) -> dict[str, list[str]]:
+    """Return the OSTs of each pool; none if this user may not list them."""
+    listed = run(["lfs", "pool_list", file_system], QUICK_S)
+    lines = [line.strip() for line in listed.stdout.splitlines() if listed.ok]
+    names = [line for line in lines if line.startswith(f"{file_system}.")][:_MAX_POOLS]
+    members = {name: run(["lfs", "pool_list", name], QUICK_S).stdout for name in names}
+    return {
+        name: [line.strip().partition("_UUID")[0] for line in text.splitlines()[1:]]
+        for name, text in members.items()
+    }
+
+
+def _pool(name: str, members: Sequence[str], targets: Mapping[str, TargetSpace]) -> TargetSpace:
+    """Return a pool as one target: the sum of its active OSTs, if all of them are known."""
+    own = [targets[member] for member in members if member in targets]
+    active = [target for target in own if not target.inactive]
+    spaces = [target.space for target in active if target.space]
+    if not spaces or len(spaces) < len(active):
+        silent = next((target.name for target in active if not target.space), "")
+        return TargetSpace(
+            name, POOL, trouble=f"{silent} is not known" if silent else "it has no active OST"
+        )
+    whole = Amount(sum(space.used for space in spaces), sum(space.free for space in spaces))
+    return TargetSpace(name, POOL, whole)
 
 
 class _Look(NamedTuple):

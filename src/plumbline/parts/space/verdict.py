@@ -8,6 +8,7 @@ from plumbline.judge.phrases import date_of, moment, number, several
 from plumbline.model.ages import CLOCK_STEP_S, age
 from plumbline.model.space import (
     MDT,
+    POOL,
     SPACE,
     Amount,
     Outlook,
@@ -36,10 +37,10 @@ _STATES = {"R": "read-only", "N": "accepts no new files", "D": "degraded"}
 
 
 class Finding(NamedTuple):
-    """One thing about a target that raises an alarm; ``metadata`` targets come first."""
+    """One thing about a target of a kind that raises an alarm."""
 
     state: State
-    metadata: bool
+    kind: str
     urgency_s: float
     text: str
 
@@ -91,8 +92,9 @@ def ahead(at: float, now: float) -> str:
     return f"{text}; set the clock of this node (chronyc tracking)"
 
 
-def _order(finding: Finding) -> tuple[bool, int, float]:
-    return not finding.metadata, -finding.state, finding.urgency_s
+def _order(finding: Finding) -> tuple[bool, int, bool, float]:
+    """Metadata targets come first, for all need them; then the gravest, pools before OSTs."""
+    return finding.kind != MDT, -finding.state, finding.kind != POOL, finding.urgency_s
 
 
 def _findings(system: SystemSpace) -> Iterator[Finding]:
@@ -109,7 +111,6 @@ def _of_amount(
     target: TargetSpace, amount: Amount, outlook: Outlook, terms: SpaceTerms, *, inodes: bool
 ) -> Iterator[Finding]:
     """Yield what is wrong with the bytes or inodes of a target: full, full soon, too full."""
-    is_metadata = target.kind == MDT
     limit = terms.inode_limit if inodes else terms.fill_limit
     used = (
         f"{percent(amount.fill)} of its inodes used" if inodes else f"{percent(amount.fill)} full"
@@ -118,21 +119,21 @@ def _of_amount(
     near_s = outlook.near_s
     if _is_full(target, amount, inodes=inodes):
         what = "is out of inodes" if inodes else "is full"
-        yield Finding(State.CRITICAL, is_metadata, 0.0, f"{target.name} {what} ({free})")
+        yield Finding(State.CRITICAL, target.kind, 0.0, f"{target.name} {what} ({free})")
     elif near_s is not None and near_s < terms.warning_s:
         is_critical = near_s < terms.critical_s
         what = "is out of inodes" if inodes else "is full"
         allowed = format_duration(terms.critical_s if is_critical else terms.warning_s)
         yield Finding(
             State.CRITICAL if is_critical else State.WARNING,
-            is_metadata,
+            target.kind,
             near_s,
             f"{target.name} {what} {forecast(outlook)} (limit {allowed}; {used}, {free})",
         )
     elif amount.fill > limit:
         what = f"has {used}" if inodes else f"is {used}"
         text = f"{target.name} {what}, {free} (limit {percent(limit)})"
-        yield Finding(State.WARNING, is_metadata, near_s or float("inf"), text)
+        yield Finding(State.WARNING, target.kind, near_s or float("inf"), text)
 
 
 def _is_full(target: TargetSpace, amount: Amount, *, inodes: bool) -> bool:
@@ -153,7 +154,7 @@ def _alarm(findings: Sequence[Finding]) -> str:
     named = "; ".join(finding.text for finding in findings[:_MAX_NAMED])
     more = len(findings) - _MAX_NAMED
     text = f"{named}; {number(more, 'more alarm')}" if more > 0 else named
-    if findings[0].metadata:
+    if findings[0].kind == MDT:
         text += "; without space or inodes there nobody can create files"
     return text
 
@@ -195,7 +196,12 @@ def _first(system: SystemSpace) -> str:
 
 def _silent(targets: Sequence[TargetOutlook]) -> list[str]:
     """Return the targets whose space should be known and is not."""
-    silent = [item.target for item in targets if item.target.trouble and not item.target.inactive]
+    silent = [
+        item.target
+        for item in targets
+        # a pool has no answer of its own: its OSTs are named
+        if item.target.trouble and not item.target.inactive and item.target.kind != POOL
+    ]
     if not silent:
         return []
     names = several([target.name for target in silent])

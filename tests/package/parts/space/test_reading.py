@@ -34,7 +34,8 @@ def client(df: Answer, **answers: Answer) -> FakeRunner:
             "lfs mdts": recorded("lfs_mdts.txt"),
             "lfs df -v": df,
             "lfs df -i": recorded("lfs_df_i.txt"),
-            **{name.replace("_", " "): reply for name, reply in answers.items()},
+            "lfs pool_list": answer(stderr="No pools\n", exit_code=2),
+            **{name.replace("lfs_", "lfs "): reply for name, reply in answers.items()},
         }
     )
 
@@ -88,6 +89,30 @@ def test_a_hanging_target_leaves_those_before_it_and_is_not_asked_again() -> Non
     assert targets["lustre-OST0002"].space == Amount(571756 * 1024, 3035264 * 1024)
     assert targets[OST] == TargetSpace(OST, "ost", trouble="lfs df gave no answer for it in 23 s")
     assert run.called("lfs df -i") == []
+
+
+POOLS: dict[str, Answer] = {
+    "lfs pool_list lustre": "Pools from lustre:\nlustre.flash\nlustre.disk\n",
+    "lfs pool_list lustre.flash": "Pool: lustre.flash\nlustre-OST0000_UUID\nlustre-OST0001_UUID\n",
+    "lfs pool_list lustre.disk": f"Pool: lustre.disk\nlustre-OST0002_UUID\n{OST}_UUID\n",
+}
+
+
+def test_a_pool_is_the_sum_of_its_osts() -> None:
+    targets = by_name(client(recorded("lfs_df.txt"), **POOLS))
+    assert [*targets][-2:] == ["lustre.flash", "lustre.disk"]
+    flash = targets["lustre.flash"]
+    assert flash.kind == "pool"
+    assert flash.space == Amount((469352 + 468332) * 1024, (3136620 + 3138688) * 1024)
+
+
+def test_a_pool_with_a_silent_ost_is_not_known_and_with_an_inactive_one_smaller() -> None:
+    text = recorded("st2_client_inactive_lfs_df_v.txt")
+    disk = by_name(client(text, **POOLS))["lustre.disk"]
+    assert (disk.space, disk.trouble) == (None, f"{OST} is not known")
+    inactive = {"lfs_osts": recorded("st2_client_inactive_lfs_osts.txt"), **POOLS}
+    disk = by_name(client(text, **inactive))["lustre.disk"]
+    assert disk.space == Amount(132464 * 1024, 3474556 * 1024)
 
 
 @pytest.mark.parametrize(

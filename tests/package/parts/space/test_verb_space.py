@@ -169,10 +169,39 @@ def test_an_inactive_ost_is_not_known_and_not_empty(node: Node) -> None:
     assert "inactive on this client, so not known: lustre-OST0003" in node.look().stdout
 
 
+def test_a_pool_alarms_as_a_whole(node: Node) -> None:
+    node.become(used={"2": 95, "3": 95}, pools={"disk": [2, 3], "flash": [0, 1]})
+    ended = node.look("--save")
+    assert ended.returncode == 1
+    assert ended.stdout.startswith("WARNING lustre: lustre.disk is 95 % full, ")
+    assert row(ended.stdout, "lustre.flash")[:5] == ["lustre.flash", "13", "%", "7387.0", "MB"]
+    # the bytes of a pool are those of its OSTs, and count once
+    assert "'fill'=54%;" in node.check("--file-system", "lustre").stdout
+
+
 def test_a_mount_is_read_without_a_deployment(node: Node) -> None:
     ended = node.call("--mount", str(node.mount))
     assert ended.returncode == 0, ended.stderr
     assert f"OK {node.mount}: 13 % full, " in ended.stdout
+
+
+def test_directories_of_this_machine_are_read_by_statvfs(node: Node) -> None:
+    document = site()
+    (scratch,) = document["file_systems"]
+    target = {"name": "a", "part": "oss1-disk1", "directory": str(node.mount)}
+    scratch.update(kind="directory", targets=[target])
+    del scratch["mount"]
+    here = compile_plan(build(document), load({"space": {}}), {}).node("client1").to_json()
+    (node.home / "expectations.json").write_text(json.dumps(here), encoding="utf-8")
+    for tool in ("lfs", "cat"):
+        (node.home / "bin" / tool).unlink()
+    (system,) = json.loads(node.look("--save", "--json").stdout)["systems"]
+    ((_, _, space, _, _, _, trouble),) = (item["target"] for item in system["targets"])
+    status = os.statvfs(node.mount)
+    blocks = status.f_blocks - status.f_bfree, status.f_bavail
+    assert trouble == ""
+    assert space == pytest.approx([status.f_frsize * count for count in blocks], rel=0.01)
+    assert node.check("--file-system", "scratch").stdout.startswith("SPACE ")
 
 
 def test_what_is_not_mounted_is_unknown(node: Node) -> None:

@@ -157,6 +157,13 @@ def test_an_inactive_target_is_named_and_no_alarm() -> None:
     assert "inactive on this client, so not known: fs-OST0001" in verdict.sentence
 
 
+def test_a_pool_that_cannot_be_summed_is_not_named_twice() -> None:
+    pool = TargetOutlook(TargetSpace("fs.flash", "pool", trouble="fs-OST0001 is not known"))
+    verdict = judge(mdt(), ost(0), unread(1), pool)
+    assert "; not known: fs-OST0001 (gone)" in verdict.sentence
+    assert "fs.flash" not in verdict.sentence
+
+
 def test_a_read_only_target_is_named() -> None:
     assert "; read-only: fs-OST0000; " in judge(ost(0, flags="R"), ost(1)).sentence
 
