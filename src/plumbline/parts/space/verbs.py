@@ -10,6 +10,7 @@ from typing import Iterator, Optional, Sequence
 from plumbline.cli.options import asks_for_site, nothing_deployed, real_path
 from plumbline.cli.output import remark, show
 from plumbline.doors.table import render
+from plumbline.measure.targets.lustre import LUSTRE
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import DocumentError, SkipTarget, StoreError, ToolError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
@@ -25,6 +26,7 @@ from plumbline.model.space import (
 from plumbline.model.units import format_bytes
 from plumbline.model.verdict import Verdict, worst
 from plumbline.observe.command import SystemRunner
+from plumbline.observe.mounts import mount_holding
 from plumbline.parts.space.contract import system_looks
 from plumbline.parts.space.history import looks, record_of
 from plumbline.parts.space.outlook import Look, system_space
@@ -66,10 +68,20 @@ def space(arguments: argparse.Namespace) -> int:
 
 
 def _mounted(run: CommandRunner, path: str, now: float) -> Look:
-    """Return the look at a Lustre mount that no plan names; raise ToolError if that fails."""
-    point = real_path(path, "--mount")
+    """Return the look at the Lustre mount that holds a folder, which no plan names.
+
+    Raises:
+        UsageError: it is no Lustre.
+        ToolError: it cannot be read.
+    """
+    folder = real_path(path, "--mount")
     try:
-        return Look(SpaceTerms(point), now, read_lustre(run, point))
+        mount = mount_holding(run, folder)
+        if mount.kind != LUSTRE.mounted:
+            raise UsageError(
+                f"--mount {path} lies on {mount.source} ({mount.kind}); name a mount of Lustre"
+            )
+        return Look(SpaceTerms(mount.point), now, read_lustre(run, mount.point))
     except SkipTarget as trouble:
         raise ToolError(str(trouble)) from trouble
 

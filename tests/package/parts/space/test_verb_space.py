@@ -180,9 +180,14 @@ def test_a_pool_alarms_as_a_whole(node: Node) -> None:
 
 
 def test_a_mount_is_read_without_a_deployment(node: Node) -> None:
-    ended = node.call("--mount", str(node.mount))
-    assert ended.returncode == 0, ended.stderr
-    assert f"OK {node.mount}: 13 % full, " in ended.stdout
+    (node.mount / "u").mkdir()
+    for folder in (node.mount, node.mount / "u"):
+        ended = node.call("--mount", str(folder))
+        assert ended.returncode == 0, ended.stderr
+        assert f"OK {node.mount}: 13 % full, " in ended.stdout
+    refused = node.call("--mount", str(node.home))
+    assert refused.returncode == 64
+    assert "name a mount of Lustre" in refused.stderr
 
 
 def test_directories_of_this_machine_are_read_by_statvfs(node: Node) -> None:
