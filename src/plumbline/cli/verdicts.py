@@ -28,6 +28,7 @@ from plumbline.judge.replay import DayVerdict
 from plumbline.model import parts
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectations
+from plumbline.model.space import SpaceReport
 from plumbline.model.symptom import Report
 from plumbline.model.verdict import State, Verdict, worst
 from plumbline.site.checks import publish
@@ -38,8 +39,8 @@ from plumbline.site.recorded import replay_file
 from plumbline.site.survey import last_survey
 from plumbline.site.verdicts import node_verdicts, rates_of_node, rates_of_site
 from plumbline.site.verdicts import status as lines_of
-from plumbline.store.facts import SYMPTOMS_FILE, collected_reports
-from plumbline.store.files import EXPECTATIONS, SNAPSHOT
+from plumbline.store.facts import SPACE_REPORT, SYMPTOMS_FILE, collected_reports
+from plumbline.store.files import EXPECTATIONS, SNAPSHOT, load_document
 from plumbline.store.plan import load_plan
 from plumbline.store.replacing import replace_own
 from plumbline.store.snapshot import load_expectations, load_snapshot
@@ -237,11 +238,16 @@ def metrics(arguments: argparse.Namespace) -> int:
         nodes = list(node_verdicts(judgement, since))
     if site:
         reports = collected_reports(Path(arguments.history), judgement.documents, now)
-        nodes = [node._replace(symptoms=reports[node.node].report) for node in nodes]
+        spaces = _spaces(judgement.documents, Path(arguments.history), now)
+        nodes = [
+            node._replace(symptoms=reports[node.node].report, space=spaces.get(node.node))
+            for node in nodes
+        ]
     else:
-        symptoms = _symptoms(os.path.dirname(arguments.snapshot))
+        folder = os.path.dirname(arguments.snapshot)
+        symptoms, space = _symptoms(folder), _space(folder)
         devices = _devices(judgement.documents[judgement.name])
-        nodes = [node._replace(symptoms=symptoms, devices=devices) for node in nodes]
+        nodes = [node._replace(symptoms=symptoms, devices=devices, space=space) for node in nodes]
     if arguments.format == "checkmk":
         # for a site the names of groups contain the node
         text = "".join(local_checks(node.judged(now), node.node if site else "") for node in nodes)
@@ -268,6 +274,26 @@ def _devices(expectations: Expectations) -> Mapping[str, str]:
     except DocumentError as error:
         remark(f"without the names of devices: {error}")
         return {}
+
+
+def _spaces(
+    documents: Mapping[str, Expectations], history: Path, now: float
+) -> Mapping[str, SpaceReport]:
+    """Return the last look at space of each node; none without the part of that name."""
+    nothing: Mapping[str, SpaceReport] = {}
+    return parts.ask("space", "reports", nothing, documents, history, now)
+
+
+def _space(folder: str) -> Optional[SpaceReport]:
+    """Return the last report of space saved beside the snapshot; None if there is none."""
+    path = os.path.join(folder, SPACE_REPORT)
+    if not os.path.lexists(path):
+        return None
+    try:
+        return load_document(SpaceReport, path)
+    except DocumentError as error:
+        remark(f"without space: {error}")
+        return None
 
 
 def _symptoms(folder: str) -> Optional[Report]:

@@ -2,7 +2,8 @@
 
 A console hands all verdicts to Nagios every few minutes, and most of the day nothing has been
 measured in between.  They are judged again if the plan or a record is new, if what the notes rest
-on has changed, or once the clock turns a comparison otherwise.  Symptoms are judged each time.
+on has changed, or once the clock turns a comparison otherwise.  Symptoms and space are judged each
+time.
 """
 
 from __future__ import annotations
@@ -116,8 +117,14 @@ def answers(plan: str, history: Path, now: float) -> Answers:
         # who may not write here judges anew each time
         with suppress(StoreError):
             replace_own(kept_beside(history), seal(compact(kept)))
-    symptoms = judge_symptoms(kept.services, history, now)
-    return Answers([*(row.at(now) for row in kept.verdicts), *symptoms], kept.services)
+    others = [*judge_symptoms(kept.services, history, now), *_space(kept.services, history, now)]
+    return Answers([*(row.at(now) for row in kept.verdicts), *others], kept.services)
+
+
+def _space(services: Iterable[Service], history: Path, now: float) -> list[Judged]:
+    """Return the verdicts on space; none without the part of that name."""
+    nothing: list[Judged] = []
+    return parts.ask("space", "judged", nothing, services, history, now)
 
 
 def _load(history: Path) -> Optional[_Kept]:
