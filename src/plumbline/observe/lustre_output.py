@@ -26,10 +26,11 @@ MOVES = {"read_bytes": "read", "write_bytes": "write"}
 _OST = re.compile(r"\s*(\d+): (\S+)_UUID (\S+)\s*")
 _HEAD = re.compile(r"([A-Za-z0-9_][^\s=]*)=(.*)")
 _DF = re.compile(
-    r"^(\S+)_UUID\s+\S+\s+(?P<used>\S+)\s+(?P<available>\S+)\s+\d+%\s.*\[OST:\d+\](?P<flags>.*)$",
+    r"^(\S+)_UUID\s+\S+\s+(?P<used>\S+)\s+(?P<available>\S+)\s+\d+%\s.*\[(?:OST|MDT):\d+\](?P<flags>.*)$",
     re.MULTILINE,
 )
-_IN_BYTES = re.compile(r"^UUID\s+bytes\s", re.MULTILINE)
+_IN_UNITS = re.compile(r"^UUID\s+(?:bytes|Inodes)\s", re.MULTILINE)
+_VERSION = re.compile(r"^(?:lustre: )?(\d\S*)$", re.MULTILINE)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)")
 _OBJECT = re.compile(r"^[ \t]+(\d+)[ \t]+\d+[ \t]+0x[0-9a-f]+[ \t]+\S+[ \t]*$", re.MULTILINE)
 
@@ -82,14 +83,14 @@ class Objects(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """One line of ``lfs df``: space and the letters after ``[OST:n]``."""
+    """One line of ``lfs df``: space and the letters after ``[OST:n]``; inodes with ``-i``."""
 
     space: Space
     flags: str
 
 
 def parse_osts(text: str) -> dict[str, tuple[int, str]]:
-    """Return index and state of each OST by name from ``lfs osts MOUNT``."""
+    """Return index and state of each OST by name from ``lfs osts MOUNT``; MDTs: ``lfs mdts``."""
     lines = (_OST.fullmatch(line) for line in text.splitlines())
     return {match[2]: (_index(match[1]), match[3]) for match in lines if match}
 
@@ -160,14 +161,21 @@ def _flag(word: str) -> str:
     return word if word.startswith("IMPF_") else f"IMPF_{word.upper()}"
 
 
-def parse_usage(text: str, ost: str) -> Optional[Usage]:
-    """Return the usage of one OST from ``lfs df``, None if it is not listed.
+def parse_version(text: str) -> str:
+    """Return the version in ``lctl get_param -n version``, empty if there is none."""
+    match = _VERSION.search(text)
+    return match[1] if match else ""
 
-    The output may end early if a later OST does not answer, and has no header for a single OST.
+
+def parse_usage(text: str, target: str) -> Optional[Usage]:
+    """Return the usage of one OST or MDT from ``lfs df``, None if it is not listed.
+
+    The output may end early if a later target does not answer, and has no header for a single one:
+    then numbers of ``lfs df -i`` are too large, but their ratio is right.
     """
     for match in _DF.finditer(text):
-        if match[1] == ost:
-            unit = 1 if _IN_BYTES.search(text) else 1024
+        if match[1] == target:
+            unit = 1 if _IN_UNITS.search(text) else 1024
             space = Space(_bytes(match["used"], unit), _bytes(match["available"], unit))
             return Usage(space, match["flags"].strip())
     return None

@@ -87,9 +87,9 @@ class Place(NamedTuple):
 
 
 def targets(topology: Topology, layer: Layer) -> list[Place]:
-    """Return the targets of all file systems, except retired ones."""
+    """Return the targets of all file systems for a layer, except retired ones."""
     places = []
-    for target in topology.targets.values():
+    for target in (topology.metadata if layer.of_metadata else topology.targets).values():
         path = to_target(topology, target)
         if not target.retired:
             host = host_of(topology, path)
@@ -279,7 +279,9 @@ def _subject(location: Place) -> tuple[str, Optional[Within]]:
     if location.target["kind"] == "pair":
         return str(location.target["address"]), None
     within = target_for(location.target, location.component).within()
-    return f"{within.path}/{within.file}" if within else str(location.target["device"]), within
+    if within is None:
+        return str(location.target["device"]), None
+    return f"{within.path}/{within.file}".rstrip("/"), within
 
 
 def _refuse_tool(tools: Sequence[str], tool: str) -> None:
@@ -445,10 +447,19 @@ def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
     measured = []
     for layer in LAYERS.values():
         places = _places(layer, topology, policy) if policy.measures(layer.name) else []
+        _refuse_without_metadata(layer, policy, places)
         _refuse_unknown_names(policy, layer.name, places)
         measured += [_assignment(policy, layer.name, place, places) for place in places]
     refuse_two_clients(measured)
     return tuple(measured)
+
+
+def _refuse_without_metadata(layer: Layer, policy: Policy, places: Sequence[Place]) -> None:
+    if layer.of_metadata and policy.measures(layer.name) and not places:
+        raise DocumentError(
+            f"plumbline_policy names layer {layer.name}, but no file system of plumbline_topology "
+            "has metadata; list its metadata targets there, or remove the layer"
+        )
 
 
 def _places(layer: Layer, topology: Topology, policy: Policy) -> list[Place]:
