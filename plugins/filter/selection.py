@@ -63,9 +63,11 @@ def selection(
 
 
 def _layers(plan: Mapping[str, Any], target: str) -> list[str]:
+    """Return the layers of the plan; that of whole file systems only for one of them."""
     systems = [name for _, name in _components(plan, ["fs"])]
     driven = target in systems if target else bool(systems)
-    return [layer for layer in LAYERS if layer != "fs" or driven]
+    planned = {entry["layer"] for node in plan["nodes"].values() for entry in node["entries"]}
+    return [layer for layer in LAYERS if layer in planned and (layer != "fs" or driven)]
 
 
 def _refused(

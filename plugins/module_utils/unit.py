@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple, Optional, Sequence
 
-LAYERS = ("ost", "raw", "fs", "net")
+LAYERS = ("ost", "raw", "fs", "net", "mdt")
 """Layers in measuring order."""
 
 RECEIVER = "plumbline-netserver.service"

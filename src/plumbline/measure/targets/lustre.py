@@ -78,6 +78,9 @@ _ENTRY = re.compile(r"\[\s*(\d{1,15}),\s*EVICTED\s*\]")
 _STATE = re.compile(r"^ +state: (\w+)$", re.MULTILINE)
 _CLIENT_DEVICE = re.compile(r"^osc\.\S+-osc-(?!MDT)\w+\.state=$")
 
+PLACEMENT = re.compile(r"lmv_stripe_count:\s*(\d+)\s+lmv_stripe_offset:\s*(\d+)\b(?P<rest>.*)")
+"""Stripes of a folder and the index of its metadata target, from ``lfs getdirstripe``."""
+
 RETIRED = "name it in retired of the topology"
 
 _NEEDS_GROUP = (

@@ -15,7 +15,12 @@ import re
 
 from plumbline.measure.targets.directory import DirectoryTarget
 from plumbline.measure.targets.interface import Keys, Kind, Target, TargetState
-from plumbline.measure.targets.lustre import lustre_mount, metadata_imports, metadata_states
+from plumbline.measure.targets.lustre import (
+    PLACEMENT,
+    lustre_mount,
+    metadata_imports,
+    metadata_states,
+)
 from plumbline.measure.targets.probe_file import ProbeFile, absolute, quota
 from plumbline.model.command import Check, CommandRunner, Proof, Within
 from plumbline.model.errors import (
@@ -137,7 +142,6 @@ class DirectoryMetadata(MetadataTarget):
         return Space(max(0, total - free), free)
 
 
-_PLACEMENT = re.compile(r"lmv_stripe_count:\s*(\d+)\s+lmv_stripe_offset:\s*(\d+)\b(?P<rest>.*)")
 _PLAIN = re.compile(r"\s*stripe_count:\s*1\s+stripe_size:\s*\d+\s+(pattern:\s+(raid0\s+)?)?\S+:.*")
 """Default layout of a folder: one stripe, as ``lfs getstripe -d`` prints it on one line."""
 
@@ -263,7 +267,7 @@ class LustreMetadata(MetadataTarget):
             if "No such file or directory" in completed.stderr:
                 raise SkipTarget(f"{folder} is missing; {DEPLOY}")
             raise objection(completed, own=True, within=own)
-        match = _PLACEMENT.search(completed.stdout)
+        match = PLACEMENT.search(completed.stdout)
         if match is None:
             raise SkipTarget(f"lfs getdirstripe printed {completed.stdout[:80]!r} of {folder}")
         if "migrating" in match["rest"]:
