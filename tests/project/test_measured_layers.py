@@ -82,6 +82,7 @@ def test_each_layer_has_the_units_of_its_role(layer: Layer) -> None:
         unit["name"].replace("{{ timer_unit_layer }}", layer.name)
         for name, units in placing.items()
         if re.search(r"_(services|timers)$", name) and isinstance(units, list)
+        if layer.confirmable or "_confirming_" not in name
         for unit in units
     }
     units = {layer.service, layer.timer}

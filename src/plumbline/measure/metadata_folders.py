@@ -20,7 +20,7 @@ from typing import Iterator, NamedTuple, Sequence
 
 from plumbline.measure.targets.lustre import PLACEMENT
 from plumbline.model.command import CommandRunner
-from plumbline.model.errors import ToolError
+from plumbline.model.errors import PlumblineError
 from plumbline.model.names import MDT
 from plumbline.observe.command import SystemRunner
 from plumbline.observe.folders import open_base
@@ -38,7 +38,7 @@ class Owner(NamedTuple):
     gid: int
 
 
-class RefusedError(Exception):
+class RefusedError(PlumblineError):
     """The folder cannot be made or used; the message has the reason."""
 
 
@@ -147,7 +147,7 @@ def _exit_code_of(path: str, owner: Owner) -> int:
     try:
         for line in give(path, owner, SystemRunner()):
             print(line, flush=True)
-    except (OSError, RefusedError, ToolError) as error:
+    except (OSError, PlumblineError) as error:
         reason = f"{error.strerror}: {error.filename}" if isinstance(error, OSError) else error
         print(f"plumbline: {path} cannot be made for {owner.name}: {reason}", file=sys.stderr)
         return 1

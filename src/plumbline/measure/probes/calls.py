@@ -49,8 +49,8 @@ def _refuse_terms(spec: ProbeSpec) -> None:
     for name in ("bytes", "transfer_bytes", "queue_depth", "direct"):
         if getattr(spec, name) != getattr(MDT.spec, name):
             raise DocumentError(
-                f"calls moves no bytes, and makes one call at a time; remove {name.split('_')[0]} "
-                "from its specification"
+                f"calls moves no bytes, and makes one call at a time; remove "
+                f"{name.partition('_bytes')[0]} from its specification"
             )
     if spec.seconds > _MOST_S:
         raise DocumentError(f"calls takes at most {_MOST_S:g} s; lower seconds")
@@ -68,15 +68,15 @@ def parse(job: Job, completed: Completed) -> Measurement:
         raise _failure(completed)
     steps = _steps(completed.stdout)
     step = _step(steps, job.operation.value)
+    rate = _rate(step)
     quantities = {name: _number(step, name) for name in LATENCIES}
     for name in _FURTHER.get(job.operation.value, ()):
-        further = _step(steps, name)
-        quantities[name] = _rate(further)
+        quantities[name] = _rate(_step(steps, name))
     short = _number(step, "calls") < FILES
     return Measurement(
         bytes=0,
         seconds=_number(step, "seconds"),
-        rate=_rate(step),
+        rate=rate,
         quantities=quantities,
         flags=(Flag.SHORT,) if short else (),
     )

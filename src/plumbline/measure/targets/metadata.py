@@ -142,7 +142,9 @@ class DirectoryMetadata(MetadataTarget):
         return Space(max(0, total - free), free)
 
 
-_PLAIN = re.compile(r"\s*stripe_count:\s*1\s+stripe_size:\s*\d+\s+(pattern:\s+(raid0\s+)?)?\S+:.*")
+_PLAIN = re.compile(
+    r"\s*stripe_count:\s*1\s+stripe_size:\s*\d+\s+(?:pattern:\s+(?:raid0\s+)?)?stripe_offset:.*"
+)
 """Default layout of a folder: one stripe, as ``lfs getstripe -d`` prints it on one line."""
 
 
