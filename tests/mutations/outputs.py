@@ -156,6 +156,10 @@ def _targets() -> Iterator[Reader]:
     yield from _by_answer(
         "directory", DIRECTORY, _measured(lambda: target_for(directory, "a1"), SIZE)
     )
+    for kind in ("lustre-mdt", "directory-metadata"):
+        yield from _by_answer(
+            kind, targets.healthy(kind), _measured(partial(targets.target, kind), 0)
+        )
     device = {"kind": "device", "device": "/dev/x"}
     yield from _by_answer("device", DEVICE, _measured(lambda: target_for(device, "d1"), SIZE))
 

@@ -22,6 +22,7 @@ from plumbline.measure.targets.lustre import PLACEMENT
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import PlumblineError
 from plumbline.model.names import MDT
+from plumbline.model.validation import whole
 from plumbline.observe.command import SystemRunner
 from plumbline.observe.folders import open_base
 
@@ -54,7 +55,7 @@ def give(path: str, owner: Owner, run: CommandRunner) -> Iterator[str]:
     """
     name = os.path.basename(path)
     index = int(MDT.match("the metadata target", name)["index"], 16)
-    above = _open_own(os.path.dirname(path), owner)
+    before, above = os.open(".", os.O_PATH), _open_own(os.path.dirname(path), owner)
     try:
         os.fchdir(above)
         if _is_there(name, owner):
@@ -70,7 +71,8 @@ def give(path: str, owner: Owner, run: CommandRunner) -> Iterator[str]:
         _make(name, str(index), owner, run)
         yield f"{path} is made for {owner.name} on MDT{index:04x}"
     finally:
-        os.chdir("/")
+        os.fchdir(before)
+        os.close(before)
         os.close(above)
 
 
@@ -103,7 +105,10 @@ def _is_there(name: str, owner: Owner) -> bool:
 
 def _lies_on(name: str, index: int, run: CommandRunner) -> bool:
     match = PLACEMENT.search(_lfs(run, "getdirstripe", name))
-    return match is not None and int(match[1]) <= 1 and int(match[2]) == index
+    if match is None:
+        return False
+    stripes, place = (whole(match[number], "a stripe of lfs getdirstripe") for number in (1, 2))
+    return stripes <= 1 and place == index
 
 
 def _make(name: str, index: str, owner: Owner, run: CommandRunner) -> None:

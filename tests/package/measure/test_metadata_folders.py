@@ -6,7 +6,7 @@ import os
 import pwd
 import sys
 from pathlib import Path
-from typing import Sequence
+from typing import Mapping, Sequence
 
 import pytest
 
@@ -40,7 +40,7 @@ def made(argv: Sequence[str]) -> Completed:
     return answer()
 
 
-def lustre(index: int = 11, stripes: int = 0, **changes: Answer) -> FakeRunner:
+def lustre(changes: Mapping[str, Answer] = {}, index: int = 11, stripes: int = 0) -> FakeRunner:
     """Return a client of Lustre on which the folder lies on an MDT."""
     placement = f"lmv_stripe_count: {stripes} lmv_stripe_offset: {index} lmv_hash_type: none\n"
     answers: dict[str, Answer] = {
@@ -117,7 +117,7 @@ def test_a_refusal_of_lfs_is_told_and_nothing_is_given_away(
     own: Path, changes: dict[str, Answer], words: str
 ) -> None:
     with pytest.raises(RefusedError, match=words):
-        given(own, lustre(**changes))
+        given(own, lustre(changes))
     left = own / NAME
     assert not left.exists() or left.stat().st_uid == 0
 
@@ -141,7 +141,7 @@ def test_what_the_user_puts_in_the_way_is_not_followed(own: Path, tmp_path: Path
 
     (own / NAME).unlink()
     with pytest.raises(OSError, match=r"Not a directory|Too many levels"):
-        given(own, lustre(mkdir=exchanged))
+        given(own, lustre({"mkdir": exchanged}))
     assert precious.stat().st_uid == 0
 
 
@@ -152,7 +152,7 @@ def test_a_folder_that_was_filled_or_exchanged_is_not_given_away(own: Path) -> N
         return done
 
     with pytest.raises(RefusedError, match="exchanged while it was made"):
-        given(own, lustre(mkdir=filled))
+        given(own, lustre({"mkdir": filled}))
     assert (own / NAME).stat().st_uid == 0
 
 
