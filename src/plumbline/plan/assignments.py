@@ -87,9 +87,9 @@ class Place(NamedTuple):
 
 
 def targets(topology: Topology, layer: Layer) -> list[Place]:
-    """Return the targets of all file systems for a layer, except retired ones."""
+    """Return the targets of all file systems, except retired ones."""
     places = []
-    for target in (topology.metadata if layer.of_metadata else topology.targets).values():
+    for target in topology.targets.values():
         path = to_target(topology, target)
         if not target.retired:
             host = host_of(topology, path)
@@ -104,6 +104,24 @@ def targets(topology: Topology, layer: Layer) -> list[Place]:
                     layer.steps(),
                 )
             )
+    return places
+
+
+_PEERS = 5
+"""Metadata targets that are each other's peers.  Among fewer each has its own level, as the first
+one has the root and most users, and is compared with its own runs alone."""
+
+
+def metadata(topology: Topology, layer: Layer) -> list[Place]:
+    """Return the metadata targets of all file systems."""
+    sizes = Counter(target.file_system for target in topology.metadata.values())
+    places = []
+    for target in topology.metadata.values():
+        path, system = to_target(topology, target), target.file_system
+        group = system if sizes[system] >= _PEERS else target.name
+        reach = {**target.reach, "file_system": system}
+        host = host_of(topology, path)
+        places.append(Place(target.name, target.client, host, group, reach, path, layer.steps()))
     return places
 
 
@@ -468,6 +486,8 @@ def _places(layer: Layer, topology: Topology, policy: Policy) -> list[Place]:
         return parallel(topology, policy)
     if layer.paired:
         return paired(topology, policy)
+    if layer.of_metadata:
+        return metadata(topology, layer)
     return devices(topology, layer) if layer.on_devices else targets(topology, layer)
 
 
@@ -510,7 +530,7 @@ def _test(policy: Policy, location: Place) -> str:
 
 def _spec(policy: Policy, layer: str, location: Place, places: Sequence[Place]) -> ProbeSpec:
     if not LAYERS[layer].by_ranks:
-        return spec_of(policy, layer, location.group, location.component)
+        return spec_of(policy, layer, _system(location), location.component)
     system = _system(location)
     targets = sum(place.group == system for place in places)
     return file_system_spec(policy, system, targets, _test(policy, location))
@@ -563,7 +583,8 @@ def _refuse_unknown_names(policy: Policy, layer: str, places: Sequence[Place]) -
                 f"plumbline_policy: layer {layer} has no quantity {name[:60]!r} to judge; "
                 + (f"write one of: {', '.join(quantities)}" if quantities else "remove judge")
             )
-    groups, components = {p.group for p in places}, {p.component for p in places}
+    groups = {*(p.group for p in places), *map(_system, places)}
+    components = {p.component for p in places}
     for key, given, measured in (
         ("group", rules.groups, groups),
         ("component", rules.components, components),

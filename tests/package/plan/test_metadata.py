@@ -47,13 +47,13 @@ def of_mdt(document: dict[str, Any], **layers: Any) -> list[Assignment]:
 
 def test_the_first_client_measures_all_metadata_targets_of_lustre() -> None:
     first, second = of_mdt(site())
-    assert first.target == {"kind": "lustre-mdt", "mount": "/scratch", "mdt": "scratch-MDT0000"}
-    assert (first.component, first.node, first.host, first.group) == (
-        "scratch-MDT0000",
-        "client1",
-        "mds1",
-        "scratch",
-    )
+    assert first.target == {
+        "kind": "lustre-mdt",
+        "mount": "/scratch",
+        "mdt": "scratch-MDT0000",
+        "file_system": "scratch",
+    }
+    assert (first.component, first.node, first.host) == ("scratch-MDT0000", "client1", "mds1")
     assert second.path == ("client1", "switch", "mds2", "scratch-MDT0001")
     assert second.node == "client1"
     steps = [f"{operation} {scenario.value}" for operation, scenario in first.steps]
@@ -83,7 +83,24 @@ def test_other_file_systems_have_a_directory_for_their_metadata() -> None:
         "kind": "directory-metadata",
         "directory": "/mnt/a",
         "source": "nas:/a",
+        "file_system": "home",
     }
+
+
+@pytest.mark.parametrize(("last", "groups"), [("0003", 4), ("0004", 1)])
+def test_five_metadata_targets_are_peers_and_fewer_are_compared_with_themselves(
+    last: str, groups: int
+) -> None:
+    document = site(metadata=[{"name": f"scratch-MDT[0000-{last}]", "part": "mds1"}])
+    measured = of_mdt(document)
+    assert len({item.group for item in measured}) == groups
+    plan = compiled(document, mdt={"groups": {"scratch": {"limits": {"warning": "60:"}}}})
+    entries = [entry for entry in plan.expectations["client1"] if entry.layer == "mdt"]
+    assert {entry.file_system for entry in entries} == {"scratch"}
+    assert {str(entry.limits.warning) for entry in entries} == {"60:"}
+    descriptions = [service.description for service in plan.services]
+    assert ("MDT group scratch" in descriptions) is (groups == 1)
+    assert [path.name for path in plan.paths if path.file_system] == ["file system scratch"]
 
 
 def test_metadata_is_planned_only_if_the_policy_names_it() -> None:
@@ -103,7 +120,6 @@ def test_metadata_has_services_and_an_hour_of_its_own_and_no_confirmation() -> N
     assert services == {
         "MDT scratch-MDT0000 create mknod unlink mkdir": ("mds1", "client1", "check_mdt"),
         "MDT scratch-MDT0001 create mknod unlink mkdir": ("mds2", "client1", "check_mdt"),
-        "MDT group scratch": ("client1", "client1", "check_mdt"),
     }
     assert plan.schedule["mdt"]["calendar"] == "*-*-* 01:06"
     assert plan.schedule["ost"]["calendar"] == "*-*-* 02:06"

@@ -30,6 +30,7 @@ from plumbline.model.errors import (
     PrivilegeError,
     SkipTarget,
 )
+from plumbline.model.layers.mdt import FILES
 from plumbline.model.names import MDT
 from plumbline.model.record import Flag
 from plumbline.model.validation import whole
@@ -57,11 +58,18 @@ DEPLOY = "deploy the role mdt_probe, which makes it as root"
 
 
 def refuse_inodes(inodes: Space, limit: float, where: str) -> None:
-    """Raise SkipTarget if more than a fraction of all inodes is in use; 0 in all are unknown."""
-    if inodes.used + inodes.available and inodes.fill > limit:
+    """Raise SkipTarget if too many inodes are in use, or too few are free; 0 in all are unknown."""
+    if not inodes.used + inodes.available:
+        return
+    if inodes.fill > limit:
         raise SkipTarget(
             f"{where} has {inodes.fill:.0%} of its inodes in use, the limit is {limit:.0%}; remove "
             "files there"
+        )
+    if inodes.available < FILES:
+        raise SkipTarget(
+            f"{where} has {inodes.available} free inodes, and a run needs {FILES}; remove files "
+            "there"
         )
 
 
@@ -301,10 +309,13 @@ def _make_directory(keys: Keys, component: str, fill_limit: float) -> DirectoryM
 LUSTRE_MDT = Kind(
     "lustre-mdt",
     frozenset({"mount", "mdt"}),
-    frozenset(),
+    frozenset({"file_system"}),
     _make_mdt,
     everywhere=True,
 )
 DIRECTORY_METADATA = Kind(
-    "directory-metadata", frozenset({"directory"}), frozenset({"source"}), _make_directory
+    "directory-metadata",
+    frozenset({"directory"}),
+    frozenset({"source", "file_system"}),
+    _make_directory,
 )
