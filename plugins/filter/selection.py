@@ -44,7 +44,7 @@ _value:
 
 from typing import Any, Callable, Iterable, Iterator, Mapping, Optional
 
-from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import LAYERS
+from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import IF_NAMED, LAYERS
 
 WHOLE = "parallel"
 """Kind of target for an entire file system."""
@@ -63,11 +63,12 @@ def selection(
 
 
 def _layers(plan: Mapping[str, Any], target: str) -> list[str]:
-    """Return the layers of the plan; that of whole file systems only for one of them."""
+    """Return all layers but those that are off: whole file systems, and what is not named."""
     systems = [name for _, name in _components(plan, ["fs"])]
     driven = target in systems if target else bool(systems)
     planned = {entry["layer"] for node in plan["nodes"].values() for entry in node["entries"]}
-    return [layer for layer in LAYERS if layer in planned and (layer != "fs" or driven)]
+    off = set(IF_NAMED) - planned | (set() if driven else {"fs"})
+    return [layer for layer in LAYERS if layer not in off]
 
 
 def _refused(

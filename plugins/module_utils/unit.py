@@ -13,6 +13,9 @@ from typing import Callable, NamedTuple, Optional, Sequence
 LAYERS = ("ost", "raw", "fs", "net", "mdt")
 """Layers in measuring order."""
 
+IF_NAMED = ("mdt",)
+"""Layers that are off until the policy names them."""
+
 RECEIVER = "plumbline-netserver.service"
 """Receiving end of network measurements; it closes at the end of its window."""
 

@@ -138,3 +138,6 @@ def test_plug_ins_offer_each_layer() -> None:
         offered += re.findall(r"^    choices: \[(ost.*)\]$", text(path), re.M)
     assert len(offered) == 3
     assert all(set(re.findall(r"\w+", text)) == set(LAYERS) for text in offered)
+    named = re.findall(r"^IF_NAMED = \((.*)\)$", text("plugins/module_utils/unit.py"), re.M)
+    if_named = {name for name, layer in LAYERS.items() if layer.if_named}
+    assert set(re.findall(r"\w+", named[0])) == if_named
