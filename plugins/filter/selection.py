@@ -44,7 +44,7 @@ _value:
 
 from typing import Any, Callable, Iterable, Iterator, Mapping, Optional
 
-from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import LAYERS
+from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import IF_NAMED, LAYERS
 
 WHOLE = "parallel"
 """Kind of target for an entire file system."""
@@ -63,9 +63,12 @@ def selection(
 
 
 def _layers(plan: Mapping[str, Any], target: str) -> list[str]:
+    """Return all layers but those that are off: whole file systems, and what is not named."""
     systems = [name for _, name in _components(plan, ["fs"])]
     driven = target in systems if target else bool(systems)
-    return [layer for layer in LAYERS if layer != "fs" or driven]
+    planned = {entry["layer"] for node in plan["nodes"].values() for entry in node["entries"]}
+    off = set(IF_NAMED) - planned | (set() if driven else {"fs"})
+    return [layer for layer in LAYERS if layer not in off]
 
 
 def _refused(

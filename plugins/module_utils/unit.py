@@ -10,8 +10,11 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple, Optional, Sequence
 
-LAYERS = ("ost", "raw", "fs", "net")
+LAYERS = ("ost", "raw", "fs", "net", "mdt")
 """Layers in measuring order."""
+
+IF_NAMED = ("mdt",)
+"""Layers that are off until the policy names them."""
 
 RECEIVER = "plumbline-netserver.service"
 """Receiving end of network measurements; it closes at the end of its window."""

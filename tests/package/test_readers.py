@@ -36,6 +36,8 @@ CALLS = {"read_json", "loads", "raw_decode", "read_yaml", "whole", "real", "Dict
 NO_READERS = {
     "cli/__init__.py parse_args": "options of the command line",
     "measure/own_folders.py _make_pinned": "makes a folder; lustre.py is fed the same answer",
+    "measure/metadata_folders.py _lies_on": "the same",
+    "measure/calls.py main": "reads what plumbline itself has written for it",
     "parts/facts/loads.py _of_histogram": "asks Prometheus, whose answers are fed",
     "site/conversation.py _parse_line": "asks a process; the parts of its answer are fed",
     "parts/report/read.py read_site": "reads a history",

@@ -82,6 +82,7 @@ def test_each_layer_has_the_units_of_its_role(layer: Layer) -> None:
         unit["name"].replace("{{ timer_unit_layer }}", layer.name)
         for name, units in placing.items()
         if re.search(r"_(services|timers)$", name) and isinstance(units, list)
+        if layer.confirmable or "_confirming_" not in name
         for unit in units
     }
     units = {layer.service, layer.timer}
@@ -137,3 +138,6 @@ def test_plug_ins_offer_each_layer() -> None:
         offered += re.findall(r"^    choices: \[(ost.*)\]$", text(path), re.M)
     assert len(offered) == 3
     assert all(set(re.findall(r"\w+", text)) == set(LAYERS) for text in offered)
+    named = re.findall(r"^IF_NAMED = \((.*)\)$", text("plugins/module_utils/unit.py"), re.M)
+    if_named = {name for name, layer in LAYERS.items() if layer.if_named}
+    assert set(re.findall(r"\w+", named[0])) == if_named

@@ -45,7 +45,7 @@ META = Layer(
     scenarios=(Scenario.SINGLE,),
     spec=ProbeSpec("mdtest", bytes=0, seconds=10.0),
     min_efficiency=0.0,
-    depth=5,
+    depth=6,
     results="metadata",
     on_targets=True,
     grouped=True,
@@ -126,13 +126,13 @@ def branch(tmp_path_factory: pytest.TempPathFactory) -> Branch:
     insert(
         package / "model" / "layers" / "__init__.py",
         ("import FS\n", "import FS\nfrom plumbline.model.layers.meta import META\n"),
-        ("(OST, RAW, NET, FS)", "(OST, RAW, NET, FS, META)"),
+        ("(OST, RAW, NET, FS, MDT)", "(OST, RAW, NET, FS, MDT, META)"),
     )
     probes = package / "measure" / "probes"
     (probes / "mdtest.py").write_text(PROBE, encoding="utf-8")
     insert(
         probes / "__init__.py",
-        ("import fio, iperf3, ", "import fio, iperf3, mdtest, "),
+        ("import calls, fio, iperf3, ", "import calls, fio, iperf3, mdtest, "),
         ('"fio": fio', '"mdtest": mdtest, "fio": fio'),
     )
     inventory = folder / "inventory"

@@ -95,6 +95,8 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
             "--another-client measures the targets of another client: call plumbline probe ost "
             "with its --expectations"
         )
+    if arguments.bytes and layer.of_metadata:
+        raise UsageError(f"--bytes moves bytes, and layer {name} moves none: leave it out")
     if arguments.bytes and not (arguments.directory or arguments.mount or layer.by_ranks):
         raise UsageError(
             "--bytes belongs to --directory and --mount; otherwise the policy says how much"
@@ -159,21 +161,22 @@ def _pairs(entries: Sequence[Expectation], number: Optional[int]) -> list[Unit]:
 
 def _compare(arguments: argparse.Namespace) -> int:
     """Measure directories given as NAME=PATH, print how they compare, and return the exit code."""
-    directories = named_directories(arguments.directory)
-    size = arguments.bytes or _FILE_BYTES
-    expectations = runs.expected(directories, size)
-    entries = list(expectations.find(OST.name))
-    units = [TargetUnit(entry) for entry in entries]
+    layer = LAYERS[arguments.layer]
+    # one metadata target has no peers on most sites either
+    directories = named_directories(arguments.directory, least=1 if layer.of_metadata else 2)
+    size = 0 if layer.of_metadata else arguments.bytes or _FILE_BYTES
+    expectations = runs.expected(directories, size, layer)
+    units = [TargetUnit(entry) for entry in expectations.find(layer.name)]
     if arguments.dry_run:
         return print_commands(units)
     # report a missing tool once, not for each directory
-    locate(entries[0].spec.tool)
+    locate(units[0].commands()[0][0])
     caveat = runs.caveat(directories, size, runs.memory_bytes(), size)
     if caveat and not arguments.json:
         say(caveat)
     locks, steps = runs.own_locks(directories), partial(progress, arguments.quiet)
     result = runs.measure_once(expectations, units, locks, steps)
-    return show_result(arguments, result, comparison)
+    return show_result(arguments, result, partial(comparison, operations=layer.operations))
 
 
 def _survey(arguments: argparse.Namespace) -> int:

@@ -80,16 +80,16 @@ def table(result: Result, whole: str) -> list[str]:
     return [render(_HEADERS, rows), *_sentences(judged), *course_lines(result.records)]
 
 
-_DIRECTORY_HEADERS = ("directory", "write", "of peers", "read", "of peers", "state")
-
-
-def comparison(result: Result) -> list[str]:
+def comparison(result: Result, operations: Sequence[Operation]) -> list[str]:
     """Return a table of rates of directories and their ratio to the others, with verdicts below."""
+    headers = ["directory"]
+    for operation in operations:
+        headers += [operation.value, "of peers"]
     rows = [
-        (verdict.component, *_rates(result, verdict.component, _OPERATIONS[:2]), verdict.state.name)
+        (verdict.component, *_rates(result, verdict.component, operations), verdict.state.name)
         for verdict in result.verdicts
     ]
-    return [render(_DIRECTORY_HEADERS, rows), *_sentences(result.verdicts)]
+    return [render((*headers, "state"), rows), *_sentences(result.verdicts)]
 
 
 _RATED = (Operation.WRITE, Operation.READ)
@@ -204,5 +204,5 @@ def _rates(
         }
         rate = rates.pop(component, None)
         peers = [] if component == whole else [r for name, r in rates.items() if name != whole]
-        yield "none" if rate is None else format_rate(rate)
+        yield "none" if rate is None else operation.quantity.format(rate)
         yield "" if rate is None or not peers else f"{rate / median(peers):.0%}"

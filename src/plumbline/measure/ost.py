@@ -82,9 +82,12 @@ class TargetUnit:
 
     def commands(self) -> tuple[tuple[str, ...], ...]:
         """Return the calls of the tools, with a placeholder for the file's name."""
-        file, within = f"/FILE-ON-{self._entry.component}", self._target.within()
-        jobs = (Job(task.operation, self._entry.spec, file, within=within) for task in self.tasks)
-        return tuple((*command_of(job), "<>", file) for job in jobs)
+        place, within = f"/FILE-ON-{self._entry.component}", self._target.within()
+        proof, spec = self._target.proof(), self._entry.spec
+        jobs = [Job(task.operation, spec, place, within=within, proof=proof) for task in self.tasks]
+        # a tool without a file works in a folder
+        shown = ("<>", place) if within is None or within.file else ("in", within.path)
+        return tuple((*command_of(job), *shown) for job in jobs)
 
 
 def _is_silent(reached: Union[ReadyTarget, Failure]) -> bool:

@@ -395,8 +395,8 @@ class WatchedTrial(Trial):
         self._reached = reached
         self._before: Optional[int] = None
         self._growth: Optional[int] = None
-        within = reached.target.within()
-        job = Job(task.operation, spec, reached.path, within=within)
+        target = reached.target
+        job = Job(task.operation, spec, reached.path, within=target.within(), proof=target.proof())
         super().__init__(task, job, reached.watch, clock)
 
     @property

@@ -65,6 +65,20 @@ class Within(NamedTuple):
         return "/".join((self.base.rstrip("/"), *self.names)) or "/"
 
 
+class Check(NamedTuple):
+    """Command that takes a name, and the texts that it may print."""
+
+    argv: tuple[str, ...]
+    answers: tuple[str, ...]
+
+
+class Proof(NamedTuple):
+    """Checks that the files and folders that a tool creates lie where they should."""
+
+    files: tuple[Check, ...] = ()
+    folders: tuple[Check, ...] = ()
+
+
 class CommandRunner(Protocol):
     """Function that runs one command and returns in any case, at the latest after a time limit."""
 

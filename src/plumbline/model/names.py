@@ -107,6 +107,12 @@ OST = Allowed(
     "write it as lfs osts does, such as scratch-OST001a: its index is hexadecimal of four digits",
 )
 
+MDT = Allowed(
+    r"(?P<file_system>[A-Za-z0-9_][A-Za-z0-9_-]{0,7})-MDT(?P<index>[0-9a-f]{4})",
+    "is not the name of an MDT",
+    "write it as lfs mdts does, such as scratch-MDT0001: its index is hexadecimal of four digits",
+)
+
 PROGRAM = Allowed(
     r"[A-Za-z0-9_./+][A-Za-z0-9_./+-]*",
     "is not a program",

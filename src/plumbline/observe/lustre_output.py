@@ -33,6 +33,7 @@ _DF = re.compile(
 _DF_ERROR = re.compile(r"^(\S+?)(?:_UUID)?\s*: (.+)$", re.MULTILINE)
 _IN_BYTES = re.compile(r"^UUID\s+bytes\s", re.MULTILINE)
 _IN_NUMBERS = re.compile(r"^UUID\s+Inodes\s", re.MULTILINE)
+_VERSION = re.compile(r"^(?:lustre: )?(\d\S*)$", re.MULTILINE)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)")
 _OBJECT = re.compile(r"^[ \t]+(\d+)[ \t]+\d+[ \t]+0x[0-9a-f]+[ \t]+\S+[ \t]*$", re.MULTILINE)
 
@@ -85,14 +86,14 @@ class Objects(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """One line of ``lfs df``: space, or inodes, and the letters after ``[OST:n]``."""
+    """One line of ``lfs df``, or in inodes of ``lfs df -i``, and the letters after ``[OST:n]``."""
 
     space: Space
     flags: str
 
 
 def parse_osts(text: str) -> dict[str, tuple[int, str]]:
-    """Return index and state of each OST by name from ``lfs osts MOUNT``."""
+    """Return index and state of each OST by name from ``lfs osts MOUNT``; MDTs: ``lfs mdts``."""
     lines = (_OST.fullmatch(line) for line in text.splitlines())
     return {match[2]: (_index(match[1]), match[3]) for match in lines if match}
 
@@ -163,12 +164,19 @@ def _flag(word: str) -> str:
     return word if word.startswith("IMPF_") else f"IMPF_{word.upper()}"
 
 
-def parse_usage(text: str, ost: str) -> Optional[Usage]:
-    """Return the usage of one OST from ``lfs df``, None if it is not listed.
+def parse_version(text: str) -> str:
+    """Return the version in ``lctl get_param -n version``, empty if there is none."""
+    match = _VERSION.search(text)
+    return match[1] if match else ""
 
-    The output may end early if a later OST does not answer, and has no header for a single OST.
+
+def parse_usage(text: str, target: str) -> Optional[Usage]:
+    """Return the usage of one OST or MDT from ``lfs df``, None if it is not listed.
+
+    The output may end early if a later target does not answer, and has no header for a single one:
+    then numbers of ``lfs df -i`` are too large, but their ratio is right.
     """
-    return next((usage for _, usage in parse_usages(text, ost)), None)
+    return next((usage for _, usage in parse_usages(text, target)), None)
 
 
 def parse_usages(text: str, only: str = "") -> Iterator[tuple[str, Usage]]:

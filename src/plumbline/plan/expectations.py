@@ -547,7 +547,8 @@ def _parts(topology: Topology) -> dict[str, SitePart]:
         name: SitePart(part.kind, part.read_Bps, part.write_Bps)
         for name, part in topology.components.items()
     }
-    parts.update({name: SitePart("target", None, None) for name in topology.targets})
+    targets = (*topology.targets, *topology.metadata)
+    parts.update({name: SitePart("target", None, None) for name in targets})
     return parts
 
 

@@ -21,7 +21,7 @@ from plumbline.model.ranks import TESTS, may_be_direct, named_test
 from plumbline.model.spec import MAX_DEPTH, MAX_REPEATS, ProbeSpec
 from plumbline.model.symptom import VALID_S
 from plumbline.model.units import DAY_S, HOUR_S, format_duration
-from plumbline.plan.schedule import Calendar, LastTimer, LaterTimer, Slots, Timer
+from plumbline.plan.schedule import Calendar, EarlyTimer, LastTimer, LaterTimer, Slots, Timer
 from plumbline.topology.names import expand
 from plumbline.topology.strict import (
     Duration,
@@ -434,6 +434,12 @@ _OF_RANKS = {"bytes", "seconds", "transfer", "direct"}
 """Terms that apply to ranks."""
 
 
+class MdtLayer(TimedLayer):
+    """The layer of metadata targets, which are compared with their calm hours: no confirmation."""
+
+    schedule: EarlyTimer = EarlyTimer()
+
+
 class Layers(Strict):
     """Layers with specific rules; a missing layer has the defaults."""
 
@@ -441,6 +447,7 @@ class Layers(Strict):
     raw: RawLayer = RawLayer()
     net: NetLayer = NetLayer()
     fs: FsLayer = FsLayer()
+    mdt: MdtLayer = MdtLayer()
 
 
 if TYPE_CHECKING:

@@ -27,8 +27,9 @@ from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.ranks import assign, readers, spread
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.rounds import partners
-from plumbline.plan.assignments import Assignment, Step, by_server
+from plumbline.plan.assignments import Assignment, by_server
 from plumbline.plan.baseline import Baselines, Key
+from plumbline.plan.places import Step
 from plumbline.plan.policy import Policy, goal_of
 from plumbline.topology.ceiling import Capacities, Limit, alone, in_sum, minimum, together
 from plumbline.topology.document import NETWORK

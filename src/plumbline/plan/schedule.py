@@ -251,6 +251,12 @@ class Timer(Strict):
         return self.stale_after or 1.5 * self.every
 
 
+class EarlyTimer(Timer):
+    """Default for metadata, an hour before the targets, whose bytes would slow its calls."""
+
+    calendar: Calendar = "*-*-* 01:06"
+
+
 class LaterTimer(Timer):
     """Default for devices, an hour later: they are read while their targets are idle."""
 

@@ -210,8 +210,13 @@ def _members(
         for name in frozenset(entries[0].path).intersection(*(entry.path for entry in entries)):
             crossing.setdefault(name, []).append(index)
         if LAYERS[service.layer].on_targets:
-            systems.setdefault(entries[0].group, []).append(index)
+            systems.setdefault(_system(entries[0]), []).append(index)
     return systems, crossing
+
+
+def _system(entry: Assignment) -> str:
+    """Return the file system of a target, which may be in a group of its own."""
+    return str(entry.target.get("file_system", entry.group))
 
 
 def _above(topology: Topology) -> dict[str, list[str]]:

@@ -28,6 +28,8 @@ from plumbline.measure.caches import WITHOUT
 from plumbline.measure.lock import Locks, OwnLocks
 from plumbline.measure.process import is_running
 from plumbline.measure.session import Session, SessionContext, units_of
+from plumbline.measure.targets.directory import DIRECTORY
+from plumbline.measure.targets.metadata import DIRECTORY_METADATA
 from plumbline.measure.temporary import temporary_folder
 from plumbline.measure.trial import Recorder
 from plumbline.measure.unit_context import Step, Unit
@@ -35,6 +37,7 @@ from plumbline.model.codec import compact
 from plumbline.model.errors import DocumentError, PlumblineError, StoreError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
+from plumbline.model.layers.layer import Layer
 from plumbline.model.layers.ost import OST
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.published import Unrecorded
@@ -327,9 +330,11 @@ REPEATS = 2
 OPERATIONS = ("write/single", "read/single")
 
 
-def expected(directories: Mapping[str, str], size_bytes: int) -> Expectations:
-    """Return expectations of directories by name, with files of ``size_bytes``."""
-    entries = [_expectation(name, path, size_bytes) for name, path in directories.items()]
+def expected(directories: Mapping[str, str], size_bytes: int, layer: Layer = OST) -> Expectations:
+    """Return expectations of directories by name; targets have files of ``size_bytes``."""
+    keys = {name: _keys(layer, path) for name, path in directories.items()}
+    spec = layer.spec if layer.of_metadata else ProbeSpec("fio", size_bytes, SECONDS)
+    entries = [_expectation(layer, name, keys[name], spec) for name in directories]
     return Expectations(gethostname(), "", tuple(entry.to_json() for entry in entries))
 
 
@@ -384,16 +389,22 @@ def _device(path: str) -> str:
     return completed.stdout.strip() if completed.ok else ""
 
 
-def _expectation(name: str, path: str, size_bytes: int) -> Expectation:
+def _keys(layer: Layer, path: str) -> Mapping[str, str]:
+    kind = DIRECTORY_METADATA if layer.of_metadata else DIRECTORY
+    return {"kind": kind.name, "directory": path}
+
+
+def _expectation(layer: Layer, name: str, keys: Mapping[str, str], spec: ProbeSpec) -> Expectation:
+    steps = (f"{operation.value}/{scenario.value}" for operation, scenario in layer.steps())
     return Expectation(
-        layer=OST.name,
+        layer=layer.name,
         component=name,
         host=gethostname(),
         group=GROUP,
-        target={"kind": "directory", "directory": path},
+        target=keys,
         path=(gethostname(), name),
-        spec=ProbeSpec("fio", size_bytes, SECONDS, repeats=REPEATS),
-        references={operation: Reference(None, None) for operation in OPERATIONS},
+        spec=spec._replace(repeats=REPEATS),
+        references={step: Reference(None, None) for step in steps},
         limits=Limits(baselines=False),
     )
 

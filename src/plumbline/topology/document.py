@@ -11,7 +11,7 @@ from typing import Annotated, Iterator, Literal, Optional, Union
 from pydantic import Field, field_validator, model_validator
 
 from plumbline.model.errors import DocumentError
-from plumbline.model.names import BRICK, PATH, SCRATCH, SOURCE, SUBVOLUME, Allowed
+from plumbline.model.names import BRICK, MDT, PATH, SCRATCH, SOURCE, SUBVOLUME, Allowed
 from plumbline.model.units import LINE_ENCODINGS, tcp_goodput
 from plumbline.topology.names import DECIMAL, HEXADECIMAL, expand, refuse_no_ost
 from plumbline.topology.strict import LineRate, Names, Rate, Strict, parse
@@ -186,6 +186,14 @@ class _FileSystem(Strict):
         """Return keys, common to all targets, that lead to each target; raise DocumentError."""
         return {}
 
+    def expand_metadata(self, text: str) -> tuple[str, ...]:
+        """Return the names of a range of metadata targets; raise DocumentError."""
+        return self.expand(text)
+
+    def reach_metadata(self, names: tuple[str, ...]) -> dict[str, list[str]]:
+        """Return kind, and keys common to all metadata targets, that lead to each of them."""
+        return {"kind": ["directory-metadata"] * len(names)}
+
 
 class _Mounted(_FileSystem):
     mount: str
@@ -202,6 +210,7 @@ class Lustre(_Mounted):
 
     kind: Literal["lustre"]
     targets: list[Targets]
+    metadata: list[Targets] = []
 
     def expand(self, text: str) -> tuple[str, ...]:
         """Return the names of a hexadecimal range; raise DocumentError unless all are OSTs."""
@@ -213,12 +222,25 @@ class Lustre(_Mounted):
         """Return mount and OST for each target."""
         return {**super().reach(names), "ost": list(names)}
 
+    def expand_metadata(self, text: str) -> tuple[str, ...]:
+        """Return the names of a hexadecimal range; raise DocumentError unless all are MDTs."""
+        names = expand(text, HEXADECIMAL)
+        for name in names:
+            MDT.refuse("the metadata target", name)
+        return names
+
+    def reach_metadata(self, names: tuple[str, ...]) -> dict[str, list[str]]:
+        """Return kind, mount and MDT of each metadata target."""
+        kinds = ["lustre-mdt"] * len(names)
+        return {"kind": kinds, **super().reach(names), "mdt": list(names)}
+
 
 class Glusterfs(_Mounted):
     """GlusterFS distribute volume; its targets are bricks."""
 
     kind: Literal["glusterfs"]
     targets: list[GlusterfsTargets]
+    metadata: list[DirectoryTargets] = []
 
 
 class Directory(_FileSystem):
@@ -226,6 +248,7 @@ class Directory(_FileSystem):
 
     kind: Literal["directory"]
     targets: list[DirectoryTargets]
+    metadata: list[DirectoryTargets] = []
 
 
 AnyFileSystem = Annotated[Union[Lustre, Glusterfs, Directory], Field(discriminator="kind")]

@@ -55,7 +55,8 @@ class Target(NamedTuple):
     """One storage target: its component, the client that measures it, and the keys to reach it.
 
     ``reach`` has ``kind`` and the keys of that kind, as in an expectation's ``target``.  ``among``
-    is its name in the document, which may be a range.
+    is its name in the document, which may be a range.  ``metadata`` is True if it keeps the names
+    and attributes of files instead of their content.
     """
 
     name: str
@@ -66,6 +67,7 @@ class Target(NamedTuple):
     reach: Mapping[str, str]
     retired: bool
     among: str
+    metadata: bool = False
 
 
 Route = tuple[str, ...]
@@ -303,6 +305,8 @@ class Topology(NamedTuple):
     targets: Mapping[str, Target]
     ways: Mapping[str, tuple[Route, ...]] = MappingProxyType({})
     """All routes of each client with ``through``, which chooses the network of its address."""
+    metadata: Mapping[str, Target] = MappingProxyType({})
+    """The metadata targets of all file systems."""
 
     def hosts(self) -> tuple[Component, ...]:
         """Return the clients and servers in the order of the document."""
@@ -338,13 +342,16 @@ def build(raw: object, zone: Zone = Zone.FASTEST) -> Topology:
         {name: part.feeds for name, part in components.items()},
         {name: part.through for name, part in components.items() if part.through},
     )
-    targets = dealt(_targets(document, components), components, routes)
+    every = _targets(document, components)
+    metadata = {name: target for name, target in every.items() if target.metadata}
+    storage = {name: target for name, target in every.items() if not target.metadata}
+    targets = dealt(storage, components, routes)
     ways = {
         part.name: tuple((part.name, *way) for other in part.feeds for way in routes[other])
         for part in components.values()
         if part.kind == "client" and part.through
     }
-    return Topology(document.site, components, routes, targets, ways)
+    return Topology(document.site, components, routes, targets, ways, metadata)
 
 
 def _refuse_unsafe(names: Iterable[str]) -> None:
@@ -413,7 +420,7 @@ def _targets(document: Document, components: Mapping[str, Component]) -> dict[st
     for file_system in document.file_systems:
         place = f"plumbline_topology: file_systems {file_system.name!r}"
         try:
-            entries = list(_of_file_system(file_system))
+            entries = [*_of_file_system(file_system), *_metadata_of(file_system)]
         except DocumentError as error:
             raise DocumentError(f"{place}: {error}") from error
         for target in entries:
@@ -453,20 +460,31 @@ def _of_file_system(file_system: AnyFileSystem) -> Iterator[Target]:
         raise DocumentError(f"retired {unknown[0]!r} is none of its targets; correct the name")
     clients = in_blocks(names, file_system.client) if names else {}
     for targets, members in named:
-        on = _single(meet(members, expand(targets.part)), targets)
-        through = _neighbours(members, targets.through)
-        reach = _reach(file_system, targets, members)
-        for index, name in enumerate(members):
-            yield Target(
-                name,
-                file_system.name,
-                on[index],
-                through[index],
-                clients[name],
-                reach[index],
-                name in retired,
-                targets.name,
-            )
+        kinds: list[str] = [file_system.kind] * len(members)
+        common = {"kind": kinds, **file_system.reach(members)}
+        for target in _placed(file_system.name, targets, members, common):
+            client = clients[target.name]
+            yield target._replace(client=client, retired=target.name in retired)
+
+
+def _metadata_of(file_system: AnyFileSystem) -> Iterator[Target]:
+    """Yield the metadata targets, all with the first client: calls on one take few seconds."""
+    for targets in file_system.metadata:
+        names = file_system.expand_metadata(targets.name)
+        _refuse_unsafe(names)
+        for target in _placed(file_system.name, targets, names, file_system.reach_metadata(names)):
+            yield target._replace(client=expand(file_system.client)[0], metadata=True)
+
+
+def _placed(
+    system: str, targets: Targets, names: tuple[str, ...], common: Mapping[str, list[str]]
+) -> Iterator[Target]:
+    """Yield targets without their client; ``common`` are columns of keys that lead to them."""
+    on = _single(meet(names, expand(targets.part)), targets)
+    through = _neighbours(names, targets.through)
+    for index, reach in enumerate(_reach(targets, names, common)):
+        place = system, on[index], through[index]
+        yield Target(names[index], *place, "", reach, retired=False, among=targets.name)
 
 
 def _single(partners: list[tuple[str, ...]], targets: Targets) -> list[str]:
@@ -482,12 +500,11 @@ def _single(partners: list[tuple[str, ...]], targets: Targets) -> list[str]:
 Reach = dict[str, str]
 
 
-def _reach(file_system: AnyFileSystem, targets: Targets, names: tuple[str, ...]) -> list[Reach]:
+def _reach(
+    targets: Targets, names: tuple[str, ...], common: Mapping[str, list[str]]
+) -> list[Reach]:
     """Return the keys that lead to each target: ``kind``, and the keys of that kind."""
-    columns: dict[str, list[str]] = {
-        "kind": [file_system.kind] * len(names),
-        **file_system.reach(names),
-    }
+    columns = dict(common)
     for key, text, allowed in targets.leading():
         columns[key] = _values(names, text, key, allowed)
         if len(set(columns[key])) < len(names):

@@ -14,6 +14,7 @@ import pytest
 
 from plumbline.doors.ranks import comparison
 from plumbline.model.expectation import Expectations
+from plumbline.model.layers.ost import OST
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation
 from plumbline.model.spec import ProbeSpec
@@ -138,7 +139,8 @@ def test_verdicts_of_a_comparison_are_printed_below_its_table() -> None:
     verdict = Verdict("ost", "a", State.CRITICAL, Reason.BELOW_LEVEL, text)
     rates = {"a": 80e6, "b": 200e6, "c": 210e6}
     records = tuple(record(component=name, rate=rate) for name, rate in rates.items())
-    _, row, sentence = "\n".join(comparison(Result("run-1", records, (verdict,), ()))).splitlines()
+    result = Result("run-1", records, (verdict,), ())
+    _, row, sentence = "\n".join(comparison(result, OST.operations)).splitlines()
     assert row.split() == ["a", "none", "80.0", "MB/s", "39%", "CRITICAL"]
     assert sentence == "CRITICAL a read 80.0 MB/s, 40 % of its peers"
 

@@ -15,7 +15,7 @@ from plumbline.model.expectation import Expectation, Expectations, in_waves
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
-from plumbline.plan.assignments import Assignment, Step
+from plumbline.plan.assignments import Assignment
 from plumbline.plan.duration import bytes_of
 from plumbline.plan.expectations import (
     MAX_AT_ONCE,
@@ -26,6 +26,7 @@ from plumbline.plan.expectations import (
     elsewhere,
     meetings,
 )
+from plumbline.plan.places import Step
 from plumbline.plan.policy import load
 from plumbline.plan.references import speeds
 from plumbline.topology.ceiling import alone, together

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from plumbline.measure.probes import fio, iperf3, netperf, sgp_dd
+from plumbline.measure.probes import calls, fio, iperf3, netperf, sgp_dd
 from plumbline.measure.probes.interface import Job, Probe
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers.layer import Layer
 
 __all__ = ["PROBES", "Job", "Probe", "probe_for", "tools_of"]
 
-PROBES: dict[str, Probe] = {"fio": fio, "sgp_dd": sgp_dd, "netperf": netperf, "iperf3": iperf3}
+PROBES: dict[str, Probe] = {
+    "fio": fio,
+    "sgp_dd": sgp_dd,
+    "netperf": netperf,
+    "iperf3": iperf3,
+    "calls": calls,
+}
 
 
 def probe_for(tool: str) -> Probe:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple, Optional, Protocol
 
-from plumbline.model.command import Completed, Within, lines
+from plumbline.model.command import Completed, Proof, Within, lines
 from plumbline.model.errors import DocumentError, NoSpaceError, StorageError, ToolError
 from plumbline.model.layers.layer import Layer
 from plumbline.model.record import Measurement, Operation
@@ -19,7 +19,8 @@ class Job(NamedTuple):
     """One operation for one process to carry out once.
 
     ``subject`` is the path of the probe file, the device, or the partner's address.  ``within`` is
-    folder and name of the probe file, the tool's standard input; None without a file.
+    folder and name of the probe file, the tool's standard input; None without a file.  ``proof``
+    checks what the tool creates; None if that needs no check.
     For host pairs ``own_address`` is the address to send from, and ``port`` the port of the
     partner's server.
     """
@@ -30,6 +31,7 @@ class Job(NamedTuple):
     own_address: str = ""
     port: int = 0
     within: Optional[Within] = None
+    proof: Optional[Proof] = None
 
 
 class Probe(Protocol):

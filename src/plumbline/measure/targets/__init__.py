@@ -9,11 +9,13 @@ from plumbline.measure.targets.directory import DIRECTORY
 from plumbline.measure.targets.glusterfs import GLUSTERFS
 from plumbline.measure.targets.interface import Target, TargetState
 from plumbline.measure.targets.lustre import LUSTRE, STRIPED, osts_of
+from plumbline.measure.targets.metadata import DIRECTORY_METADATA, LUSTRE_MDT
 from plumbline.model.errors import DocumentError
 
 __all__ = ["KINDS", "STRIPED", "Target", "TargetState", "osts_of", "target_for"]
 
-KINDS = {kind.name: kind for kind in (LUSTRE, STRIPED, GLUSTERFS, DIRECTORY, DEVICE)}
+_METADATA = (LUSTRE_MDT, DIRECTORY_METADATA)
+KINDS = {kind.name: kind for kind in (LUSTRE, STRIPED, GLUSTERFS, DIRECTORY, DEVICE, *_METADATA)}
 """Kinds of targets by their names in documents."""
 
 

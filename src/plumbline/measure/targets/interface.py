@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import Any, Callable, Mapping, NamedTuple, Optional
 
-from plumbline.model.command import CommandRunner, Within
+from plumbline.model.command import CommandRunner, Proof, Within
 from plumbline.model.errors import UsageError
 from plumbline.model.record import Flag
 from plumbline.observe.mounts import Mount, Room
@@ -72,6 +72,10 @@ class Target(ABC):
 
     def within(self) -> Optional[Within]:
         """Return folder and name of the file for a tool's standard input; None for a device."""
+        return None
+
+    def proof(self) -> Optional[Proof]:
+        """Return the checks of what a tool creates on the target; None if it creates nothing."""
         return None
 
     def refuse_without_room(self, run: CommandRunner, size_bytes: int) -> None:  # noqa: B027

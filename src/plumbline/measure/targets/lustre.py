@@ -61,6 +61,7 @@ from plumbline.observe.lustre_output import (
     parse_parameter,
     parse_tunables,
     parse_usage,
+    parse_version,
 )
 from plumbline.observe.mounts import Mount, Space, mount_at
 from plumbline.observe.query import (
@@ -76,6 +77,9 @@ from plumbline.observe.query import (
 _ENTRY = re.compile(r"\[\s*(\d{1,15}),\s*EVICTED\s*\]")
 _STATE = re.compile(r"^ +state: (\w+)$", re.MULTILINE)
 _CLIENT_DEVICE = re.compile(r"^osc\.\S+-osc-(?!MDT)\w+\.state=$")
+
+PLACEMENT = re.compile(r"lmv_stripe_count:\s*(\d+)\s+lmv_stripe_offset:\s*(\d+)\b(?P<rest>.*)")
+"""Stripes of a folder and the index of its metadata target, from ``lfs getdirstripe``."""
 
 RETIRED = "name it in retired of the topology"
 
@@ -139,13 +143,32 @@ def eviction(states: str, ost: str, since: float) -> str:
 
 def metadata_states(run: CommandRunner, file_system: str) -> dict[str, str]:
     """Return the state of this client's connection to each metadata target of a file system."""
+    texts = metadata_imports(run, file_system)
+    states = {mdt: _STATE.search(text) for mdt, (_, text) in texts.items()}
+    return {mdt: state[1] if state else "unknown" for mdt, state in states.items()}
+
+
+def metadata_imports(run: CommandRunner, file_system: str) -> dict[str, tuple[str, str]]:
+    """Return device and import of this client's connection to each MDT of a file system."""
     pattern = f"mdc.{file_system}-MDT*-mdc-*.import"
     output = run(["lctl", "get_param", pattern], QUICK_S).stdout
-    states: dict[str, str] = {}
-    for name, text in parameters(output, (pattern,)):
-        state = _STATE.search(text)
-        states[name.split(".", 1)[1].partition("-mdc-")[0]] = state[1] if state else "unknown"
-    return states
+    devices = (
+        (name.split(".", 1)[1].rpartition(".")[0], text)
+        for name, text in parameters(output, (pattern,))
+    )
+    return {device.partition("-mdc-")[0]: (device, text) for device, text in devices}
+
+
+def lustre_mount(run: CommandRunner, point: str, file_system: str) -> Mount:
+    """Return the mount of a Lustre file system; raise SkipTarget if another one is there."""
+    mount = mount_at(run, point)
+    name = mount.source.partition(":/")[2].partition("/")[0]
+    if mount.kind != "lustre" or name != file_system:
+        raise SkipTarget(
+            f"{point} is {mount.source} ({mount.kind}), not the Lustre file system "
+            f"{file_system}; correct the mount in the topology"
+        )
+    return mount
 
 
 _DF_S = 20.0
@@ -188,13 +211,12 @@ class LustreTarget(FileTarget):
 
     def _versions(self, run: CommandRunner, connection: Optional[Import]) -> dict[str, str]:
         """Return versions and settings; without a connection only the client's version."""
-        client = ask(run, ["lctl", "get_param", "-n", "version"])
-        version = re.search(r"^(?:lustre: )?(\d\S*)$", client, re.MULTILINE)
+        version = parse_version(ask(run, ["lctl", "get_param", "-n", "version"]))
         if not version or (connection and not connection.version):
             raise SkipTarget(f"the Lustre version of this client or of {self.name} is not shown")
         if connection is None:
-            return {"client": version[1]}
-        versions = {"client": version[1], "server": connection.version}
+            return {"client": version}
+        versions = {"client": version, "server": connection.version}
         return {**versions, **self._settings(run, connection)}
 
     def traffic(self, run: CommandRunner) -> Optional[int]:
@@ -278,14 +300,7 @@ class LustreTarget(FileTarget):
         return (*super().caches(size_bytes), lock_cache(self.name), server)
 
     def _mounted(self, run: CommandRunner) -> Mount:
-        mount = mount_at(run, self._mount)
-        name = mount.source.partition(":/")[2].partition("/")[0]
-        if mount.kind != "lustre" or name != self._file_system:
-            raise SkipTarget(
-                f"{self._mount} is {mount.source} ({mount.kind}), not the Lustre file system "
-                f"{self._file_system}; correct the mount in the topology"
-            )
-        return mount
+        return lustre_mount(run, self._mount, self._file_system)
 
     def _listed(self, run: CommandRunner) -> tuple[str, ...]:
         """Return the names of the active OSTs of this file system; check that this OST is one."""

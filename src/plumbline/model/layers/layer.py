@@ -34,6 +34,8 @@ class Layer(NamedTuple):
     """Name of measuring all components; empty if locating never does it."""
     on_targets: bool = False
     """Components are targets; their group is the file system."""
+    of_metadata: bool = False
+    """Its targets are those that the topology lists as ``metadata`` of a file system."""
     on_devices: bool = False
     """Components are block devices; their group is their server, which reads them."""
     grouped: bool = False
@@ -65,8 +67,11 @@ class Layer(NamedTuple):
 
     @property
     def confirmable(self) -> bool:
-        """True if a low component is measured again between two planned runs."""
-        return self.grouped
+        """True if a low component is measured again between two planned runs.
+
+        Metadata targets have too few peers to tell a busy hour of the day from a slow target.
+        """
+        return self.grouped and not self.of_metadata
 
     @property
     def site_wide(self) -> bool:

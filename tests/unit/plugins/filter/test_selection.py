@@ -25,6 +25,15 @@ def test_a_selection_has_its_layers(layer: str, target: str, layers: list[str]) 
     assert selected == {"layers": layers, "target": target, "refused": ""}
 
 
+def test_a_layer_that_the_policy_has_to_name_is_measured_once_it_is_planned() -> None:
+    entry = {"layer": "mdt", "component": "scratch-MDT0000", "target": {"kind": "lustre-mdt"}}
+    node = {"entries": [*PLAN["nodes"]["client1"]["entries"], entry]}
+    plan = {**PLAN, "nodes": {**PLAN["nodes"], "client1": node}}
+    assert selection(plan)["layers"] == ["ost", "raw", "fs", "net", "mdt"]
+    assert selection(plan, "mdt", "scratch-MDT0000")["refused"] == ""
+    assert "mdt; it has nothing" in selection(PLAN, "mdt", "scratch-MDT0000")["refused"]
+
+
 def test_without_a_client_for_all_targets_the_layer_fs_is_left_out() -> None:
     assert selection(WITHOUT_FS)["layers"] == ["ost", "raw", "net"]
 
@@ -32,7 +41,7 @@ def test_without_a_client_for_all_targets_the_layer_fs_is_left_out() -> None:
 @pytest.mark.parametrize(
     ("layer", "target", "refused"),
     [
-        ("osd", "", "There is no layer osd; choose ost, raw, fs, net or all."),
+        ("osd", "", "There is no layer osd; choose ost, raw, fs, net, mdt or all."),
         ("raw", "x", "The plan has no x in layer raw; it has oss1-disk1, oss1-disk2."),
         ("fs", "scratch-OST0000", "The plan has no scratch-OST0000 in layer fs; it has scratch."),
         ("ost", "scratch-OST0000", "is measured by client1, which --limit leaves out."),

@@ -1,0 +1,119 @@
+"""calls: single metadata calls, timed by a program of plumbline's own (plumbline.measure.calls)."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any, Mapping
+
+import plumbline
+from plumbline.measure.probes import interface as answer
+from plumbline.measure.probes.interface import Job
+from plumbline.model.command import Completed
+from plumbline.model.errors import DocumentError, SkipTarget, ToolError
+from plumbline.model.layers.mdt import FILES, MDT
+from plumbline.model.quantity import LATENCIES
+from plumbline.model.record import Flag, Measurement
+from plumbline.model.spec import ProbeSpec
+from plumbline.model.validation import read_json
+from plumbline.observe.query import lacks_space
+
+LAYERS = (MDT,)
+VERSION_COMMAND = (sys.executable, "--version")
+
+SPARE_S = 60.0
+"""Time for removing what was created, and for a call that waits for its server to recover."""
+
+_PROGRAM = f"{next(iter(plumbline.__path__))}/measure/calls.py"
+_MISPLACED = 76
+"""Exit code of the program, as there."""
+_MOST_S = MDT.spec.seconds
+_FURTHER = {"create": ("stat", "open"), "mkdir": ("rmdir",)}
+"""Steps whose rates are quantities of an operation's run."""
+
+
+def command(job: Job) -> tuple[str, ...]:
+    """Return the command line for one run in the working folder.
+
+    Raises:
+        DocumentError: a term of the specification does not apply to single calls.
+    """
+    _refuse_terms(job.spec)
+    proof = json.dumps(job.proof and job.proof._asdict())
+    terms = (job.operation.value, str(FILES), f"{job.spec.seconds:g}", proof)
+    return (sys.executable, "-IS", _PROGRAM, *terms)
+
+
+def _refuse_terms(spec: ProbeSpec) -> None:
+    answer.refuse_rate_cap(spec.tool, spec.rate_cap_Bps)
+    for name in ("bytes", "transfer_bytes", "queue_depth", "direct"):
+        if getattr(spec, name) != getattr(MDT.spec, name):
+            raise DocumentError(
+                f"calls moves no bytes, and makes one call at a time; remove "
+                f"{name.partition('_bytes')[0]} from its specification"
+            )
+    if spec.seconds > _MOST_S:
+        raise DocumentError(f"calls takes at most {_MOST_S:g} s; lower seconds")
+
+
+def parse(job: Job, completed: Completed) -> Measurement:
+    """Return rate and times of an operation's calls, and the rates of further steps."""
+    answer.refuse_unfinished(completed, "calls")
+    if completed.exit_code == _MISPLACED:
+        raise SkipTarget(
+            f"calls created something in another place: {completed.stderr.strip()[:300]}; see how "
+            f"{job.subject} was made, and deploy the role mdt_probe again"
+        )
+    if not completed.ok:
+        raise _failure(completed)
+    steps = _steps(completed.stdout)
+    step = _step(steps, job.operation.value)
+    rate = _rate(step)
+    quantities = {name: _number(step, name) for name in LATENCIES}
+    for name in _FURTHER.get(job.operation.value, ()):
+        quantities[name] = _rate(_step(steps, name))
+    short = _number(step, "calls") < FILES
+    return Measurement(
+        bytes=0,
+        seconds=_number(step, "seconds"),
+        rate=rate,
+        quantities=quantities,
+        flags=(Flag.SHORT,) if short else (),
+    )
+
+
+def _failure(completed: Completed) -> ToolError:
+    """Return the error of a failed call; only an I/O error incriminates the storage."""
+    error = answer.failure(completed, "calls")
+    if lacks_space(completed.stderr):
+        return ToolError(f"{error}; look for free space and inodes: df -i, or lfs df and lfs df -i")
+    return answer.storage_failure(completed.stderr, str(error))
+
+
+def _steps(text: str) -> Mapping[str, Any]:
+    try:
+        document = read_json(text)
+    except ValueError as error:
+        raise answer.not_understood("calls", "figures", text) from error
+    steps = document.get("steps") if isinstance(document, dict) else None
+    if not isinstance(steps, dict):
+        raise answer.not_understood("calls", "steps", text)
+    return steps
+
+
+def _step(steps: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    step = steps.get(name)
+    if not isinstance(step, dict):
+        raise answer.not_understood("calls", f"step {name}", str(steps))
+    return step
+
+
+def _number(step: Mapping[str, Any], name: str) -> float:
+    return answer.number("calls", name, step.get(name))
+
+
+def _rate(step: Mapping[str, Any]) -> float:
+    seconds = _number(step, "seconds")
+    if seconds <= 0:
+        raise ToolError(f"calls took {seconds:g} s, which is no time; see this host's clock")
+    return _number(step, "calls") / seconds

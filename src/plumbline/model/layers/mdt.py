@@ -1,0 +1,51 @@
+"""Layer ``mdt``: metadata of file systems; a client times calls in a folder on one metadata target.
+
+Judged are calls that the metadata target alone answers: ``mknod``, ``unlink`` and ``mkdir``; and
+``create``, which on Lustre also takes an object that an OST has created in advance.  ``stat`` and
+``open`` of a file just created are answered from the client's locks, and ``rmdir`` costs what
+``mkdir`` does: the three are recorded, and judged if the policy names them.
+"""
+
+from __future__ import annotations
+
+from plumbline.model.layers.layer import Layer, times_of_calls
+from plumbline.model.quantity import OPERATIONS_PER_S
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.spec import ProbeSpec
+
+CREATE = Operation.define("create", OPERATIONS_PER_S)
+MKNOD = Operation.define("mknod", OPERATIONS_PER_S)
+UNLINK = Operation.define("unlink", OPERATIONS_PER_S)
+MKDIR = Operation.define("mkdir", OPERATIONS_PER_S)
+
+FILES = 1000
+"""Most files or folders of one run."""
+
+MDT = Layer(
+    name="mdt",
+    noun="metadata target",
+    operations=(CREATE, MKNOD, UNLINK, MKDIR),
+    quantities=(
+        *times_of_calls(CREATE, MKNOD, UNLINK, MKDIR),
+        CREATE.define_quantity("stat", OPERATIONS_PER_S),
+        CREATE.define_quantity("open", OPERATIONS_PER_S),
+        MKDIR.define_quantity("rmdir", OPERATIONS_PER_S),
+    ),
+    scenarios=(Scenario.SINGLE,),
+    spec=ProbeSpec(
+        "calls",
+        bytes=0,
+        seconds=10.0,
+        transfer_bytes=0,
+        queue_depth=1,
+        direct=False,
+        pattern=f"{FILES} files",
+    ),
+    min_efficiency=0.0,
+    depth=5,
+    results="metadata",
+    on_targets=True,
+    of_metadata=True,
+    grouped=True,
+    if_named=True,
+)

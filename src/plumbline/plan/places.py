@@ -1,0 +1,319 @@
+"""Places: what each layer measures, on which node.
+
+In layer ``fs`` the first client launches the ranks.  Each target and the whole file system are
+components, and so is each further test, which uses the same targets but does not judge them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from itertools import chain, zip_longest
+from typing import Any, Iterable, Mapping, NamedTuple, Sequence, TypeVar
+
+from plumbline.model.errors import DocumentError
+from plumbline.model.expectation import PARALLEL
+from plumbline.model.layers.fs import FS
+from plumbline.model.layers.layer import Layer
+from plumbline.model.layers.net import NET
+from plumbline.model.ranks import (
+    Names,
+    RunSize,
+    contradiction,
+    named_test,
+    pattern,
+    share_of_memory,
+    spread,
+)
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.spec import ProbeSpec
+from plumbline.model.units import format_size
+from plumbline.plan.policy import Policy, explicit, of_test, spec_of
+from plumbline.topology.graph import Component, Route, Target, Topology
+from plumbline.topology.paths import host_of, to_device, to_network, to_target
+
+Step = tuple[Operation, Scenario]
+"""One operation in one scenario."""
+
+_Key = TypeVar("_Key")
+
+
+class Place(NamedTuple):
+    """The part of an assignment that does not depend on the policy."""
+
+    component: str
+    node: str
+    host: str
+    group: str
+    target: Mapping[str, Any]
+    path: tuple[str, ...]
+    steps: tuple[Step, ...]
+
+
+def targets(topology: Topology, layer: Layer) -> list[Place]:
+    """Return the targets of all file systems, except retired ones."""
+    places = []
+    for target in topology.targets.values():
+        path = to_target(topology, target)
+        if not target.retired:
+            host = host_of(topology, path)
+            places.append(
+                Place(
+                    target.name,
+                    target.client,
+                    host,
+                    target.file_system,
+                    target.reach,
+                    path,
+                    layer.steps(),
+                )
+            )
+    return places
+
+
+_PEERS = 5
+"""Metadata targets that are each other's peers.  Among fewer each has its own level, as the first
+one has the root and most users, and is compared with its own runs alone."""
+
+
+def metadata(topology: Topology, layer: Layer) -> list[Place]:
+    """Return the metadata targets of all file systems."""
+    sizes = Counter(target.file_system for target in topology.metadata.values())
+    places = []
+    for target in topology.metadata.values():
+        path, system = to_target(topology, target), target.file_system
+        group = system if sizes[system] >= _PEERS else target.name
+        reach = {**target.reach, "file_system": system}
+        host = host_of(topology, path)
+        places.append(Place(target.name, target.client, host, group, reach, path, layer.steps()))
+    return places
+
+
+def devices(topology: Topology, layer: Layer) -> list[Place]:
+    """Return the devices that servers read raw; refuse a device with two names on one server."""
+    paths = {device.name: to_device(topology, device) for device in topology.devices()}
+    _refuse_duplicates(
+        [
+            ((paths[component.name][0], component.device), component.name)
+            for component in topology.devices()
+        ],
+        "the device {0[1]} of {0[0]}",
+    )
+    counts = Counter(path[0] for path in paths.values())
+    return [_device(layer, device, paths[device.name], counts) for device in topology.devices()]
+
+
+def _refuse_duplicates(pairs: Iterable[tuple[_Key, str]], description: str) -> None:
+    """Refuse two names with the same key; ``description`` is a format of the key."""
+    names: dict[_Key, str] = {}
+    for key, name in pairs:
+        if names.setdefault(key, name) != name:
+            raise DocumentError(
+                f"plumbline_topology: {names[key]} and {name} both have {description.format(key)}; "
+                "give each its own"
+            )
+
+
+def _device(
+    layer: Layer, device: Component, path: tuple[str, ...], counts: Mapping[str, int]
+) -> Place:
+    server = path[0]
+    steps = layer.steps(alone=counts[server] == 1)
+    target = {"kind": "device", "device": device.device}
+    return Place(device.name, server, server, server, target, path, steps)
+
+
+def networks(topology: Topology) -> list[list[Component]]:
+    """Return the hosts with an address that come to the same part, sorted by name.
+
+    Hosts are tested in pairs only within such a network.  None if only one has an address.
+
+    Raises:
+        DocumentError: a host has several ways to the network, or nobody else comes to where it
+            comes.
+    """
+    hosts = sorted((host for host in topology.hosts() if host.address), key=lambda host: host.name)
+    if len(hosts) < 2:
+        return []
+    by_end: dict[str, list[Component]] = {}
+    for host in hosts:
+        by_end.setdefault(to_network(topology, host)[-1], []).append(host)
+    for end, (host, *others) in by_end.items():
+        if not others:
+            raise DocumentError(
+                f"plumbline_topology: {host.name} has an address, and hosts with an address are "
+                f"tested in pairs, but no other one comes to {end}: correct feeds, or take its "
+                "address away"
+            )
+    return list(by_end.values())
+
+
+_LOOPBACK = re.compile(r"127\.[\d.]+|::1|localhost(?:[.\d].*)?", re.IGNORECASE)
+
+
+def _refuse_loopback(hosts: Sequence[Component]) -> None:
+    """Refuse an address by which a host reaches itself and no other host."""
+    for host in hosts:
+        if _LOOPBACK.fullmatch(host.address):
+            raise DocumentError(
+                f"plumbline_topology: {host.name} has the address {host.address}, by which each "
+                "host reaches itself; write the one that the other hosts use"
+            )
+
+
+def paired(topology: Topology, policy: Policy) -> list[Place]:
+    """Return the hosts that are measured in pairs."""
+    of_networks = networks(topology)
+    hosts = sorted(chain.from_iterable(of_networks), key=lambda host: host.name)
+    _refuse_duplicates([(host.address, host.name) for host in hosts], "the address {0}")
+    _refuse_loopback(hosts)
+    names = {
+        host.name: [member.name for member in members]
+        for members in of_networks
+        for host in members
+    }
+    rules = policy.layers.net
+    common = {
+        "slot_s": rules.schedule.slot,
+        "window_s": rules.schedule.window,
+        "port": rules.port,
+    }
+    return [
+        Place(
+            host.name,
+            host.name,
+            host.name,
+            NET.name,
+            {"kind": "pair", "address": host.address, "hosts": names[host.name], **common},
+            to_network(topology, host),
+            NET.steps(),
+        )
+        for host in hosts
+    ]
+
+
+_BUDGET = 64 << 30
+"""Default budget of a run whose bytes follow from memory, as in ``plumbline probe fs``."""
+
+_NAMES = Names("bytes", "transfer", "direct: true")
+
+
+def parallel(topology: Topology, policy: Policy) -> list[Place]:
+    """Return for each file system its targets, the whole and its further tests.
+
+    Empty without clients.
+
+    Raises:
+        DocumentError: a client is not in the topology, or names clash.
+    """
+    rules = policy.layers.fs
+    hosts = {host.name for host in topology.hosts()}
+    for name in rules.clients:
+        if name not in hosts:
+            raise DocumentError(
+                f"plumbline_policy: layer fs: {name!r} is no client or server of the topology; "
+                "correct clients"
+            )
+    systems: dict[str, list[Target]] = {}
+    for target in topology.targets.values():
+        if rules.clients and not target.retired:
+            systems.setdefault(target.file_system, []).append(target)
+    return [
+        place
+        for name, targets in systems.items()
+        for place in _file_system(topology, policy, name, targets)
+    ]
+
+
+def _file_system(
+    topology: Topology, policy: Policy, name: str, targets: Sequence[Target]
+) -> list[Place]:
+    if name in topology.targets:
+        raise DocumentError(
+            f"plumbline_topology: file_systems {name!r} has the name of a target; layer fs "
+            "measures both, so rename one of them"
+        )
+    launcher = policy.layers.fs.clients[0]
+    places = []
+    for member in targets:
+        path = to_target(topology, member._replace(client=launcher))
+        host = host_of(topology, path)
+        places.append(Place(member.name, launcher, host, name, member.reach, path, FS.steps()))
+    parallel_target = _parallel_target(topology, policy, name)
+    for test in policy.layers.fs.tests:
+        own = name if test == policy.layers.fs.tests[0] else f"{name}:{test}"
+        # in a separate group: the sum has no peers
+        group = f"{own} as a whole"
+        target = {**parallel_target, "test": test}
+        places.append(Place(own, launcher, launcher, group, target, (launcher,), FS.steps()))
+    return places
+
+
+def _parallel_target(topology: Topology, policy: Policy, name: str) -> dict[str, Any]:
+    """Return the parameters for driving all targets of a file system."""
+    rules = policy.layers.fs
+    return {
+        "kind": PARALLEL,
+        "file_system": name,
+        "ranks_per_target": rules.ranks_per_target,
+        "clients": _interleaved([(name, topology.routes[name][0]) for name in rules.clients]),
+        "launcher": rules.launcher,
+        "work": rules.work,
+    }
+
+
+def _interleaved(routes: Sequence[tuple[str, Route]]) -> list[str]:
+    """Order clients so that neighbours use different switches, and then different cards.
+
+    Ranks go to the first clients, so if only some are used, they share as little of the network as
+    possible.  The first client stays first.
+    """
+    if len(routes) < 2:
+        return [name for name, _ in routes]
+    by_part: dict[Route, list[tuple[str, Route]]] = {}
+    for name, route in routes:
+        by_part.setdefault(route[-1:], []).append((name, route[:-1]))
+    turns = zip_longest(*map(_interleaved, by_part.values()))
+    return [name for turn in turns for name in turn if name is not None]
+
+
+def file_system_spec(policy: Policy, name: str, targets: int, test_name: str) -> ProbeSpec:
+    """Return the terms of a file system, which are the same for all its targets.
+
+    Raises:
+        DocumentError: the terms contradict each other.
+    """
+    rules = policy.layers.fs
+    spec = _sized(spec_of(policy, FS.name, name, name), policy, name, targets)
+    if test_name != rules.tests[0]:
+        spec = of_test(spec, test_name)
+    test = named_test(test_name)._replace(transfer=spec.transfer_bytes)
+    trouble = contradiction(test, spec.bytes, direct=spec.direct, names=_NAMES)
+    if trouble:
+        raise DocumentError(f"plumbline_policy: layer fs: {name}: {trouble}")
+    _refuse_too_much(spec, policy, name, targets)
+    size = RunSize(rules.ranks_per_target * targets, targets, len(rules.clients))
+    return spec._replace(pattern=pattern(test, size, "data"))
+
+
+def _sized(spec: ProbeSpec, policy: Policy, name: str, targets: int) -> ProbeSpec:
+    """Return the terms with more bytes than caches can hold, if the memory is given.
+
+    The bytes of a run are fixed in the plan: more memory makes it another specification.
+    """
+    rules = policy.layers.fs
+    if rules.memory is None or "bytes" in explicit(policy, FS.name, name, name, "probe"):
+        return spec
+    ranks = rules.ranks_per_target * targets
+    share = share_of_memory(rules.memory, max(spread(ranks, len(rules.clients))))
+    return spec._replace(bytes=min(share, (rules.budget or _BUDGET) // ranks))
+
+
+def _refuse_too_much(spec: ProbeSpec, policy: Policy, name: str, targets: int) -> None:
+    rules = policy.layers.fs
+    written = spec.bytes * rules.ranks_per_target * targets
+    if rules.budget is not None and written > rules.budget:
+        raise DocumentError(
+            f"plumbline_policy: layer fs: a run on {name} would write {format_size(written)}, its "
+            f"budget is {format_size(rules.budget)}; lower bytes, or raise budget"
+        )
