@@ -86,41 +86,24 @@ class Place(NamedTuple):
     steps: tuple[Step, ...]
 
 
-def targets(topology: Topology, layer: Layer) -> list[Place]:
-    """Return the targets of all file systems, except retired ones."""
-    places = []
-    for target in topology.targets.values():
-        path = to_target(topology, target)
-        if not target.retired:
-            host = host_of(topology, path)
-            places.append(
-                Place(
-                    target.name,
-                    target.client,
-                    host,
-                    target.file_system,
-                    target.reach,
-                    path,
-                    layer.steps(),
-                )
-            )
-    return places
-
-
 _PEERS = 5
 """Metadata targets that are each other's peers.  Among fewer each has its own level, as the first
 one has the root and most users, and is compared with its own runs alone."""
 
 
-def metadata(topology: Topology, layer: Layer) -> list[Place]:
-    """Return the metadata targets of all file systems."""
-    sizes = Counter(target.file_system for target in topology.metadata.values())
+def targets(topology: Topology, layer: Layer) -> list[Place]:
+    """Return the targets of a layer in all file systems, except retired ones."""
     places = []
-    for target in topology.metadata.values():
-        path, system = to_target(topology, target), target.file_system
-        group = system if sizes[system] >= _PEERS else target.name
-        reach = {**target.reach, "file_system": system}
-        host = host_of(topology, path)
+    chosen = topology.metadata if layer.of_metadata else topology.targets
+    sizes = Counter(target.file_system for target in chosen.values())
+    for target in chosen.values():
+        path = to_target(topology, target)
+        if target.retired:
+            continue
+        host, group, reach = host_of(topology, path), target.file_system, target.reach
+        if target.metadata:
+            reach = {**reach, "file_system": group}
+            group = group if sizes[group] >= _PEERS else target.name
         places.append(Place(target.name, target.client, host, group, reach, path, layer.steps()))
     return places
 
@@ -465,19 +448,10 @@ def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
     measured = []
     for layer in LAYERS.values():
         places = _places(layer, topology, policy) if policy.measures(layer.name) else []
-        _refuse_without_metadata(layer, policy, places)
         _refuse_unknown_names(policy, layer.name, places)
         measured += [_assignment(policy, layer.name, place, places) for place in places]
     refuse_two_clients(measured)
     return tuple(measured)
-
-
-def _refuse_without_metadata(layer: Layer, policy: Policy, places: Sequence[Place]) -> None:
-    if layer.of_metadata and policy.measures(layer.name) and not places:
-        raise DocumentError(
-            f"plumbline_policy names layer {layer.name}, but no file system of plumbline_topology "
-            "has metadata; list its metadata targets there, or remove the layer"
-        )
 
 
 def _places(layer: Layer, topology: Topology, policy: Policy) -> list[Place]:
@@ -486,8 +460,11 @@ def _places(layer: Layer, topology: Topology, policy: Policy) -> list[Place]:
         return parallel(topology, policy)
     if layer.paired:
         return paired(topology, policy)
-    if layer.of_metadata:
-        return metadata(topology, layer)
+    if layer.of_metadata and not topology.metadata:
+        raise DocumentError(
+            f"plumbline_policy names layer {layer.name}, but no file system of plumbline_topology "
+            "has metadata; list its metadata targets there, or remove the layer"
+        )
     return devices(topology, layer) if layer.on_devices else targets(topology, layer)
 
 
