@@ -145,6 +145,8 @@ def _table(topology: Topology) -> str:
         retired = sum(target.retired for target in targets)
         note = f"{name}, {retired} retired" if retired else name
         rows.append((str(len(targets)), "target", note))
+    systems = Counter(target.file_system for target in topology.metadata.values())
+    rows += [(str(count), "metadata target", name) for name, count in systems.items()]
     return render(("number", "kind", "read / write"), rows)
 
 

@@ -33,7 +33,6 @@ from plumbline.plan.places import (
     Step,
     devices,
     file_system_spec,
-    metadata,
     paired,
     parallel,
     targets,
@@ -172,19 +171,10 @@ def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
     measured = []
     for layer in LAYERS.values():
         places = _places(layer, topology, policy) if policy.measures(layer.name) else []
-        _refuse_without_metadata(layer, policy, places)
         _refuse_unknown_names(policy, layer.name, places)
         measured += [_assignment(policy, layer.name, place, places) for place in places]
     refuse_two_clients(measured)
     return tuple(measured)
-
-
-def _refuse_without_metadata(layer: Layer, policy: Policy, places: Sequence[Place]) -> None:
-    if layer.of_metadata and policy.measures(layer.name) and not places:
-        raise DocumentError(
-            f"plumbline_policy names layer {layer.name}, but no file system of plumbline_topology "
-            "has metadata; list its metadata targets there, or remove the layer"
-        )
 
 
 def _places(layer: Layer, topology: Topology, policy: Policy) -> list[Place]:
@@ -193,8 +183,11 @@ def _places(layer: Layer, topology: Topology, policy: Policy) -> list[Place]:
         return parallel(topology, policy)
     if layer.paired:
         return paired(topology, policy)
-    if layer.of_metadata:
-        return metadata(topology, layer)
+    if layer.of_metadata and not topology.metadata:
+        raise DocumentError(
+            f"plumbline_policy names layer {layer.name}, but no file system of plumbline_topology "
+            "has metadata; list its metadata targets there, or remove the layer"
+        )
     return devices(topology, layer) if layer.on_devices else targets(topology, layer)
 
 

@@ -50,41 +50,24 @@ class Place(NamedTuple):
     steps: tuple[Step, ...]
 
 
-def targets(topology: Topology, layer: Layer) -> list[Place]:
-    """Return the targets of all file systems, except retired ones."""
-    places = []
-    for target in topology.targets.values():
-        path = to_target(topology, target)
-        if not target.retired:
-            host = host_of(topology, path)
-            places.append(
-                Place(
-                    target.name,
-                    target.client,
-                    host,
-                    target.file_system,
-                    target.reach,
-                    path,
-                    layer.steps(),
-                )
-            )
-    return places
-
-
 _PEERS = 5
 """Metadata targets that are each other's peers.  Among fewer each has its own level, as the first
 one has the root and most users, and is compared with its own runs alone."""
 
 
-def metadata(topology: Topology, layer: Layer) -> list[Place]:
-    """Return the metadata targets of all file systems."""
-    sizes = Counter(target.file_system for target in topology.metadata.values())
+def targets(topology: Topology, layer: Layer) -> list[Place]:
+    """Return the targets of a layer in all file systems, except retired ones."""
     places = []
-    for target in topology.metadata.values():
-        path, system = to_target(topology, target), target.file_system
-        group = system if sizes[system] >= _PEERS else target.name
-        reach = {**target.reach, "file_system": system}
-        host = host_of(topology, path)
+    chosen = topology.metadata if layer.of_metadata else topology.targets
+    sizes = Counter(target.file_system for target in chosen.values())
+    for target in chosen.values():
+        path = to_target(topology, target)
+        if target.retired:
+            continue
+        host, group, reach = host_of(topology, path), target.file_system, target.reach
+        if target.metadata:
+            reach = {**reach, "file_system": group}
+            group = group if sizes[group] >= _PEERS else target.name
         places.append(Place(target.name, target.client, host, group, reach, path, layer.steps()))
     return places
 

@@ -17,6 +17,7 @@ from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers.mdt import MDT
 from plumbline.model.limits import Limits, Reference
 from tests.package.recorded import data
+from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.slow
 
@@ -119,6 +120,13 @@ class Client:
         records = json.loads(done.stdout)["records"]
         return done.returncode, {record["operation"]: record for record in records}
 
+    def check(self) -> subprocess.CompletedProcess[str]:
+        """Run the check of the MDT."""
+        places = ("--expectations", str(self._state / "expectations.json"))
+        verdicts = ("--verdicts", str(self._state / "verdicts"))
+        argv = [str(ROOT / "checks/check_mdt"), "--component", NAME, *places, *verdicts]
+        return subprocess.run(argv, capture_output=True, text=True, check=False)
+
     def start(self) -> subprocess.Popen[bytes]:
         """Start the probe."""
         output = subprocess.DEVNULL
@@ -153,6 +161,24 @@ def test_all_operations_are_recorded_with_their_quantities(client: Client) -> No
     assert records["mkdir rmdir"]["rate"] == pytest.approx(mkdir["quantities"]["rmdir"])
     assert create["rate"] == pytest.approx(1000 / create["seconds"])
     assert create["bytes"] == 0
+
+
+def test_the_check_shows_the_verdict_that_the_run_has_published(client: Client) -> None:
+    client.probe()
+    shown = client.check()
+    text, _, figures = shown.stdout.partition(" | ")
+    assert (shown.returncode, shown.stderr) == (3, "")
+    assert text.startswith(f"MDT UNKNOWN - {NAME} create measured ")
+    assert "ops/s but nothing to compare with: no baseline yet, no peers in the same run" in text
+    labels = [
+        "create_ops",
+        "mknod_ops",
+        "unlink_ops",
+        "mkdir_ops",
+        "create_p99_s",
+        "mkdir_rmdir_ops",
+    ]
+    assert [figure.partition("=")[0].strip("'") for figure in figures.split()] == labels
 
 
 def test_a_run_folder_on_another_mdt_voids_the_run(client: Client) -> None:
