@@ -9,6 +9,7 @@ import pytest
 from plotly.graph_objects import Figure as PlotlyFigure
 
 from plumbline.model.space import SystemCourse, TargetCourse, TargetSpace
+from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
 from plumbline.parts.locate import contract
 from plumbline.parts.report.figure import Figure
@@ -21,6 +22,8 @@ from tests.package.parts.report.years import Year
 
 IDS = ["path", "targets", "heat-map", "change", "network", "composite", "calls"]
 IDS += ["suspects", "symptoms", "space"]
+_FILLING = TargetCourse(TargetSpace("OST0"), (1e9, 1e9 + DAY_S), (0.5, 0.6), "", "")
+SPACES = [SystemCourse("scratch", State.OK, "scratch: 60 % full", (_FILLING,))]
 EMPTY = Site("nothing", 1e9, (), {}, {}, {}, ())
 
 
@@ -43,9 +46,7 @@ def assert_valid(figures: list[Figure]) -> None:
 
 @pytest.mark.slow
 def test_a_complete_site_has_every_figure(site: Site) -> None:
-    target = TargetCourse(TargetSpace("OST0"), (1e9,), (0.5,), "", "")
-    spaces = [SystemCourse("scratch", State.OK, "scratch: 50 % full", (target,))]
-    figures = draw(site._replace(spaces=spaces), extras())
+    figures = draw(site._replace(spaces=SPACES), extras())
     assert [figure.id for figure in figures] == IDS
     assert [figure.id for figure in figures if figure.absent] == []
     assert_valid(figures)
