@@ -273,7 +273,7 @@ class Session:
     def _closer(self, unit: Unit, stuck: Sequence[Task], reason: str) -> Failure:
         """Return the failure behind a stuck query, from sources that always answer."""
         silence = Silence(Outcome.UNANSWERED, reason)
-        entry = next((task.entry for task in stuck if LAYERS[task.entry.layer].per_target), None)
+        entry = next((task.entry for task in stuck if LAYERS[task.entry.layer].one_target), None)
         if entry is None:
             return silence
         # these queries measure nothing and need no lock

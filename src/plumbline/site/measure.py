@@ -151,7 +151,7 @@ def skipped_first(units: Sequence[Unit], history: History) -> list[Unit]:
     names = {
         (layer, name)
         for layer in layers
-        if LAYERS[layer].per_target
+        if LAYERS[layer].one_target
         for name in history.skipped(layer)
     }
 

@@ -51,9 +51,14 @@ class Layer(NamedTuple):
     """The layer is off by default; the policy turns it on."""
 
     @property
-    def per_target(self) -> bool:
-        """True if it measures the targets of a file system one at a time."""
+    def one_target(self) -> bool:
+        """True if it measures targets of a file system, of data or metadata, one at a time."""
         return self.on_targets and not self.whole
+
+    @property
+    def per_target(self) -> bool:
+        """True if it measures the targets that hold a file system's data, one at a time."""
+        return self.one_target and not self.of_metadata
 
     @property
     def of_storage(self) -> bool:
