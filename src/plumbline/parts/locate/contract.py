@@ -16,7 +16,7 @@ from plumbline.parts.locate.observation import Nodes, Observation, Site, Vote
 from plumbline.parts.locate.observe import observe
 from plumbline.parts.locate.paths import Site as PathSite
 from plumbline.parts.locate.paths import shown_states
-from plumbline.parts.locate.publish import DailySuspects, with_notes
+from plumbline.parts.locate.publish import DailySuspects, noted
 from plumbline.parts.locate.sentences import (
     HEADERS,
     advice,
@@ -30,7 +30,7 @@ from plumbline.parts.locate.site import jobs_on_slow_targets, locate_site
 from plumbline.parts.locate.suspects import AmbiguitySet, Located, locate
 from plumbline.store.plan import SitePlan
 
-__all__ = ["daily_suspects", "named", "site_suspects", "suspects", "with_notes"]
+__all__ = ["daily_suspects", "named", "noted", "site_suspects", "suspects"]
 
 
 def daily_suspects(

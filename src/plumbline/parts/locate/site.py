@@ -197,6 +197,8 @@ class SiteLocated(NamedTuple):
     """Servers and nodes that prevent measurements, by name."""
     shared: Sequence[SharedLoss] = ()
     """Losses of whole groups that no part explains."""
+    differing: tuple[Symptom, ...] = ()
+    """Those symptoms that are differences of suspected hosts from their peers."""
 
     @property
     def state(self) -> State:
@@ -270,11 +272,10 @@ def locate_in(
     located, shared = less_shared(locate(observations), losses)
     shared = with_changes(plan, site.history, shared)
     symptoms = collected_symptoms(site.history, plan.nodes, float(now))
-    symptoms = symptoms._replace(
-        symptoms=symptoms.symptoms + differing(plan, site.history, located)
-    )
+    differences = differing(plan, site.history, located)
+    symptoms = symptoms._replace(symptoms=symptoms.symptoms + differences)
     located = ordered(located, symptoms.symptoms)
-    return SiteLocated(located, _probes(located, nodes), symptoms, missed, shared)
+    return SiteLocated(located, _probes(located, nodes), symptoms, missed, shared, differences)
 
 
 def left_out(symptoms: SiteSymptoms) -> list[str]:

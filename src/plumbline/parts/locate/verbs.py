@@ -21,7 +21,7 @@ from plumbline.parts.locate.site import (
     sentences,
 )
 from plumbline.site.documents import read_records
-from plumbline.store.plan import SitePlan, load_plan
+from plumbline.store.plan import SitePlan, load_plan, without_collector
 
 
 def locate(arguments: argparse.Namespace) -> int:
@@ -52,8 +52,9 @@ def _located_lines(
 def publish(arguments: argparse.Namespace) -> int:
     """Write the document and return 0 for any verdict."""
     terms = publishing.Terms(arguments.stale, arguments.notified_after)
-    plan, now = load_plan(arguments.plan), time.time()
-    published = publishing.publish(plan, Path(arguments.history), Path(arguments.to), now, terms)
+    history, to = Path(arguments.history), Path(arguments.to)
+    with without_collector():
+        published = publishing.publish(arguments.plan, history, to, time.time(), terms)
     remark(*published.remarks)
     show(arguments, published.document, _published_lines(published.verdicts))
     return 0
