@@ -64,11 +64,8 @@ def exposition(families: Iterable[Family]) -> str:
 
 def _labelled(labels: Labels) -> str:
     """Return the labels with a value, encodable as UTF-8."""
-    pairs = ",".join(
-        f'{key}="{_quoted(text.encode("utf-8", "replace").decode("utf-8"))}"'
-        for key, text in labels
-        if text
-    )
+    pairs = ",".join([f'{key}="{_quoted(text)}"' for key, text in labels if text])
+    pairs = pairs if pairs.isascii() else pairs.encode("utf-8", "replace").decode("utf-8")
     return f"{{{pairs}}}" if pairs else ""
 
 
