@@ -1,10 +1,10 @@
 """One judgement of a site for all verbs, kept beside its history while nothing is new.
 
 A console shows the verdicts to Nagios, people and Prometheus every few minutes, and most of the day
-nothing has been measured in between.  The first verb judges and keeps the verdicts, the figures of
-each operation, and the suspects, in files of their own, as most verbs need only one.  The site is
-judged again if the plan or a record is new, if what notes and suspects rest on has changed, or once
-the clock turns a comparison otherwise.  Symptoms are judged each time.
+nothing has been measured in between.  The first verb judges and keeps four files, as most verbs
+need only one: the verdicts, the figures of each operation, the suspects, and their evidence.  The
+site is judged again if the plan or a record is new, if what notes and suspects rest on has changed,
+or once the clock turns a comparison otherwise.  Symptoms are judged each time.
 """
 
 from __future__ import annotations
@@ -150,12 +150,22 @@ class _Suspects(NamedTuple):
     suspects: Any
 
 
-_Section = Union[_Verdicts, _Figures, _Suspects]
-_Kind = TypeVar("_Kind", _Verdicts, _Figures, _Suspects)
+@lenient
+@form(1, "list of evidence", _REMEDY)
+class _Evidence(NamedTuple):
+    """What the part that locates needs to show suspects with their evidence, as suspects are."""
+
+    head: _Head
+    evidence: Any
+
+
+_Section = Union[_Verdicts, _Figures, _Suspects, _Evidence]
+_Kind = TypeVar("_Kind", _Verdicts, _Figures, _Suspects, _Evidence)
 _NAMES: dict[type[_Section], str] = {
     _Verdicts: "verdicts",
     _Figures: "figures",
     _Suspects: "suspects",
+    _Evidence: "evidence",
 }
 
 
@@ -242,6 +252,10 @@ class KeptJudgement:
         """
         return self._section(_Suspects).suspects
 
+    def evidence(self) -> Any:
+        """Return the suspects with their evidence, as ``suspects`` does."""
+        return self._section(_Evidence).evidence
+
     def _section(self, kind: type[_Kind]) -> _Kind:
         kept = self._judged.get(kind) or self._load(kind)
         self._judged[kind] = kept or self._judge(kind)
@@ -285,6 +299,7 @@ class KeptJudgement:
         yield _Verdicts(head, plan.site, plan.services, tuple(rows))
         yield _Figures(head, figures)
         yield _Suspects(head, noted.suspects)
+        yield _Evidence(head, noted.evidence)
 
     def _records(self) -> str:
         """Return a text that changes with the plan and with each record and run of the history."""
@@ -312,14 +327,16 @@ def answers(plan: str, history: Path, now: float) -> Answers:
 
 
 class Noted(NamedTuple):
-    """A note for each verdict, empty for most, and the suspects in the form of their part.
+    """A note for each verdict, empty for most.
 
-    ``rests_on_facts`` is whether one may be otherwise with other facts of the nodes.
+    ``rests_on_facts`` is whether one may be otherwise with other facts of the nodes.  The suspects
+    and their evidence are in the form of the part that locates.
     """
 
     notes: Sequence[str]
     rests_on_facts: bool
     suspects: Any = None
+    evidence: Any = None
 
 
 def _judged(site: SiteJudgement) -> list[Judged]:

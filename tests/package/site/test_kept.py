@@ -15,6 +15,7 @@ from plumbline.model.series import Running
 from plumbline.model.symptom import Direction, Look, Report, Symptom
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Judged, State, Verdict
+from plumbline.parts.locate.contract import site_suspects
 from plumbline.parts.locate.publish import Terms, publish
 from plumbline.site.kept import KeptJudgement, answers, kept_beside
 from plumbline.site.nodes import judgement
@@ -90,7 +91,11 @@ def publish_all(console: Console, now: float) -> Any:
     return [publish(str(console.plan), console.history, to, now, terms) for _ in range(2)]
 
 
-VERBS: Sequence[Verb] = (Console.answers, status, judge, metrics, publish_all)
+def suspects(console: Console, now: float) -> Any:
+    return site_suspects(str(console.plan), console.history, now)
+
+
+VERBS: Sequence[Verb] = (Console.answers, status, judge, metrics, publish_all, suspects)
 
 
 @pytest.fixture
@@ -113,7 +118,7 @@ def test_a_kept_answer_is_the_one_judged_anew_at_any_time(console: Console, verb
     fresh = [console.anew(verb, now) for now in times]
     console.anew(verb, times[0])
     assert [verb(console, now) for now in times] == fresh
-    assert len({repr(answer) for answer in fresh}) > len(times) / 4
+    assert len({repr(answer) for answer in fresh}) > 2
 
 
 def test_a_kept_verdict_is_that_of_the_judge(console: Console) -> None:

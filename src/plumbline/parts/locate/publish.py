@@ -16,6 +16,7 @@ from plumbline.model.evidence import Subject
 from plumbline.model.service import NO_ALARMS, ActiveAlarms, PathAlarms
 from plumbline.model.symptom import SiteSymptoms
 from plumbline.model.verdict import Judged, Reason, State, Verdict
+from plumbline.parts.locate.evidence import Evidence
 from plumbline.parts.locate.findings import Findings
 from plumbline.parts.locate.observation import Site as Measured
 from plumbline.parts.locate.observe import observe
@@ -102,7 +103,7 @@ def _standing(path: Path) -> tuple[ActiveAlarms, list[str]]:
 
 
 def noted(site: SiteJudgement, judged: Sequence[Judged]) -> Noted:
-    """Return the notes on the verdicts on a site, and its suspects as findings."""
+    """Return the notes on the verdicts on a site, its suspects as findings, and their evidence."""
     may_have_a_note = [_may_have_a_note(result.verdict) for result in judged]
     try:
         located = locate_in(site) if site.plan.paths else None
@@ -118,7 +119,8 @@ def noted(site: SiteJudgement, judged: Sequence[Judged]) -> Noted:
         _note(result.verdict, notes) if may else "" for result, may in zip(judged, may_have_a_note)
     ]
     rests_on_facts = located.state is State.WARNING or any(may_have_a_note)
-    return Noted(texts, rests_on_facts, write(Findings.of(site, located, judged)))
+    findings, evidence = Findings.of(site, located, judged), Evidence.of(site.plan, located)
+    return Noted(texts, rests_on_facts, write(findings), write(evidence))
 
 
 def _may_have_a_note(verdict: Verdict) -> bool:

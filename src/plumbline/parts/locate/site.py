@@ -21,6 +21,7 @@ from plumbline.model import parts
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
+from plumbline.model.suspects import SlowRun
 from plumbline.model.symptom import SiteSymptoms, Symptom
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
@@ -180,10 +181,9 @@ def differing(plan: SitePlan, history: Path, located: Located) -> tuple[Symptom,
     return parts.ask("facts", "differing", nothing, plan, history, names)
 
 
-def jobs_on_slow_targets(plan: SitePlan, history: Path, located: Located) -> list[str]:
+def jobs_on_slow_targets(plan: SitePlan, history: Path, slow: Sequence[SlowRun]) -> list[str]:
     """Return a sentence on the jobs of each slow target, as far as known."""
     nothing: list[str] = []
-    slow = located.slow_runs()
     return parts.ask("facts", "jobs_on_slow_targets", nothing, plan, history, slow)
 
 

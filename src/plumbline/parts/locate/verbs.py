@@ -28,7 +28,7 @@ def locate(arguments: argparse.Namespace) -> int:
     """Print the suspects; return 1 if something is slow, 3 if no measurement can vote."""
     plan = load_plan(arguments.plan)
     suspects = locate_site(plan, Path(arguments.history), time.time(), last_run=arguments.last_run)
-    jobs = jobs_on_slow_targets(plan, Path(arguments.history), suspects.located)
+    jobs = jobs_on_slow_targets(plan, Path(arguments.history), suspects.located.slow_runs())
     document = suspects.to_json(plan)
     document["remarks"] += jobs
     show(arguments, document, _located_lines(suspects, plan, arguments.verbose, jobs), indent=1)
