@@ -251,7 +251,7 @@ def _site_seen(arguments: argparse.Namespace) -> _Seen:
     unanswered = [node for node in unanswered_nodes(history) if node.node in nodes]
     if arguments.json or arguments.all:
         return _Seen(site, lines_of(verdicts, rates_of_site(history, kept.now)), unanswered)
-    lines, rows = urgent(lines_of(verdicts, {})), _screen(None).rows
+    lines, rows = urgent(lines_of(verdicts, {})), max(1, _screen(None).rows)
     places = dict.fromkeys((line.verdict.layer, line.verdict.component) for line in lines[:rows])
     rates = rates_of_site(history, kept.now, places)
     lines[:rows] = [line.with_rates(rates) for line in lines[:rows]]
