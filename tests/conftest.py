@@ -1,10 +1,16 @@
-"""The order of all tests."""
+"""The order of all tests, and what they take for granted of the user who runs them."""
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 
 import pytest
+
+
+def pytest_configure() -> None:
+    """Make files as most users do: some distributions let the group write them."""
+    os.umask(0o022)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -22,7 +22,8 @@ notes:
   - "Groups: C(plumbline_nodes), the hosts that measure; in it C(plumbline_ost), C(plumbline_raw),
     C(plumbline_net) and C(plumbline_fs), those that measure the layer; C(plumbline_fs_clients),
     the clients that drive all targets at once; C(plumbline_asked), the hosts that Nagios asks;
-    C(plumbline_symptoms), those with services for their symptoms.
+    C(plumbline_symptoms), those with services for their symptoms; C(plumbline_space), those that
+    read the space of a file system.
     C(group_vars) for them work as for any group."
   - "Variables of a host: C(plumbline_kind), C(plumbline_address), C(plumbline_layers), the layers
     that it measures, and C(plumbline_components), its components by layer. Of all hosts:

@@ -11,6 +11,7 @@ from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import LAYER
 NODES = "plumbline_nodes"
 ASKED = "plumbline_asked"
 SYMPTOMS = "plumbline_symptoms"
+SPACE = "plumbline_space"
 CLIENTS = "plumbline_fs_clients"
 LAYER_GROUPS = tuple(f"plumbline_{layer}" for layer in LAYERS)
 """Groups of layers; even empty ones exist, as Ansible warns about unknown groups."""
@@ -25,8 +26,9 @@ def groups_of(plan: Mapping[str, Any]) -> dict[str, list[str]]:
             groups[f"plumbline_{layer}"].append(node)
     groups[CLIENTS] = list(plan.get("fs", {}).get("clients", []))
     groups[ASKED] = list(dict.fromkeys(service["node"] for service in plan["services"]))
-    symptoms = [entry for entry in plan["services"] if entry.get("layer") == "symptoms"]
-    groups[SYMPTOMS] = list(dict.fromkeys(service["node"] for service in symptoms))
+    for name, layer in ((SYMPTOMS, "symptoms"), (SPACE, "space")):
+        services = [entry for entry in plan["services"] if entry.get("layer") == layer]
+        groups[name] = list(dict.fromkeys(service["node"] for service in services))
     return groups
 
 

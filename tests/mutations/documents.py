@@ -22,6 +22,7 @@ from plumbline.doors.icinga import icinga_objects
 from plumbline.doors.monitored import ObjectOptions, monitored, read_options
 from plumbline.doors.nagios import nagios_objects
 from plumbline.doors.plugin import output, plugin_output, status_line
+from plumbline.doors.prometheus import exposition, families
 from plumbline.doors.published_file import published
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.measure.lock import read_holder
@@ -37,6 +38,7 @@ from plumbline.model.ranks import parse_aggregation
 from plumbline.model.record import Flag, Operation, Record
 from plumbline.model.series import Process, Running, Sample
 from plumbline.model.service import ActiveAlarms, Suspicion
+from plumbline.model.space import Amount, SpaceReport, SpaceTerms, TargetSpace
 from plumbline.model.symptom import KINDS, Direction, Look, Report, Symptom, site_symptoms
 from plumbline.model.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
 from plumbline.model.verdict import Figure, Reason, State, Verdict
@@ -52,6 +54,11 @@ from plumbline.parts.parallel.launch import parse_clients
 from plumbline.parts.parallel.sweep import Ledger
 from plumbline.parts.parallel.tally import read_results
 from plumbline.parts.simulate.fleet import parse_fault, parse_losses
+from plumbline.parts.space.history import look_of, record_of
+from plumbline.parts.space.outlook import Look as SpaceLook
+from plumbline.parts.space.outlook import system_space
+from plumbline.parts.space.publish import published as space_document
+from plumbline.parts.space.verdict import judge_space
 from plumbline.plan.baseline import (
     CANDIDATES,
     Candidate,
@@ -68,6 +75,7 @@ from plumbline.site.conversation import RawAnswer, parse_answer
 from plumbline.site.documents import read_records, read_verdicts
 from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory
 from plumbline.site.inventory import read_document as read_yaml_document
+from plumbline.site.verdicts import NodeVerdicts
 from plumbline.store.facts import collected_report, keep_collected, load_ledger, load_suspicions
 from plumbline.store.files import load_document, seal
 from plumbline.store.history import History
@@ -460,6 +468,11 @@ def _checks() -> Iterator[Reader]:
     yield Reader(
         "verdicts on symptoms", (compact(symptoms_document(REPORT)).encode(),), _symptom_verdicts
     )
+    yield Reader(
+        "verdicts on space", (compact(space_document(SPACE_REPORT)).encode(),), _space_verdicts
+    )
+    yield Reader("report of space", (compact(SPACE_REPORT).encode(),), _space_report)
+    yield Reader("record of space", (compact(record_of(SPACE_LOOK, "oss1")).encode(),), _look)
 
 
 def _verdict(expectations: bytes, snapshot: bytes) -> bytes:
@@ -490,6 +503,34 @@ def _call(words: list[str]) -> object:
 
 def _symptom_verdicts(data: bytes, folder: Path) -> str:
     return _checked(folder, data, ("symptoms",))
+
+
+SPACE_LOOK = SpaceLook(
+    SpaceTerms("scratch"),
+    NOW - 60,
+    (
+        TargetSpace("scratch-MDT0000", "mdt", Amount(1, 9), Amount(7, 3)),
+        TargetSpace("scratch-OST0003", "ost", Amount(10**12, 10**9), None, "D"),
+        TargetSpace("scratch-OST0004", "ost", trouble="it is gone"),
+    ),
+)
+SPACE_REPORT = SpaceReport("oss1", (system_space([SPACE_LOOK]),))
+
+
+def _space_verdicts(data: bytes, folder: Path) -> str:
+    return _checked(folder, data, ("space",))
+
+
+def _space_report(data: bytes, folder: Path) -> str:
+    report = load_document(SpaceReport, put(folder, "space.json", data))
+    return exposition(families([NodeVerdicts("oss1", (), (), None, space=report)], (), NOW))
+
+
+def _look(data: bytes, _: Path) -> object:
+    """Read a look as the console does, beside a sound one."""
+    look = look_of(Record.from_json(_parse(text(data))))
+    system = system_space([SPACE_LOOK, look])
+    return plugin_output("SPACE", judge_space(system, NOW, 3600.0), 3)
 
 
 def _checked(folder: Path, data: bytes, subject: tuple[Any, ...]) -> str:

@@ -31,6 +31,8 @@ from plumbline.observe.lustre_output import (
     parse_parameter,
     parse_tunables,
     parse_usage,
+    parse_usages,
+    usage_errors,
 )
 from plumbline.parts.facts.conditions import collect
 from plumbline.parts.facts.counters import (
@@ -49,9 +51,11 @@ from plumbline.parts.facts.node import Counters, EarlierLook, Node, Parts, Past
 from plumbline.parts.facts.site_command import SiteCommand
 from plumbline.parts.facts.site_command import look as site_look
 from plumbline.parts.parallel.launch import Launch, find_launcher
+from plumbline.parts.space.reading import read_lustre, read_targets
 from plumbline.site.prometheus import parse_answer, parse_complaint
 from tests.mutations.reader import Reader, encoded, put, text
 from tests.package.fakes import Answer, FakeRunner, answer, file_status
+from tests.package.judgements import expectation
 from tests.package.measure import targets, test_mounted, test_whereabouts
 from tests.package.measure.jobs import GOOD, VERSIONS, Good, completed
 from tests.package.parts.facts import nodes as conditions
@@ -117,6 +121,7 @@ MOUNTED = (
     "90 24 8:17 / /mnt/a rw shared:1 master:2 - xfs /dev/sdb1 rw\n"
     "91 24 0:61 / /mnt/b\\040c rw - nfs4 nfs1:/b rw\n"
 )
+MOUNTED_LUSTRE = "999 24 0:99 / /mnt/lustre rw,relatime - lustre 10.0.2.15@tcp:/lustre rw,flock\n"
 DIRECTORY: dict[str, Answer] = {
     "cat /proc/self/mountinfo": MOUNTED,
     "realpath": "/mnt/a\n",
@@ -155,6 +160,22 @@ def _targets() -> Iterator[Reader]:
     directory = {"kind": "directory", "directory": "/mnt/a", "source": "/dev/sdb1"}
     yield from _by_answer(
         "directory", DIRECTORY, _measured(lambda: target_for(directory, "a1"), SIZE)
+    )
+    space: dict[str, Answer] = {
+        "cat /proc/self/mountinfo": MOUNTED_LUSTRE,
+        "lfs osts": data("lustre/lfs_osts.txt"),
+        "lfs mdts": data("lustre/lfs_mdts.txt"),
+        "lfs df -v": data("lustre/lfs_df.txt"),
+        "lfs df -i": data("lustre/lfs_df_i.txt"),
+        "lfs pool_list lustre": "Pools from lustre:\nlustre.flash\n",
+        "lfs pool_list lustre.flash": "Pool: lustre.flash\nlustre-OST0003_UUID\n",
+    }
+    yield from _by_answer("space of Lustre", space, lambda run: read_lustre(run, "/mnt/lustre"))
+    numbers: dict[str, Answer] = {**DIRECTORY, "stat --file-system --format=%c %d": "1000 400\n"}
+    yield from _by_answer(
+        "space of a directory",
+        numbers,
+        lambda run: read_targets(run, [expectation(component="a1", target=directory)]),
     )
     device = {"kind": "device", "device": "/dev/x"}
     yield from _by_answer("device", DEVICE, _measured(lambda: target_for(device, "d1"), SIZE))
@@ -198,6 +219,8 @@ def _lustre_output() -> Iterator[Reader]:
         ("tunables", "lctl_osc_tunables.txt", lambda output: parse_tunables(output, connection)),
         ("import", "st3_mds_inactive_osc_import.txt", lambda output: parse_import("d", output)),
         ("lfs df", "lfs_df.txt", lambda output: parse_usage(output, "lustre-OST0003")),
+        ("lfs df -i", "lfs_df_i.txt", lambda output: dict(parse_usages(output))),
+        ("lfs df -v", "st2_client_inactive_lfs_df_v.txt", usage_errors),
         ("getstripe", "lfs_getstripe.txt", parse_layout),
         ("getstripe of PFL", "lfs_getstripe_pfl.txt", parse_layout),
         ("getstripe -y", "lfs_getstripe_y.txt", parse_objects),

@@ -126,6 +126,7 @@ def test_a_console_judges_and_hands_over(core: str, site: tuple[str, ...], tmp_p
         ("locate", ("locate",)),
         ("report", ("report", "--output", "out")),
         ("simulate", ("simulate", "-i", "inventory")),
+        ("space", ("space", "--mount", "/scratch")),
         ("parallel", ("sweep", "--directory", "a=/tmp")),
         ("parallel", ("probe", "fs", "--directory", "a=/tmp")),
     ],

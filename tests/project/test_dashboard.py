@@ -11,7 +11,13 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from plumbline.model.service import DEVICE_INFO
-from tests.package.cli.test_metrics import NAMES, measured, metrics_file, write_report
+from tests.package.cli.test_metrics import (
+    NAMES,
+    measured,
+    metrics_file,
+    write_report,
+    write_space,
+)
 from tests.package.prometheus import PROGRAM, PROMTOOL, Prometheus, holding
 from tests.processes import run_to_end
 from tests.project.repository import ROOT
@@ -21,7 +27,7 @@ METRICS = NAMES - {DEVICE_INFO}
 """Exported metrics except the one that joins foreign metrics to components."""
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 LABELS = {"layer", "component", "file_system", "operation", "scenario", "group", "node", "version"}
-LABELS |= {"kind", "severity"}
+LABELS |= {"kind", "severity", "target"}
 
 
 def expressions() -> list[str]:
@@ -116,6 +122,7 @@ def prometheus(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]
         pytest.skip("prometheus is not installed")
     folder = tmp_path_factory.mktemp("prometheus")
     write_report(folder / "symptoms.json")
+    write_space(folder / "space.json")
     text = metrics_file(folder, measured())
     with holding(folder, text) as running:
         (count,) = running.ask('count({__name__=~"plumbline_.+"})')

@@ -27,6 +27,7 @@ WORLDLY = {
     *(f"parts.parallel.{name}" for name in ("run", "runs", "sweep", "sweeping", "tally", "verbs")),
     *("parts.report.compare", "parts.report.read", "parts.report.verbs"),
     *("parts.simulate.tables", "parts.simulate.verbs"),
+    *(f"parts.space.{name}" for name in ("contract", "history", "publish", "verbs")),
 }
 # Rooms and modules of the console only; all others run on a node's bare Python.
 CONSOLE = {
@@ -37,6 +38,7 @@ CONSOLE = {
         "parts.facts.verbs",
         "parts.parallel.sweeping",
         "parts.parallel.verbs",
+        "parts.space.verbs",
     ),
     *("site.documents", "site.inventory"),
 }

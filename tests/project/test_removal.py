@@ -58,6 +58,10 @@ def test_packages_needed_by_much_other_software_stay(path: Path) -> None:
             assert forgotten == set() or "select('search', " in packages
 
 
+SWITCHES = ("false", "[]", "site_symptoms", "site_space")
+"""Defaults of the conditions of roles that an inventory can switch off."""
+
+
 def test_all_deployed_roles_are_removed_and_the_agent_last() -> None:
     removed = [
         role
@@ -74,7 +78,7 @@ def test_optional_roles_are_removed_when_switched_off() -> None:
     switched = {
         role
         for role, when in site["site_roles"].items()
-        if any(f"default({word})" in when for word in ("false", "[]", "site_symptoms"))
+        if any(f"default({word})" in when for word in SWITCHES)
     }
     assert {role for traces in site["site_traces"].values() for role in traces} == switched
     for play in document(ROOT / "playbooks/site.yml"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ ODD = "/mnt/work here/100%h"
 SCHEDULE = {"fs": {"limit_s": 60}}
 
 
+@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="this machine has no systemd")
 @pytest.mark.parametrize(
     ("role", "values"),
     [

@@ -48,7 +48,7 @@ NODE_MODULES = (
 )
 """Modules of this package on a node, with all their imports; the console has every module."""
 
-NODE_PARTS = ("facts", "parallel")
+NODE_PARTS = ("facts", "parallel", "space")
 """Parts on a node; the console has every part."""
 
 CONSOLE_LIBRARIES = ("jinja2", "plotly", "pydantic", "rich", "yaml")

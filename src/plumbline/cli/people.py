@@ -525,6 +525,20 @@ of Lustre and modules, mounts, kernel settings, disks and links.""",
 )
 
 PEOPLE.add(
+    "space.verbs.space",
+    "show how full each target is, and when it is full",
+    *shared.SITE,
+    option("--mount DIR", "read this mount of Lustre, without an inventory and without a forecast"),
+    option("--save", "keep this look in DIR, for forecasts, checks and the console"),
+    *(shared.DEPLOYED, shared.RECORDS, shared.JSON),
+    description="""\
+Read fill and inodes of each target of the file systems that this node measures, or with --plan and
+--history show the last look of each node of a site. Any user may read them. The exit code is the
+worst state.""",
+    epilog="For example: plumbline space --mount /scratch",
+)
+
+PEOPLE.add(
     "records.where",
     "show the targets that hold a file",
     positional("path", metavar="PATH", help="absolute path of a file"),

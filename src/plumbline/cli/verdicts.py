@@ -28,6 +28,7 @@ from plumbline.judge.replay import DayVerdict
 from plumbline.model import parts
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectations
+from plumbline.model.space import SpaceReport
 from plumbline.model.symptom import Report
 from plumbline.model.verdict import State, Verdict, worst
 from plumbline.site.checks import publish
@@ -47,8 +48,8 @@ from plumbline.site.verdicts import (
 )
 from plumbline.site.verdicts import status as lines_of
 from plumbline.store.collection import Unanswered
-from plumbline.store.facts import SYMPTOMS_FILE, collected_reports
-from plumbline.store.files import EXPECTATIONS, SNAPSHOT
+from plumbline.store.facts import SPACE_REPORT, SYMPTOMS_FILE, collected_reports
+from plumbline.store.files import EXPECTATIONS, SNAPSHOT, load_document
 from plumbline.store.plan import load_plan, without_collector
 from plumbline.store.replacing import replace_own
 from plumbline.store.snapshot import load_expectations, load_snapshot
@@ -304,8 +305,9 @@ def _node_metrics(arguments: argparse.Namespace) -> str:
         (verdicts,) = node_verdicts(judgement, since)
         measured, now = list(steps(judgement)), judgement.now
         devices = _devices(judgement.documents[judgement.name])
-    symptoms = _symptoms(os.path.dirname(arguments.snapshot))
-    verdicts = verdicts._replace(symptoms=symptoms, devices=devices)
+    folder = os.path.dirname(arguments.snapshot)
+    symptoms, space = _symptoms(folder), _space(folder)
+    verdicts = verdicts._replace(symptoms=symptoms, devices=devices, space=space)
     if arguments.format == "checkmk":
         return local_checks(verdicts.judged(now))
     return exposition(families([verdicts], measured, now))
@@ -315,8 +317,12 @@ def _site_metrics(arguments: argparse.Namespace) -> str:
     kept = _kept(arguments)
     verdicts, now = kept.by_node(), kept.now
     names = [node.node for node in verdicts]
-    reports = collected_reports(Path(arguments.history), names, now)
-    verdicts = [node._replace(symptoms=reports[node.node].report) for node in verdicts]
+    history = Path(arguments.history)
+    reports, spaces = collected_reports(history, names, now), _spaces(kept, history)
+    verdicts = [
+        node._replace(symptoms=reports[node.node].report, space=spaces.get(node.node))
+        for node in verdicts
+    ]
     if arguments.format == "checkmk":
         # for a site the names of groups contain the node
         return "".join(local_checks(node.judged(now), node.node) for node in verdicts)
@@ -336,6 +342,24 @@ def _devices(expectations: Expectations) -> Mapping[str, str]:
     except DocumentError as error:
         remark(f"without the names of devices: {error}")
         return {}
+
+
+def _spaces(kept: KeptJudgement, history: Path) -> Mapping[str, SpaceReport]:
+    """Return the last look at space of each node; none without the part of that name."""
+    nothing: Mapping[str, SpaceReport] = {}
+    return parts.ask("space", "reports", nothing, kept.space(), history, kept.now)
+
+
+def _space(folder: str) -> Optional[SpaceReport]:
+    """Return the last report of space saved beside the snapshot; None if there is none."""
+    path = os.path.join(folder, SPACE_REPORT)
+    if not os.path.lexists(path):
+        return None
+    try:
+        return load_document(SpaceReport, path)
+    except DocumentError as error:
+        remark(f"without space: {error}")
+        return None
 
 
 def _symptoms(folder: str) -> Optional[Report]:

@@ -23,6 +23,7 @@ CERTIFICATES = "/etc/plumbline-tls"
 RENEW_DAYS = 60.0
 """As ``nrpe_renew_days``: a deployment renews a certificate from then on."""
 STALE_AFTER_S = 3600.0
+SPACE_STALE_S = 3 * STALE_AFTER_S
 TIMEOUT_S = 10.0
 STATES = ("OK", "WARNING", "CRITICAL", "UNKNOWN")
 """States by their exit codes."""
@@ -31,6 +32,7 @@ OPTIONS = {
     "node": ("--expectations", "--verdicts", "--certificates", "--renew-days"),
     "symptoms": ("--kind", "--node", "--stale-after", "--document", "--commands"),
     "path": ("--service", "--document"),
+    "space": ("--file-system", "--node", "--stale-after", "--document", "--expectations"),
 }
 """Options with a value, by check."""
 OF_COMPONENTS = ("--component", "--group", "--expectations", "--verdicts")

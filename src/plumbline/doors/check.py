@@ -12,6 +12,7 @@ import sys
 import time
 
 from plumbline.doors.call import (
+    SPACE_STALE_S,
     STALE_AFTER_S,
     TIMEOUT_S,
     Refusal,
@@ -24,7 +25,14 @@ from plumbline.doors.call import (
 from plumbline.doors.plugin import output, status_line
 from plumbline.doors.published_file import published, stage
 from plumbline.model.ages import filled, format_duration
-from plumbline.model.verdict_files import EXPECTATIONS, PATHS, SYMPTOMS, VERDICTS, file_name
+from plumbline.model.verdict_files import (
+    EXPECTATIONS,
+    PATHS,
+    SPACE,
+    SYMPTOMS,
+    VERDICTS,
+    file_name,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,6 +95,27 @@ def path(layer: str, options: dict[str, str], now: float) -> Shown:
     raise Refusal(f"{document} says nothing about {service}; {remedy}")
 
 
+def space(layer: str, options: dict[str, str], now: float) -> Shown:
+    """Return the verdict on the space of a file system that this node looks at."""
+    path, name = options.get("--document", SPACE), options.get("--file-system")
+    node = options.get("--node", "")
+    limit_s = number(options, "--stale-after", "seconds", SPACE_STALE_S, 1e8)
+    if not name:
+        raise Refusal(f"name a file system with --file-system; see check_{layer} --help")
+    if not os.path.lexists(path):
+        from plumbline.doors.no_verdict import waiting_for_space
+
+        return waiting_for_space(path, options, now, limit_s)
+    raw = published(path, (layer,))
+    if node not in ("", raw["name"]):
+        text = f"has the space that {raw['name']} sees, not {node}"
+        raise Refusal(f"{path} {text}; look again with: plumbline space --save")
+    if name in raw["parts"]:
+        return valid(raw, raw["parts"][name], now, limit_s)
+    remedy = "deploy the role agent again, then systemctl start plumbline-space"
+    raise Refusal(f"{path} says nothing about {name}; {remedy}")
+
+
 def node(layer: str, options: dict[str, str], now: float) -> Shown:
     """Return the verdict on the probes and the certificates of this node."""
     from plumbline.doors.node_check import judged  # the other checks do not need it
@@ -104,7 +133,8 @@ def main(kind: str) -> NoReturn:
 
             finish(state, about(kind, help_wanted="--help" in options))
         limit(number(options, "--timeout", "seconds", TIMEOUT_S, 86400))
-        judge = {"node": node, "symptoms": symptoms, "path": path}.get(kind, component)
+        others = {"node": node, "symptoms": symptoms, "path": path, "space": space}
+        judge = others.get(kind, component)
         state, sentence, evidence, figures = judge(kind, options, time.time())
         limit(0)
         text = output(status_line(service, state, sentence), evidence, figures, verbosity)

@@ -10,13 +10,29 @@ from contextlib import contextmanager
 from typing import Any, Iterable, Iterator, Mapping, Optional
 
 from plumbline import __version__
-from plumbline.doors.call import CERTIFICATES, RENEW_DAYS, STALE_AFTER_S, TIMEOUT_S, Refusal
+from plumbline.doors.call import (
+    CERTIFICATES,
+    RENEW_DAYS,
+    SPACE_STALE_S,
+    STALE_AFTER_S,
+    TIMEOUT_S,
+    Refusal,
+)
 from plumbline.model.ages import format_duration
+from plumbline.model.codec import FORMS
 from plumbline.model.errors import DocumentError, PlumblineError
 from plumbline.model.layers import LAYERS
 from plumbline.model.published import Unrecorded, refuse_damaged
+from plumbline.model.space import SpaceReport
 from plumbline.model.symptom import KINDS, REMEDY, title
-from plumbline.model.verdict_files import EXPECTATIONS, MAX_BYTES, PATHS, SYMPTOMS, VERDICTS
+from plumbline.model.verdict_files import (
+    EXPECTATIONS,
+    MAX_BYTES,
+    PATHS,
+    SPACE,
+    SYMPTOMS,
+    VERDICTS,
+)
 from plumbline.store import verdicts as store
 from plumbline.store.files import load, read_bytes
 from plumbline.store.snapshot import load_expectations
@@ -24,6 +40,7 @@ from plumbline.store.snapshot import load_expectations
 _DOCUMENTS = {
     "symptoms": ("report of symptoms", REMEDY),
     "path": (store.PATHS_NOUN, store.PATHS_REMEDY),
+    "space": (FORMS[SpaceReport].noun, FORMS[SpaceReport].remedy),
 }
 """Nouns and remedies of documents, by layer."""
 
@@ -85,6 +102,22 @@ usage: {program} [--kind KIND] [options]
 """
     + _END
     + "It reads the document and nothing else.",
+    "space": """\
+{program} {version}: show how full a file system is, and when its targets are full
+
+usage: {program} --file-system NAME [options]
+
+  --file-system NAME    the file system, as in the topology
+  --node NAME           the node whose look this must be, default any
+  --stale-after SECONDS UNKNOWN when the last look is older, default {hours_old:g}
+  -t, --timeout SECONDS UNKNOWN when it takes longer, default {timeout:g}
+  -v, --verbose         show each target
+  --document FILE       default {space}
+  --expectations FILE   as old as the deployment: a node without a look may wait for
+                        its first one so long, default {expectations}
+"""
+    + _END
+    + "It reads the document and nothing else.  Levels are those of the policy.",
     "path": """\
 {program} {version}: show the suspects of a file system or a shared component
 
@@ -117,6 +150,8 @@ def about(kind: str, *, help_wanted: bool) -> str:
         kinds=", ".join(KINDS),
         stale=STALE_AFTER_S,
         symptoms=SYMPTOMS,
+        space=SPACE,
+        hours_old=SPACE_STALE_S,
         commands=store.COMMANDS,
         paths=PATHS,
     )
@@ -181,14 +216,33 @@ def waiting(
     Raises:
         Refusal: it has waited for longer than ``limit_s``, or nothing is deployed.
     """
-    try:
-        since = os.stat(options.get("--commands", store.COMMANDS)).st_mtime
-    except OSError:
-        since = 0.0
-    if now - since > limit_s:
+    waits_s = _deployed_s(options.get("--commands", store.COMMANDS), now)
+    if waits_s > limit_s:
         explained(path, ("symptoms",), "")
-    name, age = title(options.get("--node") or "this node"), format_duration(max(0.0, now - since))
-    return "OK", f"{name} waits for the first look, deployed {age} ago", [], []
+    return _waits(title(options.get("--node") or "this node"), waits_s)
+
+
+def waiting_for_space(
+    path: str, options: Mapping[str, str], now: float, limit_s: float
+) -> tuple[str, str, list[str], list[Any]]:
+    """Return and raise as :func:`waiting` does, for a file system without a look."""
+    waits_s = _deployed_s(options.get("--expectations", EXPECTATIONS), now)
+    if waits_s > limit_s:
+        explained(path, ("space",), "")
+    return _waits(options["--file-system"], waits_s)
+
+
+def _deployed_s(path: str, now: float) -> float:
+    """Return the age of a deployed file in seconds; that of the epoch if it is missing."""
+    try:
+        return max(0.0, now - os.stat(path).st_mtime)
+    except OSError:
+        return now
+
+
+def _waits(name: str, waits_s: float) -> tuple[str, str, list[str], list[Any]]:
+    text = f"{name} waits for the first look, deployed {format_duration(waits_s)} ago"
+    return "OK", text, [], []
 
 
 def notes(layers: Iterable[str], state: str, locks: str) -> dict[str, Unrecorded]:

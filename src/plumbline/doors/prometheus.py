@@ -15,6 +15,7 @@ from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, 
 from plumbline import __version__
 from plumbline.model.layers import LAYERS
 from plumbline.model.service import DEVICE_INFO
+from plumbline.model.space import SystemSpace, TargetOutlook, TargetSpace
 from plumbline.model.symptom import KINDS, Report
 from plumbline.model.verdict import State, Verdict
 from plumbline.site.verdicts import NodeVerdicts, Step
@@ -176,6 +177,60 @@ STEPS = (
 )
 
 
+class _SpaceMetric(NamedTuple):
+    """A metric of the space of each target, absent where that is not known."""
+
+    name: str
+    help: str
+    value: Callable[[TargetOutlook], Optional[float]]
+
+    def family(self, systems: Iterable[SystemSpace]) -> Family:
+        """Return the metric of all targets."""
+        rows = [(system.name, item) for system in systems for item in system.targets]
+        return _family(
+            self[:2],
+            ((_of_space(name, item.target), self.value(item)) for name, item in rows),
+        )
+
+
+SPACE_READ = (
+    "plumbline_space_timestamp_seconds",
+    "When the node last read the space of the file system.",
+)
+SPACE = (
+    _SpaceMetric(
+        "plumbline_space_used_bytes",
+        "Bytes used on the target, at the last look.",
+        lambda item: item.target.space and item.target.space.used,
+    ),
+    _SpaceMetric(
+        "plumbline_space_free_bytes",
+        "Bytes that users can still write to the target.",
+        lambda item: item.target.space and item.target.space.free,
+    ),
+    _SpaceMetric(
+        "plumbline_space_used_inodes",
+        "Inodes used on the target.",
+        lambda item: item.target.inodes and item.target.inodes.used,
+    ),
+    _SpaceMetric(
+        "plumbline_space_free_inodes",
+        "Inodes that are free on the target.",
+        lambda item: item.target.inodes and item.target.inodes.free,
+    ),
+    _SpaceMetric(
+        "plumbline_space_full_seconds",
+        "Time from the last look until no byte is free, at the earlier end of the forecast.",
+        lambda item: item.space and item.space.near_s,
+    ),
+    _SpaceMetric(
+        "plumbline_space_out_of_inodes_seconds",
+        "The same until no inode is free.",
+        lambda item: item.inodes and item.inodes.near_s,
+    ),
+)
+
+
 def families(
     nodes: Iterable[NodeVerdicts], steps: Iterable[Step], judged_at: float
 ) -> Iterator[Family]:
@@ -200,6 +255,18 @@ def families(
     )
     for metric in STEPS:
         yield from metric.families(measured)
+    spaces = [node.space for node in verdicts if node.space]
+    systems = [system for report in spaces for system in report.systems]
+    for space_metric in SPACE:
+        yield space_metric.family(systems)
+    yield _family(
+        SPACE_READ,
+        (
+            ((("node", report.node), ("file_system", system.name)), system.at)
+            for report in spaces
+            for system in report.systems
+        ),
+    )
 
 
 def _family(metric: tuple[str, str], pairs: Iterable[tuple[Labels, Optional[float]]]) -> Family:
@@ -231,3 +298,9 @@ def _of_step(step: Step) -> Labels:
 def _of_group(node: str, verdict: Verdict) -> Labels:
     # several clients may measure targets of one file system, and each judges its own group
     return ("layer", verdict.layer), ("group", verdict.component), ("node", node)
+
+
+def _of_space(file_system: str, target: TargetSpace) -> Labels:
+    # a pool repeats the bytes of its OSTs, so that sums need the kind
+    kind = target.kind or "target"
+    return ("file_system", file_system), ("target", target.name), ("kind", kind)

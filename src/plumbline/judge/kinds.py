@@ -12,7 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from math import inf, log, nan
+from math import exp, inf, log, nan, sqrt
 from operator import itemgetter
 from typing import Any, Hashable, NamedTuple, Optional, Sequence
 
@@ -177,6 +177,8 @@ class Kind:
     medians of each day, logarithms, and ``spreads`` the standard deviation of one more value from
     them.  ``apart`` is the lasting difference between members, a standard deviation of logarithms;
     ``usual`` is the difference of each member from the median on most days, nan if unknown.
+    ``own`` are the runs of each member without this difference, days x members, as wide as
+    ``spreads``.
     """
 
     days: _Array
@@ -184,6 +186,7 @@ class Kind:
     spreads: _Array
     apart: float
     usual: _Array
+    own: _Array
 
     def on(self, days: _Array) -> tuple[_Array, _Array]:
         """Return median and spread of some days, nan for days without."""
@@ -200,6 +203,15 @@ class Kind:
         """Return the spread of one value on most days; there must be one."""
         return float(np.median(self.spreads))
 
+    @cached_property
+    def own_spread(self) -> float:
+        """Return the spread of most members around their usual differences, nan if unknown."""
+        middles, sizes = medians(np.abs(self.own.T))
+        known = sizes >= _DAYS
+        if not known.any():
+            return nan
+        return float(np.median(MAD_FACTOR * middles[known] * sizes[known] / (sizes[known] - 0.8)))
+
 
 def kind_of(members: _Array, days: _Array, values: _Array, count: int) -> Kind:
     """Return the kind of ``count`` members, from the number, day and value of each run.
@@ -211,13 +223,41 @@ def kind_of(members: _Array, days: _Array, values: _Array, count: int) -> Kind:
     grid = grid_of(places, members, values, (len(all_days), count))
     middles, sizes = medians(grid)
     deviations = grid - middles[:, None]
-    spreads = MAD_FACTOR * medians(np.abs(deviations))[0] * sizes / (sizes - 0.8)
+    spreads = MAD_FACTOR * medians(np.abs(deviations))[0]
     enough = sizes >= MIN_SIZE
-    spreads, sizes = _likely_spreads(spreads[enough], sizes[enough]), sizes[enough]
-    spreads = np.maximum(MIN_SPREAD, spreads * np.hypot(1, MEDIAN_FACTOR / np.sqrt(sizes)))
-    usual, number = medians(deviations[enough].T)
-    apart = _apart(usual[number >= _DAYS].tolist())
-    return Kind(all_days[enough], middles[enough], spreads, apart, usual)
+    deviations, spreads, sizes = deviations[enough], spreads[enough], sizes[enough]
+    usual, number = medians(deviations.T)
+    known = number >= _DAYS
+    own = deviations - usual
+    wider = _lopsided(own[:, known], deviations) * np.hypot(1, MEDIAN_FACTOR / np.sqrt(sizes))
+    of_few = sizes / (sizes - 0.8)
+    spreads = np.maximum(MIN_SPREAD, _likely_spreads(spreads * of_few, sizes) * wider)
+    apart = _apart(usual[known].tolist())
+    return Kind(
+        all_days[enough], middles[enough], spreads, apart, usual, own * (of_few * wider)[:, None]
+    )
+
+
+def _lopsided(own: _Array, deviations: _Array) -> float:
+    """Return how much farther the lower half of a day differs than all of it, at least 1.
+
+    Runs that often reach a limit, such as that of a link, differ upwards by nearly nothing: the
+    median absolute deviation is much smaller than the distance of the lower quartile.  Only what
+    chance does not explain counts, by two errors of the ratio.
+
+    ``deviations`` are days x members; ``own`` has members whose lasting differences are known,
+    without these.
+    """
+    ordered, sizes = np.sort(own, axis=1), np.count_nonzero(~np.isnan(own), axis=1)
+    days = np.flatnonzero(sizes >= MIN_SIZE)
+    if not days.size:
+        return 1.0
+    place = (sizes[days] - 1) / 4
+    below, part = place.astype(int), place % 1
+    quartiles = ordered[days, below] * (1 - part) + ordered[days, below + 1] * part
+    of_all = float(np.median(medians(np.abs(deviations))[0]))
+    error = 1 / sqrt(_MAD_EFFICIENCY * int(sizes.sum()))
+    return max(1.0, -float(np.median(quartiles)) / max(of_all, MIN_SPREAD) * exp(-2 * error))
 
 
 def _likely_spreads(spreads: _Array, sizes: _Array) -> _Array:

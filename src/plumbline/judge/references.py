@@ -120,17 +120,24 @@ class _Group:
         """Return the median of the baselines, a logarithm; there must be one."""
         return float(np.nanmedian([measurement.level for measurement in self.measurements]))
 
-    @cached_property
-    def busy_spread(self) -> float:
-        """Return the spread of a run of most members on a busy day, inf without baselines."""
-        baselines = (measurement.baseline for measurement in self.measurements)
-        spreads = [baseline.spread for baseline in baselines if baseline]
-        return hypot(median(spreads), _SPREAD_BUSY) if spreads else inf
+    def steadier_alone(self, form: _Form) -> bool:
+        """Return whether each member is steadier than they are alike: some are slow themselves.
 
-    def steadier_than(self, compared: Comparison) -> bool:
-        """Return whether each member is steadier than they are alike: some are slow themselves."""
-        spreads: list[float] = compared.source.runs[:, SPREAD].tolist()
-        return median(spreads) > self.busy_spread
+        A run of most members on a busy day differs by their own spread and that of the day.
+        """
+        spread = form.kind.spread
+        return spread > _SPREAD_BUSY and spread > hypot(self._own_spread(form), _SPREAD_BUSY)
+
+    def _own_spread(self, form: _Form) -> float:
+        """Return the spread of most members alone, inf without baselines.
+
+        It is that of their baselines or of their runs since: runs that often reach a limit, such as
+        that of a link, are steady for as long as a baseline takes, and rough later.
+        """
+        spreads = [item.baseline.spread for item in self.measurements if item.baseline]
+        of_baselines = median(spreads) if spreads else inf
+        of_runs = form.kind.own_spread
+        return of_baselines if isnan(of_runs) else max(of_baselines, of_runs)
 
 
 class _Form:
@@ -200,9 +207,8 @@ class References:
         for form in group.forms:
             compared = _with_peers(measurement, number, form)
             if compared:
-                return (
-                    with_baseline(measurement) if group.steadier_than(compared) else None
-                ) or compared
+                alone = with_baseline(measurement) if group.steadier_alone(form) else None
+                return alone or compared
         return with_baseline(measurement) or _few(measurement) or _own_history(measurement)
 
 

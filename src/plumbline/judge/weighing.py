@@ -15,7 +15,7 @@ from typing import Hashable, Iterable, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
 
-from plumbline.judge.kinds import MIN_SIZE, Era, Measurement, Table
+from plumbline.judge.kinds import FORMS, MIN_SIZE, Era, Measurement, Table
 from plumbline.judge.measured import doubt_about, era_of
 from plumbline.judge.memory import Weighable
 from plumbline.judge.operations import label
@@ -56,6 +56,7 @@ _MAX_FURTHER_RUNS = 9
 
 
 _SAME_RUN = " in the same run"
+_AMONG_PEERS = {form.value for form in FORMS}
 
 Compared = Sequence[Comparison]
 
@@ -562,12 +563,14 @@ def _slow_nights(compared: Compared, operation: str, limit: float) -> tuple[int,
 def _gross_since(compared: Compared, operation: str) -> Optional[float]:
     """Return the start of an operation's last runs if all were gross, and a day apart at least.
 
-    That is compared with the peers of the same run, even a single one: a busy file system takes as
-    much from each of two days.
+    That is compared with the few peers of the same run, even a single one: a busy file system takes
+    as much from each of two days.  Among more peers the spread is known, and the odds decide.
     """
     for item in compared:
         runs, critical = item.source.runs, item.measurement.limits.critical
-        if item.measurement.what != operation or not critical.alerts(100 * exp(runs[-1, RATIO])):
+        if item.measurement.what != operation or item.against in _AMONG_PEERS:
+            continue
+        if not critical.alerts(100 * exp(runs[-1, RATIO])):
             continue
         table = Table([item.measurement])
         start = last = None

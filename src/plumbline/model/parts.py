@@ -19,6 +19,7 @@ PARTS = {
     "locate": "suspects, the service that bears an alarm, the next measurement",
     "parallel": "all targets at once, call by call, and sweeps",
     "report": "pages and figures of a site, periods compared",
+    "space": "how full each target is, and when it is full",
     "simulate": "what a policy finds, and how often it is wrong",
 }
 """Abilities of each part."""

@@ -6,9 +6,13 @@ from array import array
 from typing import NamedTuple, Optional
 
 from plumbline.model.record import Record
+from plumbline.model.space import SPACE
 
 SERVER = "server"
 """Layer of a server's own counters, which are shown but not judged."""
+
+NOT_MEASURED = (SERVER, SPACE)
+"""Layers of records that are no measurements."""
 
 
 class Course(NamedTuple):

@@ -81,6 +81,7 @@ class Reason(str, Enum):
     SILENCED = "silenced"
     UNEXPLAINED = "unexplained"
     SYMPTOM = "symptom"
+    FILLING = "filling"
     NOT_JUDGED = "not_judged"
 
     @property
@@ -155,6 +156,7 @@ _UNMEASURED = frozenset(
         Reason.TOO_FEW_MEMBERS,
         Reason.OTHER_TERMS,
         Reason.SYMPTOM,
+        Reason.FILLING,
         Reason.NOT_JUDGED,
     }
 )

@@ -30,6 +30,11 @@ SYMPTOMS_FILE = "symptom-verdicts.json"
 
 SYMPTOMS = f"/var/lib/plumbline/{SYMPTOMS_FILE}"
 
+SPACE_FILE = "space-verdicts.json"
+"""File with the verdicts on the space of the file systems that a node looks at."""
+
+SPACE = f"/var/lib/plumbline/{SPACE_FILE}"
+
 _MAX_NAME = 240
 """File systems of Linux allow 255 bytes."""
 _PLAIN = frozenset("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-~")

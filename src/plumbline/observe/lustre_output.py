@@ -26,10 +26,13 @@ MOVES = {"read_bytes": "read", "write_bytes": "write"}
 _OST = re.compile(r"\s*(\d+): (\S+)_UUID (\S+)\s*")
 _HEAD = re.compile(r"([A-Za-z0-9_][^\s=]*)=(.*)")
 _DF = re.compile(
-    r"^(\S+)_UUID\s+\S+\s+(?P<used>\S+)\s+(?P<available>\S+)\s+\d+%\s.*\[OST:\d+\](?P<flags>.*)$",
+    r"^(\S+)_UUID\s+\S+\s+(?P<used>\S+)\s+(?P<available>\S+)\s+\d+%\s.*"
+    r"\[(?:OST|MDT):\d+\](?P<flags>.*)$",
     re.MULTILINE,
 )
+_DF_ERROR = re.compile(r"^(\S+?)(?:_UUID)?\s*: (.+)$", re.MULTILINE)
 _IN_BYTES = re.compile(r"^UUID\s+bytes\s", re.MULTILINE)
+_IN_NUMBERS = re.compile(r"^UUID\s+Inodes\s", re.MULTILINE)
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)([KMGTPE]?)")
 _OBJECT = re.compile(r"^[ \t]+(\d+)[ \t]+\d+[ \t]+0x[0-9a-f]+[ \t]+\S+[ \t]*$", re.MULTILINE)
 
@@ -82,7 +85,7 @@ class Objects(NamedTuple):
 
 
 class Usage(NamedTuple):
-    """One line of ``lfs df``: space and the letters after ``[OST:n]``."""
+    """One line of ``lfs df``: space, or inodes, and the letters after ``[OST:n]``."""
 
     space: Space
     flags: str
@@ -165,12 +168,25 @@ def parse_usage(text: str, ost: str) -> Optional[Usage]:
 
     The output may end early if a later OST does not answer, and has no header for a single OST.
     """
+    return next((usage for _, usage in parse_usages(text, ost)), None)
+
+
+def parse_usages(text: str, only: str = "") -> Iterator[tuple[str, Usage]]:
+    """Yield each target of ``lfs df``, or of ``lfs df -i`` in inodes, or only one of them.
+
+    Raises:
+        SkipTarget: a size is not understood.
+    """
+    unit = 1 if _IN_BYTES.search(text) or _IN_NUMBERS.search(text) else 1024
     for match in _DF.finditer(text):
-        if match[1] == ost:
-            unit = 1 if _IN_BYTES.search(text) else 1024
+        if only in ("", match[1]):
             space = Space(_bytes(match["used"], unit), _bytes(match["available"], unit))
-            return Usage(space, match["flags"].strip())
-    return None
+            yield match[1], Usage(space, match["flags"].strip())
+
+
+def usage_errors(text: str) -> dict[str, str]:
+    """Return the error of each target that ``lfs df -v`` could not ask."""
+    return {match[1]: match[2].strip() for match in _DF_ERROR.finditer(text)}
 
 
 def parse_layout(text: str) -> Layout:

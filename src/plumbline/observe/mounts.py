@@ -43,6 +43,13 @@ class Space(NamedTuple):
             )
 
 
+class Room(NamedTuple):
+    """Space of a target, and its inodes, None if they are not known."""
+
+    space: Space
+    inodes: Optional[Space] = None
+
+
 class Mount(NamedTuple):
     """One mount; ``device`` is ``major:minor``, ``root`` the mounted folder of ``source``.
 

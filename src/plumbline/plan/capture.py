@@ -29,7 +29,7 @@ from plumbline.model.quantity import Quantity
 from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.spec import ProbeSpec, terms
 from plumbline.model.statistics import error_of_median, median_without, summarize
-from plumbline.model.trend import SERVER
+from plumbline.model.trend import NOT_MEASURED
 from plumbline.model.units import DAY_S, format_duration
 from plumbline.plan.baseline import Baselines, Candidate, Key
 
@@ -201,7 +201,7 @@ def _sound(
     shared: dict[Any, Conditions] = {}
     sound: dict[Key, list[_Run]] = {}
     for record in _with_quantities(records, expected):
-        if record.id in seen or record.layer == SERVER:
+        if record.id in seen or record.layer in NOT_MEASURED:
             continue
         seen.add(record.id)
         reason = unsound(record, expected)

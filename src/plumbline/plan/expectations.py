@@ -25,6 +25,7 @@ from plumbline.model.parts import is_installed, load
 from plumbline.model.record import Scenario
 from plumbline.model.rounds import cycle
 from plumbline.model.service import PathService, Service, SitePart
+from plumbline.model.space import SpaceTerms
 from plumbline.model.units import DAY_S, LARGEST
 from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.baseline import Baselines
@@ -33,6 +34,7 @@ from plumbline.plan.policy import FsLayer, OstLayer, Policy
 from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
 from plumbline.plan.schedule import Timer
 from plumbline.plan.services import parents, path_services, services, symptom_services
+from plumbline.plan.space import space_services, space_terms
 from plumbline.topology.document import NETWORK
 from plumbline.topology.graph import Component, Target, Topology
 from plumbline.topology.names import expand
@@ -405,6 +407,10 @@ class Plan(NamedTuple):
     """Systemd calendar of the look for symptoms."""
     drop_caches: frozenset[str] = frozenset()
     """Nodes on which root may drop caches."""
+    space: Mapping[str, tuple[SpaceTerms, ...]] = {}
+    """Limits of the file systems whose space each node reads."""
+    space_calendar: str = ""
+    """Systemd calendar of the look at space; empty for none."""
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; raise KeyError for an unknown name."""
@@ -412,7 +418,9 @@ class Plan(NamedTuple):
         near, served = self.neighbours.get(name, ()), self.served.get(name, ())
         elsewhere = self.elsewhere.get(name, {})
         document = Expectations(name, self.site, entries, near, served, elsewhere, self.parameters)
-        return document._replace(drops_caches=name in self.drop_caches)
+        return document._replace(
+            drops_caches=name in self.drop_caches, space=self.space.get(name, ())
+        )
 
     def takes_s(self, layer: str) -> dict[str, float]:
         """Return the duration of each node's run of a layer in seconds, if everything is healthy.
@@ -441,6 +449,7 @@ class Plan(NamedTuple):
             },
             "confirm": self.confirm,
             "symptoms": {"calendar": self.symptoms},
+            **({"space": {"calendar": self.space_calendar}} if self.space_calendar else {}),
             "netserver": {"port": self.port},
             "services": write(self.services),
             "hosts": list(self.hosts),
@@ -474,13 +483,14 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
     )
     measurement_services = services(measured)
     of_symptoms = symptom_services(policy.symptoms, [host["name"] for host in hosts], measured)
+    space = space_terms(policy, measured)
     return Plan(
         topology.site,
         with_confirm(with_waves(topology, nodes), policy, measured),
         _schedule(policy, measured),
         policy.layers.net.port,
         # last, so that the positions of the others do not change
-        (*measurement_services, *of_symptoms),
+        (*measurement_services, *of_symptoms, *space_services(space)),
         hosts,
         _parts(topology),
         path_services(topology, measured, measurement_services),
@@ -494,6 +504,8 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         policy.job_users,
         policy.symptoms.calendar,
         _drop_caches(policy, nodes),
+        space,
+        policy.space.calendar if policy.space else "",
     )
 
 

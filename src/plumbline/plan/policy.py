@@ -20,7 +20,7 @@ from plumbline.model.names import PATH, PROGRAM, SCRATCH
 from plumbline.model.ranks import TESTS, may_be_direct, named_test
 from plumbline.model.spec import MAX_DEPTH, MAX_REPEATS, ProbeSpec
 from plumbline.model.symptom import VALID_S
-from plumbline.model.units import format_duration
+from plumbline.model.units import DAY_S, HOUR_S, format_duration
 from plumbline.plan.schedule import Calendar, LastTimer, LaterTimer, Slots, Timer
 from plumbline.topology.names import expand
 from plumbline.topology.strict import (
@@ -154,6 +154,50 @@ class SymptomsPolicy(Strict):
     def calendar(self) -> str:
         """Return the systemd calendar of looks."""
         return f"*:0/{self.every / 60:.0f}"
+
+
+class SpacePolicy(Strict):
+    """Limits of the space of all file systems.
+
+    A target that is full within ``warning`` or ``critical`` seconds raises an alarm, and one whose
+    inodes are used above ``inode_limit``, a fraction; the limit of bytes is ``fill_limit``.
+    ``every`` is the period of looks, ``stale_after`` the age at which a look is outdated.
+    """
+
+    warning: Duration = 14 * DAY_S
+    critical: Duration = 3 * DAY_S
+    inode_limit: Fill = 0.90
+    every: Duration = HOUR_S
+    stale_after: Duration = 3 * HOUR_S
+
+    @model_validator(mode="after")
+    def _warns_first(self) -> SpacePolicy:
+        if self.critical > self.warning:
+            raise ValueError("critical is longer than warning; the later alarm is the graver one")
+        return self
+
+    @model_validator(mode="after")
+    def _holds_until_the_next_look(self) -> SpacePolicy:
+        minutes = self.every % 60 == 0 and HOUR_S % self.every == 0
+        hours = self.every % HOUR_S == 0 and DAY_S % self.every == 0
+        if not minutes and not hours:
+            raise ValueError(
+                "every must be minutes that divide an hour, or hours that divide a day; for "
+                "example 1 h"
+            )
+        if self.stale_after < 2 * self.every:
+            raise ValueError(
+                f"stale_after is shorter than two times every ({self.every / 60:.0f} min), so each "
+                "look would go stale before the next one"
+            )
+        return self
+
+    @property
+    def calendar(self) -> str:
+        """Return the systemd calendar of looks."""
+        if self.every < HOUR_S:
+            return f"*:0/{self.every / 60:.0f}"
+        return f"0/{self.every / HOUR_S:.0f}:12"
 
 
 def kinds_of(rules: SymptomsPolicy, hosts: Sequence[str]) -> dict[str, tuple[str, ...]]:
@@ -426,6 +470,8 @@ class Policy(Strict):
     """Services for symptoms of hardware and kernel."""
     conditions: ConditionsPolicy = ConditionsPolicy()
     """Parameters of Lustre whose changes are tracked."""
+    space: Optional[SpacePolicy] = None
+    """Services for the space of file systems; None for none."""
 
     def measures(self, name: str) -> bool:
         """Return whether a layer is measured, by default or because the policy names it."""

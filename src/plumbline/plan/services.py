@@ -270,7 +270,7 @@ def _component_service(assignment: Assignment) -> Service:
         assignment.host,
         assignment.node,
         " ".join([layer.title, assignment.component, *operations]),
-        _command(assignment.layer, assignment.component),
+        command_of(assignment.layer, assignment.component),
         layer.check,
         ("--component", assignment.component),
         assignment.layer,
@@ -307,7 +307,7 @@ def _group_service(
         node,
         node,
         f"{layer.title} {description}",
-        _command(layer.name, command),
+        command_of(layer.name, command),
         layer.check,
         ("--group", group),
         layer.name,
@@ -328,7 +328,7 @@ def _node_services(measured: Sequence[Assignment]) -> Iterator[Service]:
             node,
             node,
             f"NODE {node} probes",
-            _command(NODE, "probes"),
+            command_of(NODE, "probes"),
             "check_node",
             (),
             NODE,
@@ -338,5 +338,6 @@ def _node_services(measured: Sequence[Assignment]) -> Iterator[Service]:
         )
 
 
-def _command(layer: str, name: str) -> str:
+def command_of(layer: str, name: str) -> str:
+    """Return the NRPE command of a service."""
     return f"plumbline_{layer}_{_UNSAFE.sub('_', name)}"

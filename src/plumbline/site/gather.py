@@ -343,6 +343,7 @@ def tidy(history: Path, now: float, elapsed: Callable[[], float]) -> Optional[Th
             return None
         console_history.prune(now - KEEP_DAYS * DAY_S)
         console_history.prune_servers(now)
+        console_history.prune_space(now)
         thinned = console_history.thin(now, lambda: elapsed() < deadline)
         if thinned.unfinished:
             console_history.request_prune()

@@ -4,7 +4,8 @@ A console shows the verdicts to Nagios, people and Prometheus every few minutes,
 nothing has been measured in between.  The first verb judges and keeps four files, as most verbs
 need only one: the verdicts, the figures of each operation, the suspects, and their evidence.  The
 site is judged again if the plan or a record is new, if what notes and suspects rest on has changed,
-or once the clock turns a comparison otherwise.  Symptoms are judged each time.
+or once the clock turns a comparison otherwise.  Symptoms and space are judged
+each time.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import (
     Any,
     Iterable,
     Iterator,
+    Mapping,
     NamedTuple,
     Optional,
     Sequence,
@@ -33,6 +35,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.published import filled_figure
 from plumbline.model.published import parts as pieces
 from plumbline.model.service import NODE, Service
+from plumbline.model.space import SpaceTerms
 from plumbline.model.validation import times
 from plumbline.model.verdict import Figure, Judged, Reason, State, Verdict
 from plumbline.model.verdict_files import stamp
@@ -128,6 +131,8 @@ class _Verdicts(NamedTuple):
 
     head: _Head
     site: str
+    space: Mapping[str, tuple[SpaceTerms, ...]]
+    """Limits of the file systems whose space a node keeps."""
     services: tuple[Service, ...]
     verdicts: tuple[_Row, ...]
 
@@ -218,7 +223,8 @@ class KeptJudgement:
             if not row.is_member and (on_nodes or row.layer != NODE)
         ]
         symptoms = judge_symptoms(kept.services, self._history, self.now)
-        return Answers([*judged, *symptoms], kept.services)
+        space = _space(kept.services, self._history, self.now)
+        return Answers([*judged, *symptoms, *space], kept.services)
 
     def verdicts(self, *, members: bool = False) -> SiteVerdicts:
         """Return the verdicts on components and groups.
@@ -240,6 +246,10 @@ class KeptJudgement:
         for row in kept.verdicts:
             rows[row.node].append(row)
         return [_node(node, of_node, self.now) for node, of_node in rows.items()]
+
+    def space(self) -> Mapping[str, Sequence[SpaceTerms]]:
+        """Return the limits of the file systems whose space a node keeps."""
+        return self._section(_Verdicts).space
 
     def steps(self) -> Sequence[Step]:
         """Return the figures of all operations."""
@@ -296,7 +306,8 @@ class KeptJudgement:
         until = watch.until if isfinite(watch.until) else None
         head = _Head(ground, self.now, until, noted.rests_on_facts, tuple(plan.nodes))
         rows = _rows(site, judged, noted.notes)
-        yield _Verdicts(head, plan.site, plan.services, tuple(rows))
+        space = {node: document.space for node, document in plan.nodes.items() if document.space}
+        yield _Verdicts(head, plan.site, space, plan.services, tuple(rows))
         yield _Figures(head, figures)
         yield _Suspects(head, noted.suspects)
         yield _Evidence(head, noted.evidence)
@@ -324,6 +335,12 @@ _MAX_BYTES = 1 << 29
 def answers(plan: str, history: Path, now: float) -> Answers:
     """Return the verdicts of all services of a site; see :class:`KeptJudgement`."""
     return KeptJudgement(plan, history, now).answers()
+
+
+def _space(services: Iterable[Service], history: Path, now: float) -> list[Judged]:
+    """Return the verdicts on space; none without the part of that name."""
+    nothing: list[Judged] = []
+    return parts.ask("space", "judged", nothing, services, history, now)
 
 
 class Noted(NamedTuple):

@@ -24,6 +24,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.record import Operation, Scenario, step_name
 from plumbline.model.series import Sample
 from plumbline.model.service import SYMPTOMS, Service
+from plumbline.model.space import SpaceReport
 from plumbline.model.symptom import KINDS, VALID_S, Report, title
 from plumbline.model.trend import Course
 from plumbline.model.units import DAY_S
@@ -94,7 +95,8 @@ def file_system_of(entry: Expectation) -> str:
 class NodeVerdicts(NamedTuple):
     """Verdicts of one node: on components, each with its file system, on groups, and its probes.
 
-    ``probes`` is None if no measurement is expected, ``symptoms`` if no report could be read.
+    ``probes`` is None if no measurement is expected, ``symptoms`` and ``space`` if no report could
+    be read.
     ``devices`` has the kernel's names of device components of the node; empty for a whole site.
     """
 
@@ -104,6 +106,7 @@ class NodeVerdicts(NamedTuple):
     probes: Optional[Verdict]
     symptoms: Optional[Report] = None
     devices: Mapping[str, str] = {}
+    space: Optional[SpaceReport] = None
 
     def judged(self, now: float) -> Iterator[Verdict]:
         """Yield all verdicts, including those on the last look for symptoms as of ``now``."""

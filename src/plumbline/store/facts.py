@@ -24,6 +24,9 @@ from plumbline.store.files import READERS, load, load_document
 from plumbline.store.replacing import make_folder, replace_own, writing
 
 SYMPTOMS_FILE = "symptoms.json"
+SPACE_REPORT = "space.json"
+"""File of a node with its last look at the space of its file systems."""
+
 COLLECTED_SYMPTOMS = "symptoms"
 """Folder next to a site's history with each node's symptoms, NODE.json."""
 

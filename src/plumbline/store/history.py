@@ -35,6 +35,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.layers.fs import FS
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.series import Running
+from plumbline.model.space import SPACE
 from plumbline.model.trend import SERVER
 from plumbline.model.units import DAY_S
 from plumbline.model.validation import read_json
@@ -65,6 +66,9 @@ KEEP_RECORDS = 30
 
 KEEP_SERVER_DAYS = 7
 """Days that servers' counters are kept, except near runs of all targets, which are plotted."""
+
+KEEP_SPACE_DAYS = 2
+"""Days with every look at space; of earlier ones the last of each quarter of a day is kept."""
 
 _NEAR_S = 3600.0
 
@@ -288,6 +292,18 @@ class History(Store):
             for seq in obsolete:
                 self.change("DELETE FROM records WHERE seq = ?", (seq,))
         return len(obsolete)
+
+    def prune_space(self, now: float) -> int:
+        """Delete looks at space older than KEEP_SPACE_DAYS but the last of each quarter of a day.
+
+        Returns the number of records; each node's looks count for themselves.
+        """
+        return self.change(
+            "DELETE FROM records WHERE layer = ? AND started_at < ? AND seq NOT IN (SELECT "
+            "max(seq) FROM records WHERE layer = ? GROUP BY component, partner, "
+            "CAST(started_at / ? AS INTEGER))",
+            (SPACE, now - KEEP_SPACE_DAYS * DAY_S, SPACE, DAY_S / 4),
+        )
 
     def begin_confirmation(self, run: Sequence[Measured]) -> None:
         """Store a confirmation run of at least one measurement before it begins.

@@ -21,7 +21,7 @@ from plumbline.model.profile import distance
 from plumbline.model.record import Flag, Operation, Record, Scenario, segments_retransmitted
 from plumbline.model.series import SAMPLES, Running, Sample, Series
 from plumbline.model.statistics import MediansWithout
-from plumbline.model.trend import SERVER
+from plumbline.model.trend import NOT_MEASURED
 from plumbline.model.validation import numbers
 from plumbline.store.database import Selection, read_record, series_of
 from plumbline.store.history import History, Point, SeriesKey
@@ -315,5 +315,6 @@ class PastHistory(History):
     def since(self, begin: float) -> list[Record]:
         """Return the first ``MAX_RUNS`` measurements since a time."""
         records = self.records(Selection(since=begin))
-        runs = islice((record for record in records if record.layer != SERVER), MAX_RUNS)
+        measured = (record for record in records if record.layer not in NOT_MEASURED)
+        runs = islice(measured, MAX_RUNS)
         return sorted(runs, key=lambda record: record.started_at)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any, Optional, Sequence
 
 from plumbline.model.layers.net import NET
+from plumbline.model.space import SPACE
 from plumbline.model.trend import SERVER, Course, PairTest, Run, VersionChange
 from plumbline.store.collection import Unanswered, read_clocks
 from plumbline.store.database import (
@@ -27,6 +28,7 @@ from plumbline.store.version_changes import version_changes
 _OF_COMPONENT = "(layer, component) = (?, ?) AND"
 _COURSES = (
     f"SELECT {SERIES}, started_at, rate FROM records WHERE {{}} started_at >= ? "
+    f"AND layer != '{SPACE}' "
     f"ORDER BY {SERIES}, seq"
 )
 # SQLite takes the other columns of a group from the row with its max().

@@ -18,8 +18,21 @@ from plumbline.model.errors import StoreError
 from plumbline.model.expectation import Expectations
 from plumbline.model.quantity import OPERATIONS_PER_S, SECONDS
 from plumbline.model.series import Series
+from plumbline.model.space import (
+    Amount,
+    Outlook,
+    SpaceReport,
+    SpaceTerms,
+    SystemSpace,
+    TargetOutlook,
+    TargetSpace,
+    Trend,
+)
 from plumbline.model.symptom import Direction, Look, Report, Symptom
+from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
+from plumbline.parts.space.history import record_of
+from plumbline.parts.space.outlook import Look as SpaceLook
 from tests.package.cli.driver import Run, call
 from tests.package.cli.test_judge import READ, fresh
 from tests.package.judgements import (
@@ -121,6 +134,7 @@ def test_a_device_is_labelled_with_its_kernel_name(tmp_path: Path) -> None:
 
 def test_promtool_finds_nothing_wrong(tmp_path: Path) -> None:
     write_report(tmp_path / "symptoms.json")
+    write_space(tmp_path / "space.json")
     text = metrics_file(tmp_path, measured())
     assert values(text).keys() == NAMES
     assert complaints(text) == ""
@@ -181,6 +195,34 @@ def write_report(path: Path) -> None:
     path.write_text(json.dumps(codec.write(report)))
 
 
+def write_space(path: Path) -> None:
+    """Write the report of a node on a file system with a target that fills and one that is lost."""
+    filling = Outlook(Trend.FILLING, 28, 9 * DAY_S, 16 * DAY_S)
+    amounts = Amount(800, 200), Amount(10, 90)
+    targets = (
+        TargetOutlook(TargetSpace("OST0", "ost", *amounts), filling, filling),
+        TargetOutlook(TargetSpace("OST1", "ost", trouble="it does not answer")),
+    )
+    report = SpaceReport("client1", (SystemSpace(SpaceTerms("scratch"), 1.7e9, targets),))
+    path.write_text(json.dumps(codec.write(report)))
+
+
+def test_the_space_of_each_known_target_is_exported(tmp_path: Path, run: Run) -> None:
+    documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time()))
+    write_space(tmp_path / "space.json")
+    text = run("metrics", *documents).out
+    labels = {"file_system": "scratch", "target": "OST0", "kind": "ost"}
+    assert value_of(text, "space_used_bytes", labels) == 800
+    assert value_of(text, "space_free_inodes", labels) == 90
+    assert value_of(text, "space_full_seconds", labels) == 9 * DAY_S
+    of_system = {"node": "client1", "file_system": "scratch"}
+    assert value_of(text, "space_timestamp_seconds", of_system) == 1.7e9
+    # what is not known is absent, and not 0
+    assert 'target="OST1"' not in text
+    (tmp_path / "space.json").write_text("{")
+    assert "plumbline: without space: " in run("metrics", *documents).err
+
+
 def test_symptoms_are_counted_by_kind_and_severity(tmp_path: Path, run: Run) -> None:
     documents = write(tmp_path, EXPECTED, snapshot(*measured(), now=time.time()))
     write_report(tmp_path / "symptoms.json")
@@ -214,3 +256,18 @@ def test_the_console_counts_collected_symptoms(tmp_path: Path, run: Run) -> None
     labels = {"node": "client1", "kind": "arrays", "severity": "warning"}
     assert value_of(text, "symptoms", labels) == 2
     assert 'plumbline_symptoms{kind="disks"' not in text
+
+
+def test_the_console_exports_the_space_that_nodes_have_sent(tmp_path: Path, run: Run) -> None:
+    node = Expectations("client1", "lab", tuple(entry.to_json() for entry in EXPECTED))
+    node = node._replace(space=(SpaceTerms("scratch"),))
+    plan, history = tmp_path / "plan.json", tmp_path / "all.sqlite"
+    plan.write_text(json.dumps({"schema": 1, "nodes": {"client1": node.to_json()}, "services": []}))
+    look = SpaceLook(
+        SpaceTerms("scratch"), time.time(), (TargetSpace("OST0", "ost", Amount(800, 200)),)
+    )
+    save(history, [record_of(look, "client1")])
+    text = run("metrics", "--plan", str(plan), "--history", str(history)).out
+    labels = {"file_system": "scratch", "target": "OST0", "kind": "ost"}
+    assert value_of(text, "space_free_bytes", labels) == 200
+    assert "plumbline_space_free_inodes" not in values(text)

@@ -16,8 +16,11 @@ from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError, StoreError, ToolError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.service import Service
+from plumbline.model.space import Amount, SpaceTerms, TargetSpace
 from plumbline.model.symptom import Direction, Look, Report
 from plumbline.model.verdict import Figure, Reason, State, Verdict
+from plumbline.parts.space.history import record_of
+from plumbline.parts.space.outlook import Look as SpaceLook
 from plumbline.store.history import History
 from tests.package.cli.driver import Run, call
 from tests.package.cli.nagios import PROGRAM, nagios
@@ -438,6 +441,27 @@ def test_collected_symptoms_are_submitted(tmp_path: Path, run: Run) -> None:
         "client1;SYMPTOMS client1 arrays;1;SYMPTOMS WARNING - client1 arrays: array md0 is degraded"
     )
     assert disks.startswith("client1;SYMPTOMS client1 disks;3;")
+
+
+def test_collected_space_is_submitted(tmp_path: Path, run: Run) -> None:
+    node = service("client1", "client1", layer="space", freshness_s=10_800)
+    services = [
+        node._replace(description=f"SPACE {name}", component=name) for name in ("scratch", "home")
+    ]
+    plan, history = write_plan(tmp_path, services), tmp_path / "history.sqlite"
+    full = TargetSpace("scratch-OST0003", "ost", Amount(970, 30))
+    look = SpaceLook(SpaceTerms("scratch"), time.time() - 60, (full,))
+    with History(history) as console:
+        console.save(record_of(look, "client1"))
+        # another node does not speak for the one of the plan
+        console.save(record_of(look._replace(targets=(), at=time.time()), "client2"))
+    out, err = run("submit", "--plan", plan, "--history", str(history), "--batch", "-")
+    assert err == ""
+    used, home = (line.partition(";")[2] for line in out.splitlines())
+    assert used.startswith(
+        "client1;SPACE scratch;1;SPACE WARNING - scratch: scratch-OST0003 is 97 % full, 30 B free "
+    )
+    assert home.startswith("client1;SPACE home;3;SPACE UNKNOWN - home: no look has arrived; ")
 
 
 @pytest.mark.parametrize(("changes", "part"), FILE["symptoms"])

@@ -149,3 +149,28 @@ def test_a_day_begins_at_midnight(at: float, day: int) -> None:
 def test_runs_are_ordered_by_time_after_a_clock_step() -> None:
     stepped = tuple(Sample(at, 1.0, None, None, 0, None) for at in (5.0, 9.0, 7.0))
     assert list(Table([Measurement("", "", stepped, None, Limits(), None)]).at) == [5.0, 7.0, 9.0]
+
+
+def clipped(members: int, days: int, most: float) -> Kind:
+    """Return a kind with a spread of 0.3 in which no value is above ``most``."""
+    chance = Random(1)
+    return kind([[min(most, chance.gauss(0, 0.3)) for _ in range(members)] for _ in range(days)])
+
+
+def test_values_that_often_reach_a_limit_are_as_wide_as_their_lower_half() -> None:
+    # 0.674 standard deviations are the lower quartile's distance
+    assert clipped(100, 20, 9.0).spread == pytest.approx(0.3, rel=0.1)
+    # half of the median absolute deviations are below 0.07
+    assert 0.2 < clipped(100, 20, 0.05).spread < 0.35
+    # of few nobody knows whether it is chance
+    assert clipped(5, 3, 0.05).spread < 0.25
+
+
+def test_the_spread_of_each_member_is_not_that_of_all() -> None:
+    chance = Random(2)
+    levels = [chance.gauss(0, 0.4) for _ in range(30)]
+    peers = kind([[level + chance.gauss(0, 0.05) for level in levels] for _ in range(10)])
+    assert peers.spread == pytest.approx(0.4, rel=0.3)
+    assert peers.own_spread == pytest.approx(0.05, rel=0.2)
+    assert clipped(30, 10, 9.0).own_spread == pytest.approx(0.3, rel=0.15)
+    assert np.isnan(kind([[0.0] * 6] * 2).own_spread)

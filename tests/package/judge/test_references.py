@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import exp, hypot, log, sqrt
+from random import Random
 from typing import Any, Optional, Sequence
 
 import pytest
@@ -297,6 +298,17 @@ def test_peers_that_differ_more_than_on_busy_days_are_no_reference(
         for number, rate in enumerate(rates)
     ]
     assert against(members) == form.value
+
+
+def test_peers_of_rough_nights_stay_the_reference_though_their_baselines_are_steady() -> None:
+    # often at the limit of a link while the baselines were taken, and rough since
+    chance = Random(0)
+    rates = [[RATE * exp(chance.gauss(0, 0.3)) for _ in range(21)] for _ in range(12)]
+    members = [
+        measurement(str(number), samples=samples(own), ceiling_rate=None)
+        for number, own in enumerate(rates)
+    ]
+    assert against(members) in (Against.BASELINE.value, Against.RATE.value)
 
 
 @pytest.mark.parametrize(("share", "accepted"), [(0.94, True), (0.955, False), (1.06, False)])

@@ -462,6 +462,27 @@ def test_gross_runs_without_peers_may_be_busy_days() -> None:
     assert gross_since([200e6] * 9 + [40e6] * 3, peers=0) is None
 
 
+def test_among_many_peers_the_odds_decide_on_gross_runs() -> None:
+    memory = snapshot(
+        *(
+            series(rates[-1], 200e6, in_runs_of_six(rates), component=name)
+            for name, rates in zip(NAMES, [[200e6] * 9 + [90e6] * 3, *[[200e6] * 12] * 5])
+        )
+    )
+    result = evidence(memory)[NAMES[0]]
+    assert result
+    assert result.against == "its peers in the same run"
+    assert result.gross_since is None
+
+
+def in_runs_of_six(rates: Sequence[float]) -> list[Sample]:
+    """Return earlier runs, one a night, each with five peers; the newest comes first."""
+    return [
+        Sample(NOW - 310 - night * DAY_S, rate, None, 200e6, 5, None)
+        for night, rate in enumerate(rates[:-1][::-1], start=1)
+    ]
+
+
 def test_nights_with_several_runs_that_are_all_slow_are_counted() -> None:
     hours = {3: (0.5, 0.6), 7: (0.5, 1.0), 8: (0.5,), 12: (0.4, 0.4, 0.5)}
     runs = [

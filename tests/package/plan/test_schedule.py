@@ -15,6 +15,10 @@ from plumbline.plan.schedule import Slots, Timer, collisions, gaps
 from plumbline.topology.strict import parse
 from tests.package.recorded import table
 
+NEEDS_SYSTEMD = pytest.mark.skipif(
+    not shutil.which("systemd-analyze"), reason="this machine has no systemd"
+)
+
 HOUR_S = 3600
 STOP_S = 30
 """Time that a stopped unit has to end."""
@@ -105,7 +109,7 @@ def test_a_calendar_that_ends_has_no_gaps() -> None:
     assert gaps("2099-01-01 02:06") == (None, None)
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="this machine has no systemd")
+@NEEDS_SYSTEMD
 @pytest.mark.parametrize("slot", ["1 min", "15 min", "1 h", "4 h", "12 h", "24 h"])
 def test_systemd_understands_the_calendar_of_slots(slot: str) -> None:
     text = parse(Slots, {"slot": slot, "window": "30 s"}, "slots").calendar()
@@ -113,7 +117,7 @@ def test_systemd_understands_the_calendar_of_slots(slot: str) -> None:
     assert gaps(text)[1] == parse(Slots, {"slot": slot, "window": "30 s"}, "slots").slot
 
 
-@pytest.mark.skipif(not shutil.which("systemd-analyze"), reason="this machine has no systemd")
+@NEEDS_SYSTEMD
 @pytest.mark.parametrize(
     ("calendar", "slot", "collides"),
     [
@@ -135,6 +139,7 @@ def test_a_calendar_inside_of_a_network_slot_is_noted(
     assert not list(collisions({"ost": {"calendar": calendar}}))
 
 
+@NEEDS_SYSTEMD
 def test_systemd_accepts_and_refuses_the_same_calendars() -> None:
     wrongly_refused = [text for text, *_ in CALENDARS["comes"] if not _by_systemd(text)]
     wrongly_accepted = [text for text, _ in CALENDARS["refused"] if _by_systemd(text)]

@@ -19,6 +19,7 @@ from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.profile import form
 from plumbline.model.record import Flag, Operation, Scenario
 from plumbline.model.series import SAMPLES, Running
+from plumbline.model.space import SPACE
 from plumbline.model.trend import SERVER
 from plumbline.store import recent as past
 from plumbline.store.database import SCHEMA, Selection, read_record
@@ -128,6 +129,21 @@ def test_server_records_are_dropped_sooner_except_near_runs_of_all_targets(
     kept = [sampled.started_at for sampled in history.records(Selection(layer=SERVER))]
     assert kept == [10 * DAY, 40 * DAY]
     assert len(history.points(KEY, 10)) == 3
+
+
+def test_four_looks_at_space_a_day_are_kept_after_two_days(history: History) -> None:
+    hour = DAY / 24
+    for number in range(4 * 24):
+        for node in ("client1", "client2"):
+            look = {"component": "scratch", "partner": node, "started_at": 10 * DAY + number * hour}
+            history.save(record(layer=SPACE, **look))
+    history.save(record(started_at=10 * DAY))
+    # of the first two days four looks of each node are left
+    assert history.prune_space(14 * DAY) == 2 * 2 * (24 - 4)
+    assert history.prune_space(14 * DAY) == 0
+    times = [look.started_at for look in history.records(Selection(layer=SPACE))][:8:2]
+    assert times == [10 * DAY + (6 * quarter + 5) * hour for quarter in range(4)]
+    assert len(history.points(KEY, 10)) == 1
 
 
 @pytest.mark.parametrize(

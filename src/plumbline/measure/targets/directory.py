@@ -21,7 +21,7 @@ from plumbline.measure.targets.probe_file import NAME, FileTarget, absolute
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import SkipTarget
 from plumbline.model.validation import whole
-from plumbline.observe.mounts import Mount, Space, bytes_moved, mount_holding
+from plumbline.observe.mounts import Mount, Room, Space, bytes_moved, mount_holding
 from plumbline.observe.query import ask
 
 
@@ -68,15 +68,26 @@ class DirectoryTarget(FileTarget):
             )
         return mount
 
+    def room(self, run: CommandRunner) -> Room:
+        """Return space and inodes; some file systems, such as Btrfs, count no inodes."""
+        self._mount(run)
+        total, free = self._numbers(run, "%c %d")
+        inodes = Space(max(0, total - free), free) if total else None
+        return Room(self._space(run), inodes)
+
     def _space(self, run: CommandRunner) -> Space:
-        argv = ["stat", "--file-system", "--format=%S %b %f %a", "--", self._directory]
+        unit, blocks, free, available = self._numbers(run, "%S %b %f %a")
+        return Space(used=(blocks - free) * unit, available=available * unit)
+
+    def _numbers(self, run: CommandRunner, form: str) -> list[int]:
+        """Return the numbers of statvfs(3) in a format of ``stat --file-system``."""
+        argv = ["stat", "--file-system", f"--format={form}", "--", self._directory]
         text = ask(run, argv, own=True)
         words = text.split()
-        if len(words) != 4:
+        if len(words) != len(form.split()):
             raise SkipTarget(f"stat -f of {self._directory} printed {text[:80]!r}")
         subject = f"a number of stat -f of {self._directory}"
-        unit, blocks, free, available = (whole(word, subject, SkipTarget) for word in words)
-        return Space(used=(blocks - free) * unit, available=available * unit)
+        return [whole(word, subject, SkipTarget) for word in words]
 
     def _create(self, run: CommandRunner) -> None:
         self._file.ask(run, ["touch", "--", NAME], make=True)

@@ -29,7 +29,7 @@ from plumbline.model.command import CommandRunner, Within
 from plumbline.model.errors import BrokenTarget, DisturbedTarget, LostTarget, NoMount, SkipTarget
 from plumbline.model.names import SUBVOLUME
 from plumbline.model.validation import whole
-from plumbline.observe.mounts import Mount, Space, mount_at
+from plumbline.observe.mounts import Mount, Room, Space, mount_at
 from plumbline.observe.query import QUICK_S, SLOW_S, ask, complaint, is_dead
 
 _PATHINFO = re.compile(r"<POSIX\((?P<brick>[^()]*)\):(?P<host>[^:<>]*):(?P<file>[^<>]*)>")
@@ -195,6 +195,16 @@ class GlusterfsTarget(FileTarget):
         return DisturbedTarget(
             f"{error}; {self._subvolume} works: the name hashes to another brick, which does not"
         )
+
+    def room(self, run: CommandRunner) -> Room:
+        """Return the space of a connected brick; the client does not know its inodes.
+
+        All bricks are asked first, because only then does the client notice a lost brick.
+        """
+        mount_at(run, self._mount)
+        run(["stat", "--file-system", "--", self._mount], SLOW_S)
+        self._connected(run)
+        return Room(self._space(run))
 
     def _space(self, run: CommandRunner) -> Space:
         text = ask(run, ["cat", f"{self._graph}/{self._volume}-dht/private"])

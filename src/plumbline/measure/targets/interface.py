@@ -12,7 +12,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional
 from plumbline.model.command import CommandRunner, Within
 from plumbline.model.errors import UsageError
 from plumbline.model.record import Flag
-from plumbline.observe.mounts import Mount
+from plumbline.observe.mounts import Mount, Room
 
 
 class TargetState(NamedTuple):
@@ -76,6 +76,14 @@ class Target(ABC):
 
     def refuse_without_room(self, run: CommandRunner, size_bytes: int) -> None:  # noqa: B027
         """Raise SkipTarget if ``size_bytes`` more would fill the target above its limit."""
+
+    def room(self, run: CommandRunner) -> Optional[Room]:  # noqa: ARG002
+        """Return how full the target is, at any fill; None if it holds no files.
+
+        Raises:
+            SkipTarget: it is not mounted, lost, or does not answer.
+        """
+        return None
 
     def server_answers(self, run: CommandRunner) -> Optional[bool]:  # noqa: ARG002
         """Return True if the server of a lost target still answers this node.

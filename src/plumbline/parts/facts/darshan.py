@@ -7,7 +7,7 @@ spread evenly over the stripes up to the last byte accessed.
 from __future__ import annotations
 
 from math import ceil, inf
-from typing import Any, Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Any, Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation
@@ -88,6 +88,27 @@ class Log(NamedTuple):
                     _mean([(file.unaligned, file.calls * share) for file, share in parts]),
                 )
             )
+
+
+class Stripes(NamedTuple):
+    """Fewest and most OSTs that hold data of one file of a job."""
+
+    least: int
+    most: int
+
+    def __str__(self) -> str:
+        """Return e.g. ``4``, or ``1 to 8``."""
+        return str(self.most) if self.least == self.most else f"{self.least} to {self.most}"
+
+
+def stripes_of(logs: Iterable[Log]) -> dict[str, Stripes]:
+    """Return the stripes of the files of each job with a log."""
+    stripes: dict[str, list[int]] = {}
+    for log in logs:
+        stripes.setdefault(log.job.id, []).extend(
+            len(file.shares) for file in log.files if file.shares
+        )
+    return {job: Stripes(min(own), max(own)) for job, own in stripes.items() if own}
 
 
 def _mean(shares: Sequence[tuple[Optional[float], float]]) -> Optional[float]:

@@ -29,6 +29,7 @@ from plumbline.parts.report.network import network_figure
 from plumbline.parts.report.overview import RANK, Entry, Kind
 from plumbline.parts.report.path import path_figure
 from plumbline.parts.report.site import Metrics, Site
+from plumbline.parts.report.space import space_figure
 from plumbline.parts.report.suspects import suspects_figure
 from plumbline.parts.report.symptoms import symptoms_figure
 from plumbline.parts.report.targets import targets_figure
@@ -68,6 +69,7 @@ def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
         calls_figure(extras.profile, site.run),
         suspects_figure(extras.suspects),
         symptoms_figure(site, extras.suspects),
+        space_figure(site.spaces),
     ]
     return [figure.without_empty_plots() for figure in drawn]
 

@@ -19,6 +19,7 @@ from plumbline.model import parts
 from plumbline.model.errors import ToolError
 from plumbline.model.layers import BY_DEPTH
 from plumbline.model.record import Record, step_name
+from plumbline.model.space import SystemCourse
 from plumbline.model.suspects import Suspects
 from plumbline.model.trend import ConditionChange
 from plumbline.model.units import DAY_S
@@ -110,6 +111,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             conditions=condition_changes(plan, path, since),
             looks=looks.looks,
             unseen=looks.unseen,
+            spaces=spaces_of(plan, path, now),
             nodes={
                 (entry.layer, entry.component): name
                 for name, entries in measured.items()
@@ -122,6 +124,12 @@ def condition_changes(plan: SitePlan, history: Path, since: float) -> list[Condi
     """Return the changes of conditions on all nodes since an epoch time, as far as known."""
     nothing: list[ConditionChange] = []
     return parts.ask("facts", "condition_changes", nothing, plan, history, since)
+
+
+def spaces_of(plan: SitePlan, history: Path, now: float) -> list[SystemCourse]:
+    """Return the weeks of each file system whose space is read, as far as known."""
+    nothing: list[SystemCourse] = []
+    return parts.ask("space", "courses", nothing, plan.nodes, history, now)
 
 
 def find_suspects(plan: str, history: Path, now: float) -> Suspects:

@@ -15,6 +15,7 @@ from plumbline.model.limits import Reference
 from plumbline.model.quantity import Quantity
 from plumbline.model.record import Operation, step_name
 from plumbline.model.service import SitePart
+from plumbline.model.space import SystemCourse
 from plumbline.model.symptom import Symptom
 from plumbline.model.trend import ConditionChange, Course, Note, PairTest, Run, VersionChange
 from plumbline.model.units import DAY_S
@@ -184,7 +185,7 @@ class Site(NamedTuple):
     """All data of the report; ``now`` is in seconds since the epoch, ``verdicts`` has no groups.
 
     ``nodes`` has the measuring node by layer and component, ``unseen`` the hosts where nobody looks
-    for symptoms.
+    for symptoms, ``spaces`` the file systems whose space is read.
     """
 
     name: str
@@ -202,6 +203,7 @@ class Site(NamedTuple):
     conditions: Sequence[ConditionChange] = ()
     looks: Sequence[Look] = ()
     unseen: Sequence[str] = ()
+    spaces: Sequence[SystemCourse] = ()
 
     @property
     def until(self) -> float:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from plotly.graph_objects import Figure as PlotlyFigure
 
+from plumbline.model.space import SystemCourse, TargetCourse, TargetSpace
 from plumbline.model.verdict import State
 from plumbline.parts.locate import contract
 from plumbline.parts.report.figure import Figure
@@ -19,7 +20,7 @@ from tests.package.parts.report.test_calls import profile
 from tests.package.parts.report.years import Year
 
 IDS = ["path", "targets", "heat-map", "change", "network", "composite", "calls"]
-IDS += ["suspects", "symptoms"]
+IDS += ["suspects", "symptoms", "space"]
 EMPTY = Site("nothing", 1e9, (), {}, {}, {}, ())
 
 
@@ -42,7 +43,9 @@ def assert_valid(figures: list[Figure]) -> None:
 
 @pytest.mark.slow
 def test_a_complete_site_has_every_figure(site: Site) -> None:
-    figures = draw(site, extras())
+    target = TargetCourse(TargetSpace("OST0"), (1e9,), (0.5,), "", "")
+    spaces = [SystemCourse("scratch", State.OK, "scratch: 50 % full", (target,))]
+    figures = draw(site._replace(spaces=spaces), extras())
     assert [figure.id for figure in figures] == IDS
     assert [figure.id for figure in figures if figure.absent] == []
     assert_valid(figures)

@@ -7,7 +7,7 @@ import sys
 import time
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import Iterator, Optional, Sequence
+from typing import Iterator, Mapping, Optional, Sequence
 
 from plumbline.cli.options import parse_span
 from plumbline.cli.output import remark, show
@@ -17,8 +17,9 @@ from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.units import format_bytes, format_rate
 from plumbline.observe.command import SystemRunner
 from plumbline.observe.given import read_given
-from plumbline.parts.facts.darshan import Log
+from plumbline.parts.facts.darshan import Log, Stripes, stripes_of
 from plumbline.parts.facts.darshan_logs import MAX_BYTES, find_logs, read_job_times, read_logs
+from plumbline.parts.facts.job_lines import JobLine, job_lines
 from plumbline.parts.facts.job_rates import judge_jobs
 from plumbline.parts.facts.job_traffic import JobTraffic
 from plumbline.parts.facts.jobs import Job, JobIo, JobRequests, Window, parse_slurm, shown
@@ -63,7 +64,7 @@ def jobs(arguments: argparse.Namespace) -> int:
         ]
         used = job_usage(Traffic(job_ios, requests), listed, window, names, arguments.target)
         users = plan is not None and plan.job_users
-        document, lines = used.to_json(), _lines(used, users)
+        document, lines = used.to_json(), _lines(used, users, stripes_of(logs))
         for job in () if users else document["jobs"].values():
             del job["user"]
     show(arguments, {"schema": 1, **document, "left_out": left_out}, lines)
@@ -110,18 +111,21 @@ def _text(name: str) -> str:
         ) from error
 
 
-def _lines(used: JobUsage, users: bool) -> Iterator[str]:
-    """Yield tables of bytes and requests, and the jobs without traffic."""
-    headers = ["job", "name", "user", "target", "operation", "moved", "rate", "from", "to"]
-    headers += ["below 100 KiB", "unaligned", "by"]
-    rows = [_row(usage, used.jobs.get(usage.job)) for usage in used.usages[:_MAX_ROWS]]
+def _lines(used: JobUsage, users: bool, stripes: Mapping[str, Stripes]) -> Iterator[str]:
+    """Yield a table of jobs, one of requests, and the jobs without traffic."""
+    headers = ["job", "name", "user", "targets", "stripes", "read", "written", "from", "to"]
+    headers += ["below 100 KiB", "unaligned", "slowest target", "by"]
+    moved = job_lines(used.usages)
+    rows = [
+        _row(line, used.jobs.get(line.job), stripes.get(line.job)) for line in moved[:_MAX_ROWS]
+    ]
     if not users:
         for row in (headers, *rows):
             del row[2]
     if rows:
         yield render(headers, rows)
-    if len(used.usages) > _MAX_ROWS:
-        yield f"{len(used.usages) - _MAX_ROWS} more rows; --json has all of them"
+    if len(moved) > _MAX_ROWS:
+        yield f"{len(moved) - _MAX_ROWS} more jobs; --json has all of them, target by target"
     if used.requests:
         headers = ["job", "name", "target", "requests", "rate", "from", "to", "most of them"]
         requests = [_request_row(row, used.jobs.get(row.job)) for row in used.requests[:_MAX_ROWS]]
@@ -135,20 +139,29 @@ def _lines(used: JobUsage, users: bool) -> Iterator[str]:
         yield f"Also ran, traffic unknown: {several(names, _MAX_NAMED)}"
 
 
-def _row(usage: JobIo, job: Optional[Job]) -> list[str]:
+def _row(line: JobLine, job: Optional[Job], stripes: Optional[Stripes]) -> list[str]:
     return [
-        shown(usage.job),
+        shown(line.job),
         shown(job.name) if job else "",
         shown(job.user) if job else "",
-        shown(usage.target),
-        usage.operation.value,
-        format_bytes(usage.bytes),
-        "" if usage.rate_Bps is None else format_rate(usage.rate_Bps),
-        _time(usage.begin),
-        _time(usage.end),
-        *("" if share is None else f"{share:.0%}" for share in (usage.small, usage.unaligned)),
-        usage.source,
+        shown(line.targets[0]) if len(line.targets) == 1 else str(len(line.targets)),
+        "" if stripes is None else str(stripes),
+        *("" if not size else format_bytes(size) for size in (line.read, line.written)),
+        _time(line.begin),
+        _time(line.end),
+        *("" if share is None else f"{share:.0%}" for share in (line.small, line.unaligned)),
+        _slowest(line),
+        line.source,
     ]
+
+
+def _slowest(line: JobLine) -> str:
+    """Return the slowest target of a job, with its rate and its share of the median."""
+    slow = line.slowest
+    if slow is None:
+        return ""
+    rate = format_rate(slow.rate_Bps)
+    return f"{shown(slow.target)} {slow.operation.value} {rate}, {slow.share:.0%} of median"
 
 
 def _request_row(requests: JobRequests, job: Optional[Job]) -> list[str]:
