@@ -290,8 +290,8 @@ class KeptJudgement:
         with without_collector():
             sections = {type(section): section for section in self._sections(records)}
             for section in sections.values():
-                # who may not write here judges anew each time
-                with suppress(StoreError):
+                # who may not write here judges anew each time, as for a number that JSON lacks
+                with suppress(StoreError, ValueError):
                     replace_own(_file(self._history, type(section)), seal(compact(section)))
         self._judged.update(sections)
         return sections[kind]
