@@ -1,9 +1,9 @@
 """Judging a large site on its console: 10,000 targets on 10,000 disks, one adapter slow.
 
-Each command runs as a process of its own: ``plan``, ``ceiling``, ``judge``, ``locate``, ``submit``
-and ``publish``, then the actions of ``baseline``.  Measured is CPU time, which does not depend on
-other users of the machine.  Aims: ``submit`` in 8 s and 400 MB, in 1 s if nothing is new, and the
-bad adapter named once.
+Each command runs as a process of its own: ``plan``, ``ceiling``, ``judge``, ``locate``, ``submit``,
+the verbs that share its judgement, then the actions of ``baseline``.  Measured is CPU time, which
+does not depend on other users of the machine.  Aims: ``submit`` in 8 s and 400 MB, in 1 s if
+nothing is new, each of the others after it in 1.5 s, and the bad adapter named once.
 Building the history does not count.
 """
 
@@ -37,7 +37,7 @@ ADAPTER = "oss0500-hba1"
 LEFT_BPS = 100e6
 """Remaining rate of each of five disks measured alone, a third of the usual."""
 
-AIM_S, AIM_MB, AGAIN_S = 8.0, 400.0, 1.0
+AIM_S, AIM_MB, AGAIN_S, SHARED_S = 8.0, 400.0, 1.0, 1.5
 
 
 def inventory(folder: Path, servers: int = SERVERS) -> Path:
@@ -154,6 +154,20 @@ def named(located: Cost) -> int:
     return sum(ADAPTER in json.dumps(suspects) for suspects in sets)
 
 
+def shown_shared(folder: Path, source: tuple[str, ...]) -> float:
+    """Print the cost of the verbs that share what submit has judged; return the longest time."""
+    verbs = (
+        ("publish", "--to", str(folder / "paths.json")),
+        ("status",),
+        ("metrics", "--output", str(folder / "site.prom")),
+        ("judge",),
+    )
+    costs = [(verb, run(verb, *source, *options)) for verb, *options in verbs]
+    for verb, cost in costs:
+        shown(f"{verb}, nothing new", cost)
+    return max(cost.processor_s for _, cost in costs)
+
+
 def baselines(folder: Path, plan: Plan) -> None:
     """Print the cost of capturing, accepting and reviewing baselines of healthy nights."""
     path = folder / "records.jsonl"
@@ -191,16 +205,16 @@ def main() -> int:
         shown("submit", first)
         again = run("submit", *source, "--batch", str(batch))
         shown("submit, nothing new", again)
-        shown("publish", run("publish", *source, "--to", str(Path(name) / "paths.json")))
+        shared = shown_shared(Path(name), source)
         lines = len(batch.read_text(encoding="utf-8").splitlines())
         times = named(located)
         baselines(Path(name), plan)
     print(
         f"{2 * PER_SERVER * servers} components, {NIGHTS} nights: {lines} results, {ADAPTER} is "
         f"named {times} times (aim: submit {AIM_S:g} s and {AIM_MB:g} MB, {AGAIN_S:g} s if nothing "
-        "is new, named once)"
+        f"is new, other verbs {SHARED_S:g} s, named once)"
     )
-    slow = first.processor_s > AIM_S or again.processor_s > AGAIN_S
+    slow = first.processor_s > AIM_S or again.processor_s > AGAIN_S or shared > SHARED_S
     return 1 if slow or first.peak_MB > AIM_MB or times != 1 else 0
 
 

@@ -21,9 +21,17 @@ from plumbline.model.record import Record
 from plumbline.model.units import DAY_S
 from plumbline.plan.expectations import Plan
 from plumbline.site.inventory import plan_of, read_inventory
-from plumbline.store.database import RECORD, Day, deflate, month_of, pack_days, row, series_of
+from plumbline.store.database import (
+    RECORD,
+    SOFTWARE,
+    Day,
+    deflate,
+    month_of,
+    pack_days,
+    row,
+    series_of,
+)
 from plumbline.store.history import KEEP_WHOLE_DAYS
-from plumbline.store.version_changes import software_of
 from tests.bench.judging import ADAPTER, LEFT_BPS, PER_SERVER, SERVERS, inventory, run, shown
 from tests.package.parts.locate.scenes import both
 from tests.package.parts.report.browser import Browser
@@ -44,10 +52,9 @@ def history(folder: Path, plan: Plan) -> tuple[Path, Path]:
     )
     with closing(sqlite3.connect(paths[1])) as database, database:
         database.execute("PRAGMA synchronous = OFF")
-        database.executemany(f"INSERT {RECORD}", nights(good, slow))
-        software = software_of(row(good[0])[-1])
-        number = database.execute("INSERT INTO software (text) VALUES (?)", (software,)).lastrowid
+        number = database.execute(SOFTWARE, row(good[0])[-1:]).lastrowid
         assert number
+        database.executemany(f"INSERT {RECORD}", nights(good, slow))
         database.executemany("INSERT INTO days VALUES (?, ?, ?, ?, ?, ?, ?)", months(good, number))
     return paths
 

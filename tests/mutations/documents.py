@@ -523,7 +523,7 @@ def _space_verdicts(data: bytes, folder: Path) -> str:
 
 def _space_report(data: bytes, folder: Path) -> str:
     report = load_document(SpaceReport, put(folder, "space.json", data))
-    return exposition(families([NodeVerdicts("oss1", (), (), (), None, space=report)], NOW))
+    return exposition(families([NodeVerdicts("oss1", (), (), None, space=report)], (), NOW))
 
 
 def _look(data: bytes, _: Path) -> object:

@@ -118,7 +118,7 @@ def _commands() -> str:
 
 
 def _verdicts() -> str:
-    metrics = ((f"`{family.name}`", family.help) for family in prometheus.families([], 0.0))
+    metrics = ((f"`{family.name}`", family.help) for family in prometheus.families([], [], 0.0))
     return _table("| metric | meaning |", metrics)
 
 

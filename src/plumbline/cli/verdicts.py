@@ -14,13 +14,13 @@ import time
 from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Iterator, Mapping, Optional, Sequence
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.cli.options import asks_for_site, nothing_deployed
 from plumbline.cli.output import print_json, remark, say
 from plumbline.doors.checkmk import local_checks
 from plumbline.doors.prometheus import exposition, families
-from plumbline.doors.status import DIGITS, Screen
+from plumbline.doors.status import DIGITS, Screen, urgent
 from plumbline.doors.status import status as screen
 from plumbline.doors.table import ScreenText, render
 from plumbline.judge.judging import Basis
@@ -33,15 +33,24 @@ from plumbline.model.symptom import Report
 from plumbline.model.verdict import State, Verdict, worst
 from plumbline.site.checks import publish
 from plumbline.site.documents import VerdictDocument
+from plumbline.site.kept import KeptJudgement
 from plumbline.site.nodes import Choice, Judgement, NodeJudgement
 from plumbline.site.nodes import judgement as site_judgement
 from plumbline.site.recorded import replay_file
 from plumbline.site.survey import last_survey
-from plumbline.site.verdicts import node_verdicts, rates_of_node, rates_of_site
+from plumbline.site.verdicts import (
+    Line,
+    node_verdicts,
+    rates_of_node,
+    rates_of_site,
+    steps,
+    unanswered_nodes,
+)
 from plumbline.site.verdicts import status as lines_of
+from plumbline.store.collection import Unanswered
 from plumbline.store.facts import SPACE_REPORT, SYMPTOMS_FILE, collected_reports
 from plumbline.store.files import EXPECTATIONS, SNAPSHOT, load_document
-from plumbline.store.plan import load_plan
+from plumbline.store.plan import load_plan, without_collector
 from plumbline.store.replacing import replace_own
 from plumbline.store.snapshot import load_expectations, load_snapshot
 from plumbline.store.verdicts import load_report
@@ -58,7 +67,14 @@ def judge(arguments: argparse.Namespace) -> int:
         return _replay(arguments, site=site)
     if arguments.together:
         raise UsageError("--together belongs to --replay FILE.csv: name the file, or leave it out")
+    return _judge(arguments, site=site)
+
+
+def _judge(arguments: argparse.Namespace, *, site: bool) -> int:
     choice = Choice(arguments.layer, arguments.explain or arguments.component)
+    # choices and evidence need more than the kept verdicts
+    if site and not any((*choice, arguments.json, arguments.verbose)):
+        return _judge_site(arguments)
     with _judgement(arguments, arguments.layer) as judgement:
         remark(*judgement.left_out)
         if arguments.explain:
@@ -78,6 +94,21 @@ def judge(arguments: argparse.Namespace) -> int:
     else:
         _print(verdicts, arguments.verbose)
     return worst(verdict.state for verdict in verdicts)
+
+
+def _judge_site(arguments: argparse.Namespace) -> int:
+    """Print the verdicts of a site without their evidence; return the worst state."""
+    with without_collector():
+        verdicts = _kept(arguments).verdicts().verdicts
+    if not verdicts:
+        with _judgement(arguments) as judgement:
+            raise judgement.nothing_of(Choice())
+    _print(verdicts, verbose=False)
+    return worst(verdict.state for verdict in verdicts)
+
+
+def _kept(arguments: argparse.Namespace) -> KeptJudgement:
+    return KeptJudgement(arguments.plan, Path(arguments.history), time.time())
 
 
 @contextmanager
@@ -181,26 +212,51 @@ _NO_TERMINAL = (200, 40)
 
 def status(arguments: argparse.Namespace) -> int:
     """Print the screen and return the exit code of the worst verdict."""
-    with _judgement(arguments) as judgement:
-        if arguments.plan:
-            rates, unanswered = rates_of_site(Path(arguments.history), judgement.now)
-        else:
-            rates, unanswered = rates_of_node(judgement), ()
-        lines = lines_of(judgement, rates, _basis(arguments))
-    unanswered_here = [node for node in unanswered if node.node in judgement.nodes]
+    with without_collector():
+        seen = _site_seen(arguments) if asks_for_site(arguments) else _node_seen(arguments)
     if arguments.json:
         document = {
             "schema": 1,
-            "of": judgement.name,
-            "components": lines,
-            "unanswered": unanswered_here,
+            "of": seen.name,
+            "components": seen.lines,
+            "unanswered": seen.unanswered,
         }
         print_json(document)
     else:
-        rows = len(lines) + len(unanswered_here) if arguments.all else None
-        text = screen(judgement.name, lines, _screen(rows), unanswered_here)
+        rows = len(seen.lines) + len(seen.unanswered) if arguments.all else None
+        text = screen(seen.name, seen.lines, _screen(rows), seen.unanswered)
         say(ScreenText(_encodable(text, sys.stdout.encoding)))
-    return worst(line.verdict.state for line in lines)
+    return worst(line.verdict.state for line in seen.lines)
+
+
+class _Seen(NamedTuple):
+    """What the status shows of a node or site."""
+
+    name: str
+    lines: Sequence[Line]
+    unanswered: Sequence[Unanswered] = ()
+
+
+def _node_seen(arguments: argparse.Namespace) -> _Seen:
+    with _judgement(arguments) as judgement:
+        basis = _basis(arguments)
+        judged = (result.verdict for result in judgement.verdicts(members=True, basis=basis))
+        lines = lines_of(judged, rates_of_node(judgement), basis)
+        return _Seen(judgement.name, lines)
+
+
+def _site_seen(arguments: argparse.Namespace) -> _Seen:
+    """Return the lines of a site, of which only those on the screen need their rates."""
+    kept, history = _kept(arguments), Path(arguments.history)
+    site, nodes, verdicts = kept.verdicts(members=True)
+    unanswered = [node for node in unanswered_nodes(history) if node.node in nodes]
+    if arguments.json or arguments.all:
+        return _Seen(site, lines_of(verdicts, rates_of_site(history, kept.now)), unanswered)
+    lines, rows = urgent(lines_of(verdicts, {})), max(1, _screen(None).rows)
+    places = dict.fromkeys((line.verdict.layer, line.verdict.component) for line in lines[:rows])
+    rates = rates_of_site(history, kept.now, places)
+    lines[:rows] = [line.with_rates(rates) for line in lines[:rows]]
+    return _Seen(site, lines, unanswered)
 
 
 def _basis(arguments: argparse.Namespace) -> Basis:
@@ -231,34 +287,46 @@ def _screen(rows: Optional[int]) -> Screen:
 
 def metrics(arguments: argparse.Namespace) -> int:
     """Write the metrics and return 0."""
-    with _judgement(arguments) as judgement:
-        now, site = judgement.now, bool(arguments.plan)
-        # records are expected since the document was deployed
-        since = os.stat(arguments.plan or arguments.expectations).st_mtime
-        nodes = list(node_verdicts(judgement, since))
-    if site:
-        reports = collected_reports(Path(arguments.history), judgement.documents, now)
-        spaces = _spaces(judgement.documents, Path(arguments.history), now)
-        nodes = [
-            node._replace(symptoms=reports[node.node].report, space=spaces.get(node.node))
-            for node in nodes
-        ]
-    else:
-        folder = os.path.dirname(arguments.snapshot)
-        symptoms, space = _symptoms(folder), _space(folder)
-        devices = _devices(judgement.documents[judgement.name])
-        nodes = [node._replace(symptoms=symptoms, devices=devices, space=space) for node in nodes]
-    if arguments.format == "checkmk":
-        # for a site the names of groups contain the node
-        text = "".join(local_checks(node.judged(now), node.node if site else "") for node in nodes)
-    else:
-        text = exposition(families(nodes, now))
+    with without_collector():
+        site = asks_for_site(arguments)
+        text = _site_metrics(arguments) if site else _node_metrics(arguments)
     if arguments.output:
         replace_own(Path(arguments.output), text, mode=0o644)
     else:
         # Prometheus and Checkmk read UTF-8, independent of the locale
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
     return 0
+
+
+def _node_metrics(arguments: argparse.Namespace) -> str:
+    with _judgement(arguments) as judgement:
+        # records are expected since the document was deployed
+        since = os.stat(arguments.expectations).st_mtime
+        (verdicts,) = node_verdicts(judgement, since)
+        measured, now = list(steps(judgement)), judgement.now
+        devices = _devices(judgement.documents[judgement.name])
+    folder = os.path.dirname(arguments.snapshot)
+    symptoms, space = _symptoms(folder), _space(folder)
+    verdicts = verdicts._replace(symptoms=symptoms, devices=devices, space=space)
+    if arguments.format == "checkmk":
+        return local_checks(verdicts.judged(now))
+    return exposition(families([verdicts], measured, now))
+
+
+def _site_metrics(arguments: argparse.Namespace) -> str:
+    kept = _kept(arguments)
+    verdicts, now = kept.by_node(), kept.now
+    names = [node.node for node in verdicts]
+    history = Path(arguments.history)
+    reports, spaces = collected_reports(history, names, now), _spaces(kept, history)
+    verdicts = [
+        node._replace(symptoms=reports[node.node].report, space=spaces.get(node.node))
+        for node in verdicts
+    ]
+    if arguments.format == "checkmk":
+        # for a site the names of groups contain the node
+        return "".join(local_checks(node.judged(now), node.node) for node in verdicts)
+    return exposition(families(verdicts, kept.steps(), now))
 
 
 def _devices(expectations: Expectations) -> Mapping[str, str]:
@@ -276,12 +344,10 @@ def _devices(expectations: Expectations) -> Mapping[str, str]:
         return {}
 
 
-def _spaces(
-    documents: Mapping[str, Expectations], history: Path, now: float
-) -> Mapping[str, SpaceReport]:
+def _spaces(kept: KeptJudgement, history: Path) -> Mapping[str, SpaceReport]:
     """Return the last look at space of each node; none without the part of that name."""
     nothing: Mapping[str, SpaceReport] = {}
-    return parts.ask("space", "reports", nothing, documents, history, now)
+    return parts.ask("space", "reports", nothing, kept.space(), history, kept.now)
 
 
 def _space(folder: str) -> Optional[SpaceReport]:

@@ -9,13 +9,11 @@ age is exported as a time stamp, so it grows even if nothing is written anymore.
 from __future__ import annotations
 
 from math import isfinite
-from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from operator import attrgetter
+from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
 
 from plumbline import __version__
-from plumbline.judge.measured import Measured
-from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
-from plumbline.model.record import Record
 from plumbline.model.service import DEVICE_INFO
 from plumbline.model.space import SystemSpace, TargetOutlook, TargetSpace
 from plumbline.model.symptom import KINDS, Report
@@ -38,40 +36,38 @@ class Family(NamedTuple):
     kind: str = "gauge"
 
 
-def _with_samples(families: Iterable[Family]) -> Iterator[Family]:
-    """Yield the families that have samples, with clean labels.
-
-    Raises:
-        ValueError: a sample is not finite, so it is no measurement.
-    """
-    for family in families:
-        if family.samples:
-            samples = {_clean(labels): value for labels, value in family.samples.items()}
-            for labels, value in samples.items():
-                if not isfinite(value):
-                    raise ValueError(f"{family.name} of {dict(labels)} is {value!r}")
-            yield family._replace(samples=samples)
-
-
 def exposition(families: Iterable[Family]) -> str:
     """Return the metrics as text; omit a family without samples.
 
     Raises:
         ValueError: a sample is not finite, so it is no measurement.
     """
+    # most labels are those of several metrics
+    texts: dict[Labels, str] = {}
     lines: list[str] = []
-    for family in _with_samples(families):
-        lines.append(f"# HELP {family.name} {_escaped(family.help)}")
-        lines.append(f"# TYPE {family.name} {family.kind}")
-        lines += [_sample(_name(family, sample[0]), *sample) for sample in family.samples.items()]
-    return "".join(f"{line}\n" for line in lines)
+    for family in families:
+        if family.samples:
+            lines.append(f"# HELP {family.name} {_escaped(family.help)}\n")
+            lines.append(f"# TYPE {family.name} {family.kind}\n")
+        # of labels that are the same text the last counts
+        samples: dict[str, float] = {}
+        for labels, value in family.samples.items():
+            if not isfinite(value):
+                raise ValueError(f"{family.name} of {dict(labels)} is {value!r}")
+            text = texts.get(labels)
+            if text is None:
+                text = texts[labels] = _labelled(labels)
+            samples[_name(family, labels) + text] = value
+        # repr is the shortest text of the same number
+        lines += [f"{name} {value!r}\n" for name, value in samples.items()]
+    return "".join(lines)
 
 
-def _clean(labels: Labels) -> Labels:
+def _labelled(labels: Labels) -> str:
     """Return the labels with a value, encodable as UTF-8."""
-    return tuple(
-        (key, text.encode("utf-8", "replace").decode("utf-8")) for key, text in labels if text
-    )
+    pairs = ",".join([f'{key}="{_quoted(text)}"' for key, text in labels if text])
+    pairs = pairs if pairs.isascii() else pairs.encode("utf-8", "replace").decode("utf-8")
+    return f"{{{pairs}}}" if pairs else ""
 
 
 def _name(family: Family, labels: Labels) -> str:
@@ -80,12 +76,6 @@ def _name(family: Family, labels: Labels) -> str:
     return (
         f"{family.name}_bucket" if labels[-1:] and labels[-1][0] == "le" else f"{family.name}_count"
     )
-
-
-def _sample(name: str, labels: Labels, value: float) -> str:
-    pairs = ",".join(f'{key}="{_quoted(text)}"' for key, text in labels)
-    # repr is the shortest text of the same number
-    return f"{name}{{{pairs}}} {value!r}" if pairs else f"{name} {value!r}"
 
 
 def _quoted(text: str) -> str:
@@ -115,93 +105,74 @@ BUILD = ("plumbline_build_info", "Always 1; the version of plumbline is a label.
 
 
 class _StepMetric(NamedTuple):
-    """A metric of each operation of a component; if ``rates``, one metric for each quantity."""
+    """A metric of each operation of a component, one of its figures.
+
+    If ``rates``, it is one metric for each quantity.
+    """
 
     name: str
     help: str
-    value: Callable[[Step], Optional[float]]
+    figure: str
     rates: bool = False
 
     def families(self, steps: Sequence[tuple[Labels, Step]]) -> Iterator[Family]:
         """Yield the metric, or one for each quantity with the unit at the end of its name."""
+        value: Callable[[Step], Optional[float]] = attrgetter(self.figure)
         if not self.rates:
-            yield _family(self[:2], ((labels, self.value(step)) for labels, step in steps))
+            yield _family(self[:2], ((labels, value(step)) for labels, step in steps))
             return
         layers = ((*layer.operations, *layer.quantities) for layer in LAYERS.values())
-        for quantity in dict.fromkeys(op.quantity for operations in layers for op in operations):
-            rows = [row for row in steps if row[1].ruling.operation.quantity == quantity]
-            rates = ((labels, self.value(step)) for labels, step in rows)
+        operations = [op for operations in layers for op in operations]
+        for quantity in dict.fromkeys(op.quantity for op in operations):
+            same = {op for op in operations if op.quantity == quantity}
+            rates = ((labels, value(step)) for labels, step in steps if step.operation in same)
             figures = ((on, None if rate is None else quantity.figure(rate)) for on, rate in rates)
             yield _family((f"{self.name}_{quantity.metric}", self.help), figures)
 
 
-def _measured(
-    name: str, text: str, value: Callable[[Measured], Optional[float]], *, rates: bool = True
-) -> _StepMetric:
-    """Return a metric of a judged measurement."""
-    return _StepMetric(
-        name,
-        text,
-        lambda step: value(step.ruling.measured) if step.ruling.measured else None,
-        rates,
-    )
-
-
-def _recorded(name: str, text: str, value: Callable[[Record], Optional[float]]) -> _StepMetric:
-    """Return a metric of the latest measurement, with or without a rate."""
-    return _StepMetric(
-        name, text, lambda step: value(step.ruling.record) if step.ruling.record else None
-    )
-
-
 STEPS = (
-    _measured(
+    _StepMetric(
         "plumbline_rate",
         "Rate of the latest measurement; absent where there is none to judge.",
-        lambda measured: measured.rate,
+        "rate",
+        rates=True,
     ),
-    _measured(
+    _StepMetric(
         # only bytes have a ceiling
         "plumbline_ceiling_bytes_per_second",
         "What the hardware on the path can give.",
-        lambda measured: measured.ceiling.rate if measured.ceiling else None,
-        rates=False,
+        "ceiling_Bps",
     ),
-    _measured(
+    _StepMetric(
         "plumbline_baseline",
         "Accepted baseline; absent where it does not hold for the latest measurement.",
-        lambda measured: measured.baseline.median if measured.baseline else None,
+        "baseline",
+        rates=True,
     ),
-    _measured(
+    _StepMetric(
         "plumbline_peers",
         "Median rate of the peers in the same run.",
-        lambda measured: measured.peers_rate,
+        "peers_rate",
+        rates=True,
     ),
-    _measured(
-        "plumbline_baseline_ratio",
-        "Rate / baseline.",
-        lambda measured: measured.ratio_baseline,
-        rates=False,
-    ),
-    _recorded(
+    _StepMetric("plumbline_baseline_ratio", "Rate / baseline.", "baseline_ratio"),
+    _StepMetric(
         "plumbline_coverage_ratio",
         "Bytes of the measurement / all bytes that the target moved meanwhile.",
-        lambda record: record.coverage,
+        "coverage",
     ),
     _StepMetric(
         "plumbline_retransmitted_ratio",
         "TCP segments retransmitted / all segments, lower median over the partners.",
-        lambda step: step.retransmitted,
+        "retransmitted",
     ),
-    _recorded(
+    _StepMetric(
         "plumbline_run_timestamp_seconds",
         "When the latest measurement ended, whether or not it gave a rate.",
-        lambda record: record.finished_at,
+        "finished_at",
     ),
-    _recorded(
-        "plumbline_run_duration_seconds",
-        "How long the latest measurement took.",
-        lambda record: max(0.0, record.finished_at - record.started_at),
+    _StepMetric(
+        "plumbline_run_duration_seconds", "How long the latest measurement took.", "duration_s"
     ),
 )
 
@@ -260,20 +231,20 @@ SPACE = (
 )
 
 
-def families(nodes: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family]:
-    """Yield all metrics of nodes; ``judged_at`` is in seconds since the epoch."""
+def families(
+    nodes: Iterable[NodeVerdicts], steps: Iterable[Step], judged_at: float
+) -> Iterator[Family]:
+    """Yield all metrics of nodes and of their steps; ``judged_at`` is in epoch seconds."""
     verdicts = tuple(nodes)
     components = [pair for node in verdicts for pair in node.components]
     groups = [(_of_group(node.node, group), group) for node in verdicts for group in node.groups]
     probes = [(node.node, node.probes) for node in verdicts if node.probes]
     reports = [(node.node, node.symptoms) for node in verdicts if node.symptoms]
     devices = [pair for node in verdicts for pair in node.devices.items()]
-    steps = [(_of_step(step), step) for node in verdicts for step in node.steps]
+    measured = [(_of_step(step), step) for step in steps]
     yield _family(BUILD, [((("version", __version__),), 1)])
     yield _family(JUDGED, [((), judged_at)])
-    yield _family(
-        STATE, ((_of_component(entry), int(verdict.state)) for entry, verdict in components)
-    )
+    yield _family(STATE, ((_of_component(*pair), int(pair[1].state)) for pair in components))
     yield _family(GROUP_STATE, ((labels, int(verdict.state)) for labels, verdict in groups))
     yield _family(GROUP_RATIO, ((labels, verdict.ratio_baseline) for labels, verdict in groups))
     yield _family(NODE_STATE, (((("node", node),), int(verdict.state)) for node, verdict in probes))
@@ -283,7 +254,7 @@ def families(nodes: Iterable[NodeVerdicts], judged_at: float) -> Iterator[Family
         DEVICES, (((("device", device), ("component", name)), 1) for name, device in devices)
     )
     for metric in STEPS:
-        yield from metric.families(steps)
+        yield from metric.families(measured)
     spaces = [node.space for node in verdicts if node.space]
     systems = [system for report in spaces for system in report.systems]
     for space_metric in SPACE:
@@ -312,20 +283,15 @@ def _symptom_counts(node: str, report: Report) -> Iterator[tuple[Labels, int]]:
             yield labels, states.count(severity)
 
 
-def _of_component(entry: Expectation) -> Labels:
-    return (
-        ("layer", entry.layer),
-        ("component", entry.component),
-        ("file_system", _file_system(entry)),
-    )
+def _of_component(file_system: str, item: Union[Step, Verdict]) -> Labels:
+    return ("layer", item.layer), ("component", item.component), ("file_system", file_system)
 
 
 def _of_step(step: Step) -> Labels:
-    ruling = step.ruling
     return (
-        *_of_component(step.expectation),
-        ("operation", ruling.operation.value),
-        ("scenario", ruling.scenario.value),
+        *_of_component(step.file_system, step),
+        ("operation", step.operation),
+        ("scenario", step.scenario.value),
     )
 
 
@@ -338,8 +304,3 @@ def _of_space(file_system: str, target: TargetSpace) -> Labels:
     # a pool repeats the bytes of its OSTs, so that sums need the kind
     kind = target.kind or "target"
     return ("file_system", file_system), ("target", target.name), ("kind", kind)
-
-
-def _file_system(entry: Expectation) -> str:
-    """Return the file system; empty for a disk or host, which belong to none."""
-    return entry.file_system if LAYERS[entry.layer].on_targets else ""

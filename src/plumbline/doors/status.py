@@ -64,7 +64,7 @@ def status(
 
     ``unanswered`` nodes, which have no newer records, are above all components.
     """
-    ordered = sorted(lines, key=_rank)
+    ordered = urgent(lines)
     states = [line.verdict.state for line in lines]
     counts = ", ".join(f"{states.count(state)} {state.name}" for state in _RANK)
     unreachable = _unreachable_lines(unanswered, screen.columns)
@@ -87,6 +87,11 @@ def _unreachable_lines(unanswered: Sequence[Unanswered], columns: int) -> list[s
 def _unreachable(node: Unanswered) -> str:
     last = "never" if node.answered_at is None else f"last at {moment(node.answered_at)}"
     return f"{node.node} did not answer at {moment(node.tried_at)} ({last}): {node.trouble}"
+
+
+def urgent(lines: Sequence[Line]) -> list[Line]:
+    """Return the lines in the order of the screen, worst and watched components first."""
+    return sorted(lines, key=_rank)
 
 
 def _rank(line: Line) -> tuple[int, bool]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple, Sequence
+from typing import NamedTuple
 
 from plumbline.model.verdict import State
 
@@ -28,24 +28,24 @@ class SuspectSet(NamedTuple):
     ``sentence`` says what was found; ``following`` what to do next, empty if nothing is known.
     """
 
-    alternatives: Sequence[tuple[str, ...]]
+    alternatives: tuple[tuple[str, ...], ...]
     title: str
     state: State
     sentence: str
     following: str
-    explains: Sequence[Component]
-    slow: Sequence[Crossing]
-    fast: Sequence[Crossing]
-    rows: Sequence[tuple[str, ...]]
+    explains: tuple[Component, ...]
+    slow: tuple[Crossing, ...]
+    fast: tuple[Crossing, ...]
+    rows: tuple[tuple[str, ...], ...]
     """The evidence in words, under the headers of :class:`Suspects`."""
 
 
 class Suspects(NamedTuple):
     """All suspects of a site; ``unknown`` is why nothing could be located, else empty."""
 
-    sets: Sequence[SuspectSet] = ()
+    sets: tuple[SuspectSet, ...] = ()
     headers: tuple[str, ...] = ()
-    remarks: Sequence[str] = ()
+    remarks: tuple[str, ...] = ()
     """Losses of whole groups, unexplained measurements, common parts, jobs; the number of votes."""
     unknown: str = ""
 

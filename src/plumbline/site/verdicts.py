@@ -7,6 +7,7 @@ status.
 
 from __future__ import annotations
 
+from itertools import chain
 from math import isnan, nan
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
@@ -16,10 +17,11 @@ from plumbline.judge.memory import Memory
 from plumbline.judge.pair import rulings_on_host
 from plumbline.judge.phrases import Ruling
 from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks, judge_unread
+from plumbline.model.codec import positional
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
-from plumbline.model.record import Operation, step_name
+from plumbline.model.record import Operation, Scenario, step_name
 from plumbline.model.series import Sample
 from plumbline.model.service import SYMPTOMS, Service
 from plumbline.model.space import SpaceReport
@@ -33,16 +35,65 @@ from plumbline.store.facts import LastReport, collected_reports
 from plumbline.store.trends import Pictures
 
 
+@positional
 class Step(NamedTuple):
-    """One operation of a component; ``retransmitted`` is a share of all TCP segments, if known."""
+    """Figures of one operation of a component, None where there are none.
 
-    expectation: Expectation
-    ruling: Ruling
+    ``file_system`` is empty for a disk or host.  Rates are in the quantity of the operation, the
+    ceiling in bytes per second; ``baseline_ratio`` is rate / baseline, ``finished_at`` in epoch
+    seconds; ``coverage`` and ``retransmitted``, of all TCP segments, are shares.
+    """
+
+    layer: str
+    component: str
+    file_system: str
+    operation: Operation
+    scenario: Scenario
+    rate: Optional[float] = None
+    ceiling_Bps: Optional[float] = None
+    baseline: Optional[float] = None
+    peers_rate: Optional[float] = None
+    baseline_ratio: Optional[float] = None
+    coverage: Optional[float] = None
+    finished_at: Optional[float] = None
+    duration_s: Optional[float] = None
     retransmitted: Optional[float] = None
+
+    @classmethod
+    def of(cls, entry: Expectation, ruling: Ruling, retransmitted: Optional[float] = None) -> Step:
+        """Return the figures in a ruling."""
+        step = cls(
+            entry.layer,
+            entry.component,
+            file_system_of(entry),
+            ruling.operation,
+            ruling.scenario,
+            retransmitted=retransmitted,
+        )
+        if measured := ruling.measured:
+            step = step._replace(
+                rate=measured.rate,
+                ceiling_Bps=measured.ceiling.rate if measured.ceiling else None,
+                baseline=measured.baseline.median if measured.baseline else None,
+                peers_rate=measured.peers_rate,
+                baseline_ratio=measured.ratio_baseline,
+            )
+        if record := ruling.record:
+            step = step._replace(
+                coverage=record.coverage,
+                finished_at=record.finished_at,
+                duration_s=max(0.0, record.finished_at - record.started_at),
+            )
+        return step
+
+
+def file_system_of(entry: Expectation) -> str:
+    """Return the file system; empty for a disk or host, which belong to none."""
+    return entry.file_system if LAYERS[entry.layer].on_targets else ""
 
 
 class NodeVerdicts(NamedTuple):
-    """Verdicts of one node: on components, groups, each operation, and its probes.
+    """Verdicts of one node: on components, each with its file system, on groups, and its probes.
 
     ``probes`` is None if no measurement is expected, ``symptoms`` and ``space`` if no report could
     be read.
@@ -50,9 +101,8 @@ class NodeVerdicts(NamedTuple):
     """
 
     node: str
-    components: tuple[tuple[Expectation, Verdict], ...]
-    groups: tuple[Verdict, ...]
-    steps: tuple[Step, ...]
+    components: Sequence[tuple[str, Verdict]]
+    groups: Sequence[Verdict]
     probes: Optional[Verdict]
     symptoms: Optional[Report] = None
     devices: Mapping[str, str] = {}
@@ -72,18 +122,23 @@ class NodeVerdicts(NamedTuple):
 def node_verdicts(judgement: Judgement, since: float) -> Iterator[NodeVerdicts]:
     """Yield the verdicts of each node; records are expected ``since``, in epoch seconds."""
     for name, measured in judgement.nodes.items():
-        judging, memory = judgement.judging(name), judgement.memories[name]
+        judging = judgement.judging(name)
         # targets driven at once have a verdict on the whole, among the groups
         single = [entry for entry in measured if not LAYERS[entry.layer].whole]
         yield NodeVerdicts(
             name,
-            tuple(zip(single, judging.components(single))),
+            tuple(zip(map(file_system_of, single), judging.components(single))),
             tuple(judging.groups(measured)),
-            tuple(
-                step for entry in measured for step in _steps(entry, judging, memory, judgement.now)
-            ),
             judgement.probes(name, since),
         )
+
+
+def steps(judgement: Judgement) -> Iterator[Step]:
+    """Yield the figures of all operations, node by node."""
+    for name, measured in judgement.nodes.items():
+        judging, memory = judgement.judging(name), judgement.memories[name]
+        for entry in measured:
+            yield from _steps(entry, judging, memory, judgement.now)
 
 
 def _steps(entry: Expectation, judging: Judging, memory: Memory, now: float) -> list[Step]:
@@ -91,8 +146,8 @@ def _steps(entry: Expectation, judging: Judging, memory: Memory, now: float) -> 
     try:
         if LAYERS[entry.layer].paired:
             series = memory.of(entry.layer, entry.component)
-            return [Step(entry, *rulings) for rulings in rulings_on_host(entry, series, now)]
-        return [Step(entry, ruling) for ruling in judging.rulings(entry)]
+            return [Step.of(entry, *rulings) for rulings in rulings_on_host(entry, series, now)]
+        return [Step.of(entry, ruling) for ruling in judging.rulings(entry)]
     except DocumentError:
         return []
 
@@ -108,6 +163,12 @@ class Line(NamedTuple):
 
     verdict: Verdict
     rates: Mapping[str, Sequence[float]]
+
+    def with_rates(self, rates: Rates) -> Line:
+        """Return the line of a component with its rates; a group has none."""
+        verdict = self.verdict
+        known = {} if verdict.group else rates.get((verdict.layer, verdict.component), {})
+        return self._replace(rates=known)
 
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
@@ -132,17 +193,13 @@ Rates = Mapping[tuple[str, str], Mapping[str, Sequence[float]]]
 """Rates of each step of components, by layer and name, oldest first; NaN for a run without rate."""
 
 
-def status(judgement: Judgement, rates: Rates, basis: Basis = Basis.RUNS) -> list[Line]:
+def status(verdicts: Iterable[Verdict], rates: Rates, basis: Basis = Basis.RUNS) -> list[Line]:
     """Return the verdict on each component with its rates, and on each group that is not OK.
 
     A survey, a comparison, has no service for its group.
     """
-    judged = [result.verdict for result in judgement.verdicts(members=True, basis=basis)]
-    lines = [
-        Line(verdict, rates.get((verdict.layer, verdict.component), {}))
-        for verdict in judged
-        if not verdict.group
-    ]
+    judged = tuple(verdicts)
+    lines = [Line(verdict, {}).with_rates(rates) for verdict in judged if not verdict.group]
     return lines if basis is Basis.COMPARISON else [*lines, *_group_lines(judged)]
 
 
@@ -167,10 +224,24 @@ def _in_time(samples: Iterable[Sample]) -> list[float]:
     return [nan if sample.rate is None else sample.rate for sample in ordered]
 
 
-def rates_of_site(history: Path, now: float) -> tuple[Rates, Sequence[Unanswered]]:
-    """Return the rates in a history, and the nodes that did not answer; raise StoreError."""
+def rates_of_site(
+    history: Path, now: float, components: Optional[Iterable[tuple[str, str]]] = None
+) -> Rates:
+    """Return the rates in a history of some components, by layer and name; None means all.
+
+    Raises:
+        StoreError: the history cannot be read.
+    """
     with Pictures(history, now - _BACK_DAYS * DAY_S) as pictures:
-        return _by_component(pictures.courses()), pictures.unanswered()
+        if components is None:
+            return _by_component(pictures.courses())
+        return _by_component(chain.from_iterable(pictures.courses(*place) for place in components))
+
+
+def unanswered_nodes(history: Path) -> Sequence[Unanswered]:
+    """Return the nodes that did not answer the last collection; raise StoreError."""
+    with Pictures(history, 0.0) as pictures:
+        return pictures.unanswered()
 
 
 def _group_lines(judged: Iterable[Verdict]) -> Iterator[Line]:

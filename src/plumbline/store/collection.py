@@ -29,6 +29,7 @@ from plumbline.observe.coverage import OTHERS, Coverage
 from plumbline.store.database import (
     FIGURES,
     RECORD,
+    SOFTWARE,
     Store,
     day_of,
     deflate,
@@ -95,8 +96,9 @@ class ConsoleHistory(History):
         with self.transaction():
             new, size = 0, self.kept_bytes(node, now)
             for record in records:
-                values = row(record, deflate)
-                if self.change(_NEW, values):
+                *values, software = row(record, deflate)
+                self.change(SOFTWARE, (software,))
+                if self.change(_NEW, (*values, software)):
                     new += 1
                     size += sum(len(value) for value in values if isinstance(value, (bytes, str)))
             self.change(_KEEP, (node, *cursor, now, now, day_of(now), size))

@@ -139,8 +139,11 @@ def _little(values: array[float]) -> array[float]:
     return values
 
 
-SCHEMA = 8
+SCHEMA = 9
 """Never lower than before: states of plumbline 0.1.0 have written 1 to 7."""
+
+_WITHOUT_SOFTWARE = 8
+"""Schema whose records have no column of software; a history of it is completed."""
 
 _BUSY_WAIT_S = 30.0
 _REVISED = (
@@ -165,12 +168,14 @@ CREATE TABLE IF NOT EXISTS records (
     rate REAL,
     coverage REAL,
     flags TEXT NOT NULL,
-    body TEXT NOT NULL
+    body TEXT NOT NULL,
+    -- host and versions; null in records from before the column, whose body has them
+    software INTEGER
 );
 -- with all that a sample takes, so that none needs the row itself, which is twenty times as long
 CREATE INDEX IF NOT EXISTS records_series ON records (
     layer, component, operation, scenario, partner, seq,
-    run_id, started_at, rate, coverage, flags
+    run_id, started_at, rate, coverage, flags, software
 );
 CREATE INDEX IF NOT EXISTS records_run ON records (run_id, layer, operation, scenario);
 CREATE INDEX IF NOT EXISTS records_started ON records (started_at);
@@ -393,7 +398,7 @@ class Store:
 
     def _prepare(self, is_new: bool) -> None:
         with self._trouble():
-            if not self._schema():
+            if self._schema() in (0, _WITHOUT_SOFTWARE):
                 with _creation_lock(self.path.parent):
                     self._connection.execute("PRAGMA journal_mode = WAL")
                     self._create()
@@ -422,8 +427,12 @@ class Store:
         return int(schema)
 
     def _create(self) -> None:
-        """Create the tables once, even if two runs start at the same time."""
+        """Create the tables once, or complete them, even if two runs start at the same time."""
         self._connection.execute("BEGIN IMMEDIATE")
+        if self._schema() == _WITHOUT_SOFTWARE:
+            # half a second for 100,000 records
+            self._connection.execute("ALTER TABLE records ADD COLUMN software INTEGER")
+            self._connection.execute("DROP INDEX records_series")
         for statement in _TABLES.split(";\n"):
             self._connection.execute(statement)
         self._connection.execute(f"PRAGMA user_version = {SCHEMA}")
@@ -485,10 +494,13 @@ def _refuse_link(path: Path) -> None:
         raise OSError(errno.ELOOP, "it is a symbolic link that root has not made", str(path))
 
 
+SOFTWARE = "INSERT OR IGNORE INTO software (text) VALUES (?)"
+"""Statement for the last value of :func:`row`, before that of the record."""
+
 RECORD = (
     "INTO records (id, run_id, layer, component, operation, scenario, partner, "
-    "outcome, started_at, rate, coverage, flags, body) "
-    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+    "outcome, started_at, rate, coverage, flags, body, software) "
+    "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, (SELECT id FROM software WHERE text = ?))"
 )
 """Text after the word INSERT, for the values of :func:`row`."""
 
@@ -507,6 +519,7 @@ def series_of(record: Record) -> tuple[str, str, str, str, str]:
 
 def row(record: Record, encode: Callable[[str], object] = str) -> tuple[object, ...]:
     """Return a record's values for the statement ``RECORD``; ``encode`` is applied to its text."""
+    text = compact(record)
     return (
         record.id,
         record.run_id,
@@ -516,8 +529,29 @@ def row(record: Record, encode: Callable[[str], object] = str) -> tuple[object, 
         record.rate,
         record.coverage,
         " ".join(flag.value for flag in record.flags),
-        encode(compact(record)),
+        encode(text),
+        software_of(text),
     )
+
+
+SOFTWARE_SEPARATOR = "\n"
+"""Separates host and versions; JSON without whitespace does not contain it."""
+
+
+def software_of(body: object) -> str:
+    """Return the text of host and versions in a record as stored, much faster than reading it.
+
+    The order of fields is fixed, and quotes in texts are escaped, so that the keys are unambiguous.
+    """
+    text = inflate(body)
+    host = _cut(text, '"host":', ',"started_at":')
+    return host + SOFTWARE_SEPARATOR + _cut(text, '"versions":', ',"flags":')
+
+
+def _cut(text: str, begin: str, end: str) -> str:
+    """Return the text from ``begin`` up to ``end``, empty without ``begin``."""
+    start = text.find(begin)
+    return text[start : text.find(end, start)] if start >= 0 else ""
 
 
 def read_record(body: object, history: Path) -> Record:

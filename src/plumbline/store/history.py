@@ -45,6 +45,7 @@ from plumbline.store.database import (
     RECORD,
     RUNNING,
     SERIES,
+    SOFTWARE,
     Day,
     Selection,
     Store,
@@ -54,9 +55,10 @@ from plumbline.store.database import (
     pack_days,
     row,
     running,
+    software_of,
     unpack_days,
 )
-from plumbline.store.version_changes import changed_at, software_of
+from plumbline.store.version_changes import changed_at
 
 KEEP_DAYS = 400
 KEEP_RECORDS = 30
@@ -163,7 +165,10 @@ class History(Store):
 
     def save(self, record: Record) -> None:
         """Store one record; raise StoreError if it cannot be written."""
-        self.change(f"INSERT {RECORD}", row(record))
+        values = row(record)
+        with self.transaction():
+            self.change(SOFTWARE, values[-1:])
+            self.change(f"INSERT {RECORD}", values)
 
     def keep_evidence(self, evidence: Mapping[Subject, Evidence]) -> None:
         """Replace the stored evidence of all components and groups."""
@@ -203,17 +208,15 @@ class History(Store):
 
         A damaged one is empty.
         """
-        return [_document(body) for (body,) in self._newest(key, count, "body")]
+        rows = self.table(f"SELECT body {_NEWEST}", (*key, count))
+        return [_document(body) for (body,) in rows]
 
     def changed_at(self, key: SeriesKey, count: int) -> Optional[float]:
         """Return the time of the last change of versions in a series, in seconds since the epoch.
 
         None if the last ``count`` records have the same versions.
         """
-        return changed_at(self._newest(key, count, "started_at, body"))
-
-    def _newest(self, key: SeriesKey, count: int, columns: str) -> list[tuple[Any, ...]]:
-        return self.table(f"SELECT {columns} {_NEWEST}", (*key, count))
+        return changed_at(self, key, count)
 
     def last_before(self, layer: str, components: Collection[str], at: float) -> float:
         """Return the last start among these components' records before a time, 0 without any."""
@@ -392,7 +395,7 @@ class History(Store):
         )
 
     def _software_id(self, text: str) -> int:
-        self.change("INSERT OR IGNORE INTO software (text) VALUES (?)", (text,))
+        self.change(SOFTWARE, (text,))
         ((number,),) = self.table("SELECT id FROM software WHERE text = ?", (text,))
         return int(number)
 

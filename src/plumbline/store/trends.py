@@ -25,8 +25,10 @@ from plumbline.store.database import (
 )
 from plumbline.store.version_changes import version_changes
 
+_OF_COMPONENT = "(layer, component) = (?, ?) AND"
 _COURSES = (
-    f"SELECT {SERIES}, started_at, rate FROM records WHERE started_at >= ? AND layer != '{SPACE}' "
+    f"SELECT {SERIES}, started_at, rate FROM records WHERE {{}} started_at >= ? "
+    f"AND layer != '{SPACE}' "
     f"ORDER BY {SERIES}, seq"
 )
 # SQLite takes the other columns of a group from the row with its max().
@@ -34,7 +36,7 @@ _PAIRS = (
     "SELECT component, partner, operation, started_at, rate, body, max(seq) FROM records "
     "WHERE layer = ? AND started_at >= ? GROUP BY component, partner, operation"
 )
-_DAYS = f"SELECT {SERIES}, figures FROM days WHERE month >= ? ORDER BY {SERIES}, month"
+_DAYS = f"SELECT {SERIES}, figures FROM days WHERE {{}} month >= ? ORDER BY {SERIES}, month"
 _LATEST_RUN = (
     "SELECT run_id FROM records WHERE layer = ? AND rate IS NOT NULL AND started_at >= ? "
     "ORDER BY seq DESC LIMIT 1"
@@ -54,11 +56,15 @@ class Pictures(Store):
         super().__init__(path, existing=True)
         self._since = since
 
-    def courses(self) -> tuple[Course, ...]:
-        """Return the course of each series, daily figures first."""
-        by_key = self._thinned()
+    def courses(self, *component: str) -> tuple[Course, ...]:
+        """Return the course of each series, daily figures first.
+
+        Of all, or of one ``component`` by layer and name.
+        """
+        by_key = self._thinned(component)
+        query = _COURSES.format(_OF_COMPONENT if component else "")
         last: list[str] = []
-        for *key, started_at, rate in self.rows(_COURSES, (self._since,)):
+        for *key, started_at, rate in self.rows(query, (*component, self._since)):
             if key != last:
                 last = key
                 course = by_key.setdefault(tuple(key), _empty(*key))
@@ -66,10 +72,11 @@ class Pictures(Store):
             course.rates.append(nan if rate is None else rate)
         return tuple(by_key[key] for key in sorted(by_key))
 
-    def _thinned(self) -> dict[tuple[str, ...], Course]:
-        """Return the courses of the daily figures."""
+    def _thinned(self, component: tuple[str, ...]) -> dict[tuple[str, ...], Course]:
+        """Return the courses of the daily figures, as ``courses`` does."""
         by_key: dict[tuple[str, ...], Course] = {}
-        for *key, figures in self.rows(_DAYS, (month_of(self._since),)):
+        query = _DAYS.format(_OF_COMPONENT if component else "")
+        for *key, figures in self.rows(query, (*component, month_of(self._since))):
             course = by_key.setdefault(tuple(key), _empty(*key))
             times, rates = day_columns(figures, "at", "rate")
             # only the row of the first month may begin before the start

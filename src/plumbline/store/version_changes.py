@@ -1,8 +1,7 @@
-"""Changes of software and settings over a history, from its records.
+"""Changes of software and settings over a history.
 
-A year of a large site has 250,000 records, which would take seconds to parse.  So only the part of
-each record with host and versions is read: the order of fields is fixed, and quotes in texts are
-escaped, so that these keys are unambiguous.
+Each record has the number of its software, host and versions, in a column, because a year of a
+large site has millions of records.  Those from before that column are read.
 """
 
 from __future__ import annotations
@@ -11,22 +10,35 @@ from collections import Counter
 from functools import lru_cache
 from itertools import chain, groupby
 from operator import itemgetter
-from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.trend import SERVER, VersionChange
 from plumbline.model.validation import read_json, texts
-from plumbline.store.database import Store, day_columns, inflate, month_of
-
-_QUERY = (
-    "SELECT layer, component, run_id, started_at, body FROM records WHERE layer != ? AND "
-    "started_at >= ? ORDER BY seq"
+from plumbline.store.database import (
+    OF_SERIES,
+    SOFTWARE_SEPARATOR,
+    Store,
+    day_columns,
+    month_of,
+    software_of,
 )
-_SEPARATOR = "\n"
-"""Separator; JSON without whitespace does not contain it."""
 
+_BODY = "CASE WHEN software IS NULL THEN body END"
+_QUERY = (
+    f"SELECT layer, component, seq, run_id, started_at, software, {_BODY} FROM records "
+    "WHERE layer != ? AND started_at >= ? ORDER BY layer, component"
+)
 _NO_VERSIONS = ("", '"versions":{}', '"versions":null')
 """Versions in records of runs that could not determine any."""
+
+_OF_SERIES = f"FROM records WHERE {OF_SERIES} ORDER BY seq DESC LIMIT ?"
+_NEWEST = f"SELECT started_at, software, {_BODY} {_OF_SERIES}"
+_IS_SAME = (
+    "SELECT min(software) = max(software) AND count(software) = count(*) "
+    f"FROM (SELECT software {_OF_SERIES})"
+)
+"""Whether all records have the same number of software."""
 
 _Component = tuple[str, str]
 
@@ -80,7 +92,7 @@ def version_changes(store: Store, since: float) -> tuple[VersionChange, ...]:
     seen: dict[_Component, str] = {}
     for layer, component, at, software in chain(_thinned(store, since), _rows(store, since)):
         key = (layer, component)
-        host, _, versions = software.partition(_SEPARATOR)
+        host, _, versions = software.partition(SOFTWARE_SEPARATOR)
         if versions and seen.get(key) != software:
             seen[key] = software
             changes.add(key, host, parse_versions(versions), at)
@@ -99,16 +111,20 @@ def version_changes(store: Store, since: float) -> tuple[VersionChange, ...]:
     )
 
 
-def changed_at(rows: Iterable[tuple[Any, ...]]) -> Optional[float]:
-    """Return the time of the last change of a series' versions; None without a change.
+def changed_at(store: Store, series: Sequence[str], count: int) -> Optional[float]:
+    """Return the time of the last change of versions among the latest records of a series.
 
-    ``rows`` are start and body of each record, newest first.  Records of other hosts are ignored.
+    None if the last ``count`` records have the same versions.  Records of other hosts are ignored.
     """
+    if store.table(_IS_SAME, (*series, count)) == [(1,)]:
+        return None
+    software = _software(store)
     since = 0.0
     latest: tuple[str, Mapping[str, str]] = ("", {})
-    for at, body in rows:
-        host, _, text = software_of(body).partition(_SEPARATOR)
-        versions = parse_versions(text) if text else {}
+    for at, number, body in store.table(_NEWEST, (*series, count)):
+        text = software_of(body) if number is None else software[number]
+        host, _, words = text.partition(SOFTWARE_SEPARATOR)
+        versions = parse_versions(words) if words else {}
         if not since:
             latest = host, versions
         # a version that a run could not determine is no change
@@ -121,33 +137,33 @@ def changed_at(rows: Iterable[tuple[Any, ...]]) -> Optional[float]:
     return None
 
 
-def software_of(body: object) -> str:
-    """Return the text of host and versions in a record."""
-    text = inflate(body)
-    host = _cut(text, '"host":', ',"started_at":')
-    return host + _SEPARATOR + _cut(text, '"versions":', ',"flags":')
-
-
 def _rows(store: Store, since: float) -> Iterator[tuple[str, str, float, str]]:
-    """Yield layer, component, time, and the text of host and versions of each record.
+    """Yield layer, component, time, and the text of host and versions, component by component.
 
-    Of a component's records in one run only the first one with versions is read, because
-    decompressing the others would double the time.
+    Of a component's records in one run the first one with versions counts.
     """
+    software = _software(store)
     rows = store.rows(_QUERY, (SERVER, since))
-    runs: dict[_Component, str] = {}
-    for layer, component, run_id, at, body in rows:
-        key = (layer, component)
-        if runs.get(key) != run_id:
-            software = software_of(body)
-            if software.partition(_SEPARATOR)[2] not in _NO_VERSIONS:
-                runs[key] = run_id
-            yield layer, component, at, software
+    for place, component_rows in groupby(rows, key=itemgetter(0, 1)):
+        # the rows are those of one series after the other
+        records = sorted(row[2:] for row in component_rows)
+        same = records[0][3] is not None and len({record[3] for record in records}) == 1
+        last_run = ""
+        for _, run_id, at, number, body in records[:1] if same else records:
+            if run_id != last_run:
+                text = software_of(body) if number is None else software[number]
+                if text.partition(SOFTWARE_SEPARATOR)[2] not in _NO_VERSIONS:
+                    last_run = run_id
+                yield (*place, at, text)
+
+
+def _software(store: Store) -> dict[int, str]:
+    return dict(store.table("SELECT id, text FROM software"))
 
 
 def _thinned(store: Store, since: float) -> Iterator[tuple[str, str, float, str]]:
     """Yield the same for daily figures, for each component in the order of days."""
-    software = dict(store.table("SELECT id, text FROM software"))
+    software = _software(store)
     query = "SELECT layer, component, figures FROM days WHERE month >= ? ORDER BY layer, component"
     rows = store.rows(query, (month_of(since),))
     for place, component_rows in groupby(rows, key=lambda row: row[:2]):
@@ -164,12 +180,6 @@ def _thinned(store: Store, since: float) -> Iterator[tuple[str, str, float, str]
             if at >= since and number != last and number in software:
                 last = number
                 yield (*place, at, software[number])
-
-
-def _cut(text: str, begin: str, end: str) -> str:
-    """Return the text from ``begin`` up to ``end``, empty without ``begin``."""
-    start = text.find(begin)
-    return text[start : text.find(end, start)] if start >= 0 else ""
 
 
 @lru_cache(maxsize=256)

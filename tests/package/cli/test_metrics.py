@@ -69,7 +69,7 @@ IN_OTHER_UNITS = {
     for metric in STEPS
     for quantity in (OPERATIONS_PER_S, SECONDS)
 }
-NAMES = {family.name for family in families((), 0.0)} - IN_OTHER_UNITS
+NAMES = {family.name for family in families((), (), 0.0)} - IN_OTHER_UNITS
 """Metrics of a site whose layers move bytes."""
 EVIDENCE = {("ost", "OST1", False): evidence()}
 

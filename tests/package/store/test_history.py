@@ -168,6 +168,55 @@ def test_another_schema_is_refused_and_left_alone(
     assert path.read_bytes() == content
 
 
+def test_a_history_without_the_column_of_software_is_completed(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    with History(path) as history:
+        history.save(record(id="before"))
+        new = tables(history)
+    without_software(path)
+    for number in range(2):
+        with History(path) as history:
+            history.save(record(id=f"after {number}"))
+            columns = history.table("SELECT id, software IS NULL FROM records ORDER BY seq")
+            assert columns == [("before", 1), *((f"after {run}", 0) for run in range(number + 1))]
+            assert tables(history) == new
+    with History(path) as history:
+        assert [run.id for run in history.records(Selection())] == ["before", "after 0", "after 1"]
+
+
+def without_software(path: Path) -> None:
+    """Make a history of the schema before, with a table as it was created then."""
+    with closing(sqlite3.connect(path, isolation_level=None)) as database:
+        ((text,),) = database.execute("SELECT sql FROM sqlite_master WHERE name = 'records'")
+        triggers = database.execute("SELECT name, sql FROM sqlite_master WHERE type = 'trigger'")
+        for name, _ in (kept := triggers.fetchall()):
+            database.execute(f"DROP TRIGGER {name}")
+        database.execute("ALTER TABLE records RENAME TO newer")
+        shorter, _, _ = text.partition(",\n    -- host and versions")
+        database.execute(f"{shorter})")
+        columns = ", ".join(row[1] for row in database.execute("PRAGMA table_info(records)"))
+        database.execute(f"INSERT INTO records SELECT {columns} FROM newer")
+        database.execute("DROP TABLE newer")
+        database.execute(
+            "CREATE INDEX records_series ON records (layer, component, operation, scenario, "
+            "partner, seq, run_id, started_at, rate, coverage, flags)"
+        )
+        for _, trigger in kept:
+            database.execute(trigger)
+        database.execute("PRAGMA user_version = 8")
+
+
+def tables(history: History) -> list[tuple[str, tuple[str, ...]]]:
+    """Return the tables and indexes with their columns."""
+    names = [name for (name,) in history.table("SELECT name FROM sqlite_master ORDER BY name")]
+    return [
+        (name, tuple(str(row[-1 if "records_" in name else 1]) for row in rows))
+        for name in names
+        if (rows := history.table(f"PRAGMA table_info({name})"))
+        or (rows := history.table(f"PRAGMA index_info({name})"))
+    ]
+
+
 @pytest.mark.parametrize(
     "content", [b"not a database at all" * 100, b"SQLite format 3\0" + b"\7" * 4000]
 )

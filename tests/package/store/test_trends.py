@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from math import isnan
 from pathlib import Path
-from typing import Any, Mapping, Optional
+from typing import Any, Iterator, Mapping, Optional
 
 import pytest
 
@@ -144,7 +144,17 @@ def changes(folder: Path, *records: Record, since: float = 0.0) -> list[tuple[fl
     path = folder / "history.sqlite"
     save(path, records)
     with Store(path) as store:
-        return [(change.at, change.text) for change in version_changes(store, since)]
+        by_column, *by_body = [version_changes(store, since) for _ in with_less_software(store)]
+    assert by_body == [by_column] * 2
+    return [(change.at, change.text) for change in by_column]
+
+
+def with_less_software(store: Store) -> Iterator[None]:
+    """Yield once as it is, then with records from before the column of software."""
+    yield
+    for older in ("seq % 2", "seq"):
+        store.change(f"UPDATE records SET software = NULL WHERE {older}")
+        yield
 
 
 def test_an_upgrade_of_many_components_is_one_change(tmp_path: Path) -> None:
@@ -226,7 +236,10 @@ def since(folder: Path, *records: Record, count: int = 30) -> Optional[float]:
     with History(folder / "history.sqlite") as opened:
         for run in records:
             opened.save(run)
-        return opened.changed_at(SeriesKey("ost", "a", "read", "single", ""), count)
+        key = SeriesKey("ost", "a", "read", "single", "")
+        moment, *by_body = [opened.changed_at(key, count) for _ in with_less_software(opened)]
+    assert by_body == [moment] * 2
+    return moment
 
 
 OLD, NEW = {"client": "2.3.0", "server": "2.5"}, {"client": "2.4.0", "server": "2.5"}
@@ -291,7 +304,10 @@ def test_damaged_versions_are_one_sentence(tmp_path: Path, versions: str) -> Non
         opened.save(measured(1.0, {"client": "1"}))
     with Store(path) as store:
         sound = json.dumps({"client": "1"}, separators=(",", ":"))
-        store.change("UPDATE records SET body = replace(body, ?, ?)", (sound, versions))
+        # from before the column of software
+        store.change(
+            "UPDATE records SET software = NULL, body = replace(body, ?, ?)", (sound, versions)
+        )
         with pytest.raises(DocumentError, match="damaged versions"):
             version_changes(store, 0.0)
     with pytest.raises(DocumentError, match="damaged versions"):

@@ -361,7 +361,7 @@ def _evidence(
                     record._replace(run_id=record.layer) if LAYERS[record.layer].grouped else record
                 )
         slow, probes, *_ = locate_site(plan, path, time.time(), earlier.memories, last_run=True)
-        jobs = jobs_on_slow_targets(plan, path, slow)
+        jobs = jobs_on_slow_targets(plan, path, slow.slow_runs())
     nodes = plan.measured()
     failed = failures.locate_failures(Site(nodes).measurables(), records)
     reports = _symptoms(plan, request)

@@ -47,12 +47,43 @@ class _Alarm(NamedTuple):
     bearers: tuple[str, ...]
 
 
+class Votes(NamedTuple):
+    """Number of slow and of good measurements that cross a path service."""
+
+    slow: int
+    good: int
+
+    @classmethod
+    def of(cls, votes: Sequence[Vote]) -> Votes:
+        """Count votes."""
+        return cls(votes.count(Vote.BAD), votes.count(Vote.GOOD))
+
+
+def path_votes(site: Site, located: Located) -> list[Votes]:
+    """Return the votes on each path service, those of their targets on a file system."""
+    crossing: dict[str, list[Vote]] = {}
+    for observation in located.observations:
+        for name in observation.of.path:
+            crossing.setdefault(name, []).append(observation.vote)
+    return [
+        Votes.of(crossing.get(path.component, ()))
+        if path.component
+        else Votes.of([located.observations[i].vote for i in _own(path, site, located)])
+        for path in site.paths
+    ]
+
+
 def path_verdicts(
-    site: Site, suspects: SiteLocated, texts: Sequence[str], standing: Collection[str] = ()
+    site: Site,
+    suspects: SiteLocated,
+    texts: Sequence[str],
+    votes: Sequence[Votes],
+    standing: Collection[str] = (),
 ) -> dict[str, Verdict]:
     """Return the verdict of each path service by name; ``texts`` are sentences on the sets.
 
-    ``standing`` are the names of path services that bear an alarm so far.
+    ``votes`` are those on each path service, ``standing`` the names of path services that bear an
+    alarm so far.
     """
     located, failed_hosts = suspects.located, suspects.failed_hosts
     shared = _shared(site)
@@ -64,16 +95,15 @@ def path_verdicts(
         )
         for ambiguity_set, text in zip(located.sets, texts)
     ]
-    crossing = _crossing(located.observations)
-    silenced = _silenced(site, located, alarms)
+    site_alarms = _Alarms(alarms, _silenced(site, located, alarms))
     verdicts = {}
-    for path in site.paths:
+    for path, counted in zip(site.paths, votes):
         if path.component:
-            verdict = _component_verdict(path, located, alarms, crossing, shared)
+            verdict = _component_verdict(path, located, alarms, counted, shared)
             missed = failed_hosts.get(path.component)
             verdicts[path.name] = _with_failed_host(verdict, missed) if missed else verdict
         else:
-            verdicts[path.name] = _file_system_verdict(path, site, suspects, alarms, silenced)
+            verdicts[path.name] = _file_system_verdict(path, site, suspects, site_alarms, counted)
     return verdicts
 
 
@@ -162,28 +192,18 @@ def _since(located: Located, ambiguity: AmbiguitySet) -> str:
     return "" if since is None else f" Slow since {moment(since)}."
 
 
-def _crossing(observations: Sequence[Observation]) -> dict[str, list[Vote]]:
-    """Return the votes of the measurements that cross each component, by name."""
-    votes: dict[str, list[Vote]] = {}
-    for observation in observations:
-        for name in observation.of.path:
-            votes.setdefault(name, []).append(observation.vote)
-    return votes
-
-
 def _component_verdict(
     path: PathService,
     located: Located,
     alarms: Sequence[_Alarm],
-    crossing: Mapping[str, Sequence[Vote]],
+    votes: Votes,
     shared: Mapping[str, str],
 ) -> Verdict:
     own = [
         alarm for alarm in alarms if any(path.component in alt for alt in alarm.cause.alternatives)
     ]
     own_borne = [alarm for alarm in own if path.component in alarm.bearers]
-    votes = crossing.get(path.component, ())
-    slow, good = votes.count(Vote.BAD), votes.count(Vote.GOOD)
+    slow, good = votes
     figures = _figures(slow=slow, good=good)
     evidence = _evidence(located, (index for alarm in own for index in alarm.cause.explains))
     if own_borne:
@@ -221,22 +241,15 @@ def _file_system_verdict(
     path: PathService,
     site: Site,
     suspects: SiteLocated,
-    alarms: Sequence[_Alarm],
-    silenced: Sequence[_SilencedFault],
+    alarms: _Alarms,
+    votes: Votes,
 ) -> Verdict:
-    located = suspects.located
-    targets = {site.services[place].component for place in path.members}
-    indices = {
-        index: None
-        for index, observation in enumerate(located.observations)
-        if _is_of(observation, targets)
-    }
-    votes = [located.observations[index].vote for index in indices]
-    slow, good = votes.count(Vote.BAD), votes.count(Vote.GOOD)
-    own = [alarm for alarm in alarms if not indices.keys().isdisjoint(alarm.cause.explains)]
+    located, (slow, good) = suspects.located, votes
+    targets, indices = _targets_of(path, site), _own(path, site, located)
+    own = [alarm for alarm in alarms.raised if not indices.keys().isdisjoint(alarm.cause.explains)]
     unexplained = [located.observations[i].of.name for i in located.unexplained if i in indices]
     hidden = [
-        suspect.text for suspect in silenced if not suspect.targets or suspect.targets & targets
+        fault.text for fault in alarms.silenced if not fault.targets or fault.targets & targets
     ]
     texts = [alarm.sentence for alarm in own]
     if unexplained:
@@ -261,11 +274,32 @@ def _file_system_verdict(
     return Verdict(LAYER, path.name, state, reason, text, evidence=evidence, figures=figures)
 
 
+def _targets_of(path: PathService, site: Site) -> set[str]:
+    return {site.services[place].component for place in path.members}
+
+
+def _own(path: PathService, site: Site, located: Located) -> dict[int, None]:
+    """Return the observations of the targets of a file system (indices)."""
+    targets = _targets_of(path, site)
+    return {
+        index: None
+        for index, observation in enumerate(located.observations)
+        if _is_of(observation, targets)
+    }
+
+
 class _SilencedFault(NamedTuple):
     """A fault whose services are silenced by Nagios, and the targets that it slows."""
 
     text: str
     targets: frozenset[str]
+
+
+class _Alarms(NamedTuple):
+    """Alarms of a site, and the faults that are silent behind them."""
+
+    raised: Sequence[_Alarm]
+    silenced: Sequence[_SilencedFault]
 
 
 def _silenced(site: Site, located: Located, alarms: Sequence[_Alarm]) -> list[_SilencedFault]:

@@ -7,31 +7,34 @@ of a whole group; both need the data of all nodes.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple
+from typing import Any, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.judging import Alarming
-from plumbline.model.codec import compact
+from plumbline.model.codec import compact, read_document, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Subject
 from plumbline.model.service import NO_ALARMS, ActiveAlarms, PathAlarms
 from plumbline.model.symptom import SiteSymptoms
-from plumbline.model.verdict import Judged, Reason, Verdict
+from plumbline.model.verdict import Judged, Reason, State, Verdict
+from plumbline.parts.locate.evidence import Evidence
+from plumbline.parts.locate.findings import Findings
 from plumbline.parts.locate.observation import Site as Measured
 from plumbline.parts.locate.observe import observe
 from plumbline.parts.locate.path_alarms import Scene, settle
-from plumbline.parts.locate.paths import Site, causes, explained, path_verdicts
+from plumbline.parts.locate.paths import Site, causes, explained, path_verdicts, path_votes
 from plumbline.parts.locate.site import (
     SiteLocated,
     left_out,
     less_shared,
     locate_in,
-    sentences,
     shared_losses,
 )
 from plumbline.parts.locate.suspects import locate
-from plumbline.site.nodes import SiteJudgement, in_alarm, judgement
+from plumbline.site.kept import KeptJudgement, Noted
+from plumbline.site.nodes import SiteJudgement, judgement
+from plumbline.store.facts import collected_symptoms
 from plumbline.store.files import seal
-from plumbline.store.plan import SitePlan
+from plumbline.store.plan import SitePlan, load_plan
 from plumbline.store.replacing import replace_own
 from plumbline.store.verdicts import load_standing, published_paths
 
@@ -54,30 +57,41 @@ class Published(NamedTuple):
     remarks: tuple[str, ...]
 
 
-def publish(plan: SitePlan, history: Path, to: Path, now: float, terms: Terms) -> Published:
+def publish(plan: str, history: Path, to: Path, now: float, terms: Terms) -> Published:
     """Write the verdicts of path services at ``now``, in seconds since the epoch.
 
     Raises:
         DocumentError: the plan has no such services, or is damaged.
         StoreError: the history cannot be read, or the file cannot be written.
     """
+    findings = _findings(plan, history, now)
+    symptoms = collected_symptoms(history, findings.nodes, now)
+    suspects = findings.suspects(symptoms, now)
+    previous, unknown = _standing(to)
+    site, texts = findings.site, findings.texts(symptoms.symptoms)
+    unsettled = path_verdicts(site, suspects, texts, findings.votes, previous.red)
+    bearers = explained(site, suspects.located, previous.red)
+    alarms = frozenset(findings.alarms)
+    scene = Scene(site.paths, site.services, alarms, bearers, now, terms.notified_after_s)
+    verdicts, standing = settle(scene, unsettled, previous)
+    fields = published_paths(verdicts, now, terms.stale_after_s, standing)
+    replace_own(to, seal(compact(fields)))
+    return Published(verdicts, fields, (*unknown, *left_out(symptoms)))
+
+
+def _findings(file: str, history: Path, now: float) -> Findings:
+    """Return the findings on a site, the kept ones if they are still true."""
+    kept = KeptJudgement(file, history, now).suspects()
+    if kept is not None:
+        return read_document(Findings, kept)
+    plan = load_plan(file)
     if not plan.paths:
         raise DocumentError(
             f"plan {plan.path} names no services of check_path; write it again with: "
             "plumbline plan -i INVENTORY --json"
         )
-    previous, unknown = _standing(to)
-    site = Site.of(plan)
-    with judgement(plan, history, now) as judged:
-        located = locate_in(judged)
-        alarms = in_alarm(judged.services(), plan.services)
-    unsettled = path_verdicts(site, located, sentences(plan, located), previous.red)
-    bearers = explained(site, located.located, previous.red)
-    scene = Scene(plan.paths, plan.services, alarms, bearers, now, terms.notified_after_s)
-    verdicts, standing = settle(scene, unsettled, previous)
-    fields = published_paths(verdicts, now, terms.stale_after_s, standing)
-    replace_own(to, seal(compact(fields)))
-    return Published(verdicts, fields, (*unknown, *left_out(located.symptoms)))
+    with judgement(plan, history, now) as site:
+        return Findings.of(site, locate_in(site), site.services())
 
 
 def _standing(path: Path) -> tuple[ActiveAlarms, list[str]]:
@@ -88,13 +102,25 @@ def _standing(path: Path) -> tuple[ActiveAlarms, list[str]]:
         return NO_ALARMS, [f"{error}; earlier alarms are not known"]
 
 
-def with_notes(site: SiteJudgement) -> tuple[list[Judged], bool]:
-    """Return the verdicts on what the nodes measure, and whether one of them may have a note."""
-    judged = site.services()
-    if not site.plan.paths or not any(_may_have_a_note(result.verdict) for result in judged):
-        return judged, False
-    notes = _notes(site)
-    return [_noted(result, notes) for result in judged], True
+def noted(site: SiteJudgement, judged: Sequence[Judged]) -> Noted:
+    """Return the notes on the verdicts on a site, its suspects as findings, and their evidence."""
+    may_have_a_note = [_may_have_a_note(result.verdict) for result in judged]
+    try:
+        located = locate_in(site) if site.plan.paths else None
+    except DocumentError:
+        # without a note nobody misses the suspects, and publish says why there are none
+        if any(may_have_a_note):
+            raise
+        located = None
+    if located is None:
+        return Noted([""] * len(judged), rests_on_facts=False)
+    notes = _notes(site.plan, located)
+    texts = [
+        _note(result.verdict, notes) if may else "" for result, may in zip(judged, may_have_a_note)
+    ]
+    rests_on_facts = located.state is State.WARNING or any(may_have_a_note)
+    findings, evidence = Findings.of(site, located, judged), Evidence.of(site.plan, located)
+    return Noted(texts, rests_on_facts, write(findings), write(evidence))
 
 
 def _may_have_a_note(verdict: Verdict) -> bool:
@@ -103,9 +129,8 @@ def _may_have_a_note(verdict: Verdict) -> bool:
     return verdict.state.alarm or verdict.reason is Reason.WATCHED
 
 
-def _notes(site: SiteJudgement) -> dict[Subject, str]:
+def _notes(plan: SitePlan, located: SiteLocated) -> dict[Subject, str]:
     """Return notes to append to the sentences on components and groups."""
-    plan, located = site.plan, locate_in(site)
     borne = causes(Site.of(plan), located.located)
     return {
         **{(*place, False): f"explained by {text}" for place, text in borne.items()},
@@ -117,13 +142,10 @@ def _notes(site: SiteJudgement) -> dict[Subject, str]:
     }
 
 
-def _noted(judged: Judged, notes: Mapping[Subject, str]) -> Judged:
-    """Return a verdict with its note, if there is one."""
-    verdict = judged.verdict
+def _note(verdict: Verdict, notes: Mapping[Subject, str]) -> str:
+    """Return the note on a verdict as the end of its sentence, empty if there is none."""
     note = notes.get((verdict.layer, verdict.component, verdict.group))
-    if note is None or not _may_have_a_note(verdict):
-        return judged
-    return judged._replace(verdict=verdict._replace(sentence=f"{verdict.sentence}; {note}"))
+    return "" if note is None else f"; {note}"
 
 
 _NOTIFIED_AFTER_S = 1800.0
@@ -141,7 +163,9 @@ class DailySuspects:
     def __call__(self, day: Alarming) -> PathAlarms:
         """Return the names of the path services in alarm, and of those that notify nobody."""
         suspects, before = self._located(day), self._standing.red
-        verdicts = path_verdicts(self._site, suspects, [""] * len(suspects.located.sets), before)
+        texts = [""] * len(suspects.located.sets)
+        votes = path_votes(self._site, suspects.located)
+        verdicts = path_verdicts(self._site, suspects, texts, votes, before)
         bearers = explained(self._site, suspects.located, before)
         paths, services = self._site.paths, self._site.services
         scene = Scene(paths, services, day.alarms, bearers, day.judging.now, _NOTIFIED_AFTER_S)

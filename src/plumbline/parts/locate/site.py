@@ -21,6 +21,7 @@ from plumbline.model import parts
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
+from plumbline.model.suspects import SlowRun
 from plumbline.model.symptom import SiteSymptoms, Symptom
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
@@ -180,10 +181,9 @@ def differing(plan: SitePlan, history: Path, located: Located) -> tuple[Symptom,
     return parts.ask("facts", "differing", nothing, plan, history, names)
 
 
-def jobs_on_slow_targets(plan: SitePlan, history: Path, located: Located) -> list[str]:
+def jobs_on_slow_targets(plan: SitePlan, history: Path, slow: Sequence[SlowRun]) -> list[str]:
     """Return a sentence on the jobs of each slow target, as far as known."""
     nothing: list[str] = []
-    slow = located.slow_runs()
     return parts.ask("facts", "jobs_on_slow_targets", nothing, plan, history, slow)
 
 
@@ -197,6 +197,8 @@ class SiteLocated(NamedTuple):
     """Servers and nodes that prevent measurements, by name."""
     shared: Sequence[SharedLoss] = ()
     """Losses of whole groups that no part explains."""
+    differing: tuple[Symptom, ...] = ()
+    """Those symptoms that are differences of suspected hosts from their peers."""
 
     @property
     def state(self) -> State:
@@ -270,11 +272,10 @@ def locate_in(
     located, shared = less_shared(locate(observations), losses)
     shared = with_changes(plan, site.history, shared)
     symptoms = collected_symptoms(site.history, plan.nodes, float(now))
-    symptoms = symptoms._replace(
-        symptoms=symptoms.symptoms + differing(plan, site.history, located)
-    )
+    differences = differing(plan, site.history, located)
+    symptoms = symptoms._replace(symptoms=symptoms.symptoms + differences)
     located = ordered(located, symptoms.symptoms)
-    return SiteLocated(located, _probes(located, nodes), symptoms, missed, shared)
+    return SiteLocated(located, _probes(located, nodes), symptoms, missed, shared, differences)
 
 
 def left_out(symptoms: SiteSymptoms) -> list[str]:

@@ -21,14 +21,14 @@ from plumbline.parts.locate.site import (
     sentences,
 )
 from plumbline.site.documents import read_records
-from plumbline.store.plan import SitePlan, load_plan
+from plumbline.store.plan import SitePlan, load_plan, without_collector
 
 
 def locate(arguments: argparse.Namespace) -> int:
     """Print the suspects; return 1 if something is slow, 3 if no measurement can vote."""
     plan = load_plan(arguments.plan)
     suspects = locate_site(plan, Path(arguments.history), time.time(), last_run=arguments.last_run)
-    jobs = jobs_on_slow_targets(plan, Path(arguments.history), suspects.located)
+    jobs = jobs_on_slow_targets(plan, Path(arguments.history), suspects.located.slow_runs())
     document = suspects.to_json(plan)
     document["remarks"] += jobs
     show(arguments, document, _located_lines(suspects, plan, arguments.verbose, jobs), indent=1)
@@ -52,8 +52,9 @@ def _located_lines(
 def publish(arguments: argparse.Namespace) -> int:
     """Write the document and return 0 for any verdict."""
     terms = publishing.Terms(arguments.stale, arguments.notified_after)
-    plan, now = load_plan(arguments.plan), time.time()
-    published = publishing.publish(plan, Path(arguments.history), Path(arguments.to), now, terms)
+    history, to = Path(arguments.history), Path(arguments.to)
+    with without_collector():
+        published = publishing.publish(arguments.plan, history, to, time.time(), terms)
     remark(*published.remarks)
     show(arguments, published.document, _published_lines(published.verdicts))
     return 0

@@ -5,8 +5,11 @@ Figures 4 to 6 and table 3 of the Edison report: effects of an upgrade.
 
 from __future__ import annotations
 
-from array import array
+from itertools import compress
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from plumbline.judge.phrases import several
 from plumbline.model.layers import LAYERS
@@ -158,17 +161,17 @@ def _by_day(members: Sequence[_Halves], parted: int) -> dict[int, float]:
     """Return the median change on each day; ``parted`` is the day of the chosen time."""
     days = spanned(halves.days for halves in members)
     # arrays, because Python numbers would take gigabytes for a large site
-    courses = [_course(halves, days, parted) for halves in members]
-    return {
-        day: value
-        for day, changes in zip(days, zip(*courses))
-        if (value := middle(changes)) is not None
-    }
+    courses = np.array([_course(halves, days, parted) for halves in members])
+    measured = np.isfinite(courses)
+    courses[~measured] = np.nan
+    known = measured.any(axis=0)
+    middles = np.nanmedian(courses[:, known], axis=0)
+    return dict(zip(compress(days, known), middles.tolist()))
 
 
-def _course(halves: _Halves, days: range, parted: int) -> array[float]:
+def _course(halves: _Halves, days: range, parted: int) -> NDArray[np.float64]:
     """Return the change of a member on each of ``days``; NaN without a rate."""
-    changes = array("d", [rate / halves.before - 1 for rate in halves.days.over(days)])
+    changes = np.array(halves.days.over(days)) / halves.before - 1
     if halves.parted is not None:
         changes[parted - days.start] = halves.parted / halves.before - 1
     return changes

@@ -6,9 +6,11 @@ it is slow.
 
 from __future__ import annotations
 
-from math import fsum, isnan, sqrt
-from statistics import fmean, median
+from statistics import median
 from typing import Any, Iterable, Iterator, NamedTuple, Optional, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
@@ -103,17 +105,12 @@ class _Numbers:
 
 def _lines(metric: Metric, members: Iterable[Member]) -> Iterator[Line]:
     for member in members:
-        rates = member.days.rates()
-        if rates:
-            yield Line(metric, member, median(rates), _variation(rates))
+        if rates := member.days.rates():
+            yield Line(metric, member, median(rates), _variation(np.array(rates)))
 
 
-def _variation(rates: Sequence[float]) -> Optional[float]:
-    if len(rates) < 2:
-        return None
-    # statistics.pstdev calculates with fractions, which is much slower
-    middle = fmean(rates)
-    return sqrt(fsum((rate - middle) ** 2 for rate in rates) / len(rates)) / middle
+def _variation(rates: NDArray[np.float64]) -> Optional[float]:
+    return None if len(rates) < 2 else float(rates.std() / rates.mean())
 
 
 def _most_relevant(lines: Sequence[Line]) -> Sequence[Line]:
@@ -197,8 +194,15 @@ def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, 
 
 def _percents(line: Line, days: range) -> list[Optional[float]]:
     reference = line.member.baseline_rate or line.median
-    rates = line.member.days.over(days)
-    return [None if isnan(rate) else round(100 * rate / reference, 1) for rate in rates]
+    rates = np.array(line.member.days.over(days))
+    return _without_nan((100 * rates / reference).round(1))
+
+
+def _without_nan(values: NDArray[np.float64]) -> list[Optional[float]]:
+    """Return numbers, None for NaN: a whole array at once, because a large site has millions."""
+    cells = values.astype(object)
+    cells[np.isnan(values)] = None
+    return list(cells)
 
 
 def _bars(lines: Sequence[Line], names: Sequence[str]) -> dict[str, Any]:
@@ -235,5 +239,13 @@ def _numbers(line: Line, days: range) -> Sequence[Cell]:
         line.metric.operation,
         line.metric.scenario,
         None if line.variation is None else round(line.variation, 5),
-        *(None if isnan(rate) else round(rate) for rate in line.member.days.over(days)),
+        *_whole(np.array(line.member.days.over(days))),
     )
+
+
+def _whole(rates: NDArray[np.float64]) -> list[Optional[int]]:
+    """Return whole numbers, None for NaN."""
+    missing = np.isnan(rates)
+    cells = np.where(missing, 0.0, rates).round().astype(np.int64).astype(object)
+    cells[missing] = None
+    return list(cells)

@@ -28,12 +28,13 @@ from plumbline.parts.report import moment as charts
 from plumbline.parts.report.moment import Line, Past
 from plumbline.parts.report.site import Look, Site
 from plumbline.site.forked import forked
-from plumbline.site.nodes import SiteJudgement, judgement
+from plumbline.site.kept import KeptJudgement
+from plumbline.site.nodes import SiteJudgement
 from plumbline.site.prometheus import Curve, Prometheus, Span
 from plumbline.site.verdicts import freshness_by_host, judged_looks
 from plumbline.store.collection import read_notes
 from plumbline.store.facts import LastReport, collected_reports, has_report
-from plumbline.store.plan import SitePlan, load_plan
+from plumbline.store.plan import SitePlan, without_collector
 from plumbline.store.recent import MAX_RUNS, PastHistory
 from plumbline.store.trends import Pictures
 
@@ -85,7 +86,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
         DocumentError: the plan or a record is damaged.
     """
     looks = looks_of(plan, path, now)
-    judged = _judged(plan, path, now)
+    judged = KeptJudgement(plan.path, path, now).verdicts(members=True).verdicts
     measured = plan.measured()
     since = now - days * DAY_S
     with Pictures(path, since) as pictures:
@@ -131,16 +132,12 @@ def spaces_of(plan: SitePlan, history: Path, now: float) -> list[SystemCourse]:
     return parts.ask("space", "courses", nothing, plan.nodes, history, now)
 
 
-def _judged(plan: SitePlan, path: Path, now: float) -> list[Verdict]:
-    with judgement(plan, path, now) as site:
-        return [judged.verdict for judged in site.verdicts(members=True)]
-
-
 def find_suspects(plan: str, history: Path, now: float) -> Suspects:
     """Return the suspects of a site, or why nothing can be located.
 
     A separate process finds them, because a large site takes some 800 MB, which would not be freed
-    before the page is drawn.  Call it before this process reads the plan.
+    before the page is drawn.  Call it before this process reads the plan: what it judges is kept
+    for ``read_site``.
 
     Raises:
         DocumentError: the plan or a record is damaged.
@@ -151,7 +148,8 @@ def find_suspects(plan: str, history: Path, now: float) -> Suspects:
     locate = parts.load("locate", "contract")
 
     def find(path: str) -> Suspects:
-        suspects: Suspects = locate.site_suspects(load_plan(path), history, now)
+        with without_collector():
+            suspects: Suspects = locate.site_suspects(path, history, now)
         return suspects
 
     (suspects,) = forked(find, [plan], 1)

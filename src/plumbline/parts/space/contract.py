@@ -10,6 +10,7 @@ from plumbline.model.service import Service
 from plumbline.model.space import (
     SPACE,
     SpaceReport,
+    SpaceTerms,
     SystemCourse,
     SystemSpace,
     TargetCourse,
@@ -63,25 +64,34 @@ def _verdict(store: Store, service: Service, now: float) -> Verdict:
     return judge_space(system_space(own), now, service.freshness_s)
 
 
-def reports(nodes: Mapping[str, Expectations], history: Path, now: float) -> dict[str, SpaceReport]:
-    """Return the last look of each node of a plan that looks at file systems.
+def reports(terms: SiteTerms, history: Path, now: float) -> dict[str, SpaceReport]:
+    """Return the last look of each node that looks at file systems.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
     """
     found: dict[str, list[SystemSpace]] = {}
-    for own in system_looks(nodes, history, now):
+    for own in system_looks(terms, history, now):
         found.setdefault(own.node, []).append(own.system)
     return {node: SpaceReport(node, tuple(systems)) for node, systems in found.items()}
 
 
-def system_looks(nodes: Mapping[str, Expectations], history: Path, now: float) -> list[SystemLooks]:
-    """Return the looks at each file system of a plan that has any, for eight weeks.
+SiteTerms = Mapping[str, Sequence[SpaceTerms]]
+"""Limits of the file systems whose space is kept, by node."""
+
+
+def terms_of(nodes: Mapping[str, Expectations]) -> SiteTerms:
+    """Return the limits in the plan of a site."""
+    return {node: document.space for node, document in nodes.items()}
+
+
+def system_looks(site_terms: SiteTerms, history: Path, now: float) -> list[SystemLooks]:
+    """Return the looks at each file system that has any, for eight weeks.
 
     Raises:
         StoreError: there is no such history, or it cannot be read.
     """
-    wanted = [(node, terms) for node, document in nodes.items() for terms in document.space]
+    wanted = [(node, terms) for node, own in site_terms.items() for terms in own]
     if not wanted:
         return []
     with Store(history, existing=True) as store:
@@ -110,7 +120,7 @@ def courses(nodes: Mapping[str, Expectations], history: Path, now: float) -> lis
             own.verdict.sentence,
             tuple(_course(own, item) for item in own.system.targets),
         )
-        for own in system_looks(nodes, history, now)
+        for own in system_looks(terms_of(nodes), history, now)
     ]
 
 

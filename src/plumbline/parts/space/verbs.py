@@ -27,7 +27,7 @@ from plumbline.model.units import format_bytes
 from plumbline.model.verdict import Verdict, worst
 from plumbline.observe.command import SystemRunner
 from plumbline.observe.mounts import mount_holding
-from plumbline.parts.space.contract import system_looks
+from plumbline.parts.space.contract import system_looks, terms_of
 from plumbline.parts.space.history import looks, record_of
 from plumbline.parts.space.outlook import Look, system_space
 from plumbline.parts.space.publish import publish
@@ -49,7 +49,9 @@ def space(arguments: argparse.Namespace) -> int:
     if arguments.save and (site or arguments.mount):
         raise UsageError("--save keeps what a deployed node reads: leave out --plan and --mount")
     if site:
-        found = system_looks(load_plan(arguments.plan).nodes, Path(arguments.history), now)
+        found = system_looks(
+            terms_of(load_plan(arguments.plan).nodes), Path(arguments.history), now
+        )
         if not found:
             raise StoreError(
                 f"no node has sent a look at space; {_POLICY}, then run plumbline collect"

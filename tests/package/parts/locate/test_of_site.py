@@ -132,7 +132,8 @@ class Console:
 
     def paths(self) -> Mapping[str, Verdict]:
         """Return the verdicts of the path services."""
-        return publish(self.plan, self.history, self.to, self.now, Terms(DAY_S, 1200.0)).verdicts
+        terms = Terms(DAY_S, 1200.0)
+        return publish(str(self.plan_path), self.history, self.to, self.now, terms).verdicts
 
     def report(self) -> tuple[Site, list[Entry]]:
         """Return the site of the report, and the rows of its first screen."""
