@@ -45,7 +45,15 @@ from plumbline.observe.coverage import OTHERS, Job, Others, others_of, samplings
 from plumbline.parts.facts.darshan_logs import read_job_times, read_logs
 from plumbline.parts.facts.jobs import Window, parse_slurm, sum_traffic
 from plumbline.parts.facts.node import EarlierLook, Parts, Past
+from plumbline.parts.facts.request_times import (
+    DiskTime,
+    QueueTimes,
+    RequestTimes,
+    TargetTimes,
+    Timed,
+)
 from plumbline.parts.facts.saved import load_site_commands, load_symptoms
+from plumbline.parts.facts.stages import outliers, site_stages
 from plumbline.parts.locate.investigate import read_earlier, read_request, sent_symptoms
 from plumbline.parts.parallel.job import Job as RanksJob
 from plumbline.parts.parallel.launch import parse_clients
@@ -679,6 +687,7 @@ def _programs() -> Iterator[Reader]:
         (compact(JOB).encode(),),
         lambda data, _: read_document(RanksJob, _parse(text(data))),
     )
+    yield Reader("request times", (_dumped(write(TIMES)),), _request_times)
     yield Reader("results of ranks", (compact(RESULT).encode(),), _ranks)
     yield Reader("call profile", (pack({"test": "ost"}, blocks()),), lambda data, _: unpack(data))
     yield Reader("lock", (_dumped({"pid": 1, "host": "a", "since": 1.5}),), _holder)
@@ -695,6 +704,21 @@ def _programs() -> Iterator[Reader]:
 
 def _verdicts(data: bytes, folder: Path) -> object:
     return list(read_verdicts(put(folder, "v.json", data)))
+
+
+TIMES = RequestTimes(
+    "oss1",
+    60.0,
+    (
+        TargetTimes("lustre-OST0000", "read", Timed(10, 0.08), Timed(9, 0.01), DiskTime(9, 0.1, 1)),
+        TargetTimes("lustre-OST0000", "write", None, Timed(9, unknown="before the commit")),
+    ),
+    (QueueTimes("ost", Timed(20, 0.07), 1.5, 2.5, {"read": Timed(9, 0.01)}),),
+)
+
+
+def _request_times(data: bytes, folder: Path) -> object:
+    return list(outliers(site_stages([load_document(RequestTimes, put(folder, "t.json", data))])))
 
 
 def _sweep(data: bytes, folder: Path) -> object:
