@@ -417,7 +417,10 @@ PEOPLE.add(
         "this node",
     ),
     option("--over TIME", "how long to watch", "10s", type=within("TIME", "1s", "1d")),
-    option("--times", "print the times of this node, as a FILE for another call"),
+    either(
+        option("--times", "print the times of this node, as a FILE for another call"),
+        option("--reading", "print the counters as they are now, for plumbline investigate"),
+    ),
     shared.JSON,
     description="""\
 Compare Lustre's counters at two times, and show how long the requests to each target took: on the

@@ -14,7 +14,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import Annotated, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.model.codec import form
+from plumbline.model.codec import form, positional
 from plumbline.model.metric import (
     BYTES,
     DISK_TIME,
@@ -27,7 +27,13 @@ from plumbline.model.metric import (
     Metric,
 )
 from plumbline.model.validation import amounts, counts, unicode_text
-from plumbline.parts.facts.counters import ALL_REQUESTS, DISK_BUCKETS, CountersLook, Labels
+from plumbline.parts.facts.counters import (
+    ALL_REQUESTS,
+    DISK_BUCKETS,
+    Count,
+    CountersLook,
+    Labels,
+)
 
 READ, WRITE, REQUEST = "read", "write", "request"
 """Operations: of storage targets, and all requests to a metadata target."""
@@ -92,6 +98,63 @@ class RequestTimes(NamedTuple):
     seconds: Annotated[float, amounts]
     targets: tuple[TargetTimes, ...] = ()
     queues: tuple[QueueTimes, ...] = ()
+
+
+@positional
+class CountRow(NamedTuple):
+    """One count: name of its metric, labels, value."""
+
+    metric: Annotated[str, unicode_text]
+    labels: tuple[tuple[str, str], ...]
+    value: Annotated[float, amounts]
+
+
+@form(1, "reading of counters", "print it again: plumbline stages --reading")
+class Reading(NamedTuple):
+    """All counters of a node that times of requests follow from.
+
+    ``at_s`` is the node's monotonic clock, and ``devices`` are those whose statistics were read.
+    """
+
+    node: Annotated[str, unicode_text]
+    at_s: Annotated[float, amounts]
+    counts: tuple[CountRow, ...]
+    devices: tuple[tuple[tuple[str, str], ...], ...]
+
+    @classmethod
+    def of(cls, node: str, at_s: float, look: CountersLook) -> Reading:
+        """Return the document of a look."""
+        rows = (
+            CountRow(metric.name, labels, value)
+            for (metric, labels), value in _values(look).items()
+        )
+        return cls(node, at_s, tuple(rows), tuple(sorted(look.devices)))
+
+    def look(self) -> CountersLook:
+        """Return the look, without counters that another version has added."""
+        counts = (
+            Count(_BY_NAME[row.metric], row.labels, row.value)
+            for row in self.counts
+            if row.metric in _BY_NAME
+        )
+        return CountersLook(tuple(counts), (), frozenset(self.devices))
+
+
+def times_between(readings: Iterable[Reading]) -> list[RequestTimes]:
+    """Return the times of each node between its first and its last reading.
+
+    A node with one reading is left out.
+    """
+    by_node: dict[str, list[Reading]] = {}
+    for reading in readings:
+        by_node.setdefault(reading.node, []).append(reading)
+    times = []
+    for node, looks in by_node.items():
+        first, last = (end(looks, key=lambda reading: reading.at_s) for end in (min, max))
+        if last.at_s > first.at_s:
+            seconds = last.at_s - first.at_s
+            times.append(request_times(node, seconds, first.look(), last.look()))
+    return times
 
 
 def request_times(
@@ -169,11 +232,15 @@ _CUMULATIVE = frozenset(
 )
 
 
+_BY_NAME = {metric.name: metric for metric in _CUMULATIVE}
+
+
 def _values(look: CountersLook) -> Mapping[tuple[Metric, Labels], float]:
+    # those of a client's mount are of no use here, and many
     return {
         (count.metric, count.labels): count.value
         for count in look.counts
-        if count.metric in _CUMULATIVE
+        if count.metric in _CUMULATIVE and ("source", "llite") not in count.labels
     }
 
 

@@ -292,6 +292,28 @@ def _is_enough(item: TargetStages) -> bool:
     return item.whole.seconds is not None and item.whole.requests >= _MIN_REQUESTS
 
 
+def explanation(item: TargetStages, stages: Sequence[TargetStages]) -> str:
+    """Return a sentence on where the time of a target goes, also without peers."""
+    peers = peers_of(item, stages)
+    if item.whole.seconds is None or not item.whole.requests:
+        return f"{item.target}: the time of a {item.operation} is not known: {item.whole.unknown}"
+    if peers and item.whole.seconds >= _FACTOR * peers.whole:
+        return _outlier(item, peers).sentence
+    begin = _begin(item)
+    if peers:
+        return f"{begin} ({peers.targets} peers: {shown(peers.whole)}), so no stage stands out"
+    known = {stage: time for stage in item.stages if (time := item.seconds(stage)) is not None}
+    if not known:
+        return f"{begin}, where is not known: {_in_doubt(item)}"
+    stage = max(known, key=lambda stage: known[stage])
+    return f"{begin}, {shown(known[stage])} {_WORDS[stage]} (no peers in the same time)"
+
+
+def _begin(item: TargetStages) -> str:
+    where = " at the server" if item.at_server else ""
+    return f"{item.target}: of {shown(item.whole.seconds or 0.0)} ms a {item.operation}{where}"
+
+
 def _outlier(item: TargetStages, peers: Peers) -> Outlier:
     excess = {
         stage: seconds - peers.stages[stage]
@@ -300,8 +322,7 @@ def _outlier(item: TargetStages, peers: Peers) -> Outlier:
     }
     whole_s = item.whole.seconds or 0.0
     stage = max(excess, key=lambda stage: excess[stage], default=None)
-    where = " at the server" if item.at_server else ""
-    begin = f"{item.target}: of {shown(whole_s)} ms a {item.operation}{where}"
+    begin = _begin(item)
     if stage is None or excess[stage] < _MOST * (whole_s - peers.whole):
         usual = shown(peers.whole)
         text = f"{begin} ({peers.targets} peers: {usual}), where is not known: "

@@ -14,7 +14,7 @@ from plumbline.judge.phrases import several
 from plumbline.model.errors import UsageError
 from plumbline.observe.command import Clock, SystemClock
 from plumbline.parts.facts.counting import BoundedReads, Counters
-from plumbline.parts.facts.request_times import RequestTimes, request_times
+from plumbline.parts.facts.request_times import Reading, RequestTimes, request_times
 from plumbline.parts.facts.stages import (
     Outlier,
     Stage,
@@ -40,8 +40,15 @@ _COLUMNS = {
 def stages(arguments: argparse.Namespace) -> int:
     """Print the stages of all targets; return 1 if one stands out, 3 if no time is known.
 
-    With ``--times`` print the times of this node for another call; return 0.
+    With ``--times`` print the times of this node for another call; return 0.  With ``--reading``
+    print the counters as they are now.
     """
+    if arguments.reading:
+        clock = SystemClock()
+        look = Counters(BoundedReads(), clock).look()
+        remark(*look.troubles)
+        print_json(Reading.of(gethostname(), clock.monotonic(), look))
+        return 0
     if arguments.files:
         nodes = [load_document(RequestTimes, name, _MAX_BYTES) for name in arguments.files]
         _refuse_repeated(nodes)
