@@ -193,8 +193,9 @@ class _Growth:
         earlier, later = self._devices
         for labels in sorted(earlier | later):
             names = dict(labels)
-            if names["source"] == source:
-                yield names.get("target") or names["service"], labels
+            name = names.get("target") or names.get("service")
+            if name and names.get("source") == source:
+                yield name, labels
 
     def trouble(self, device: Labels) -> str:
         """Return why the growth of a device is not known, empty if it is."""

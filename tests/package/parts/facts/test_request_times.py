@@ -27,6 +27,9 @@ from tests.package.parts.facts.request_counters import (
     put_server,
 )
 
+# a child that reads files touches no lock of another thread
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+
 DEBUG = "sys/kernel/debug/lustre"
 
 

@@ -20,6 +20,9 @@ from tests.package.observe.lustre_server import put
 from tests.package.parts.facts.request_counters import OST, Load, put_client, put_server
 from tests.processes import run_to_end
 
+# a child that reads files touches no lock of another thread
+pytestmark = pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+
 OSTS = [f"lustre-OST000{index}" for index in range(4)]
 
 

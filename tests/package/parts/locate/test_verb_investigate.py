@@ -109,6 +109,7 @@ def test_symptoms_are_quoted_and_order_the_suspects(tmp_path: Path, ask: Ask) ->
     assert healthy["sentences"] == ["Nothing that could be judged is slow."]
 
 
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
 def test_a_slow_target_shows_where_its_time_goes(tmp_path: Path, ask: Ask) -> None:
     slow = "scratch-OST0002"
     loads = {f"scratch-OST000{index}": Load() for index in range(3)}
