@@ -21,7 +21,12 @@ WORLDLY = {
     *(f"parts.facts.{name}" for name in ("job_traffic", "loads", "pydarshan", "saved")),
     *(f"parts.facts.{name}" for name in ("site_changes", "usage")),
     *(f"parts.facts.verbs.{name}" for name in ("counters", "jobs", "latency")),
-    *("parts.facts.slow_stages", "parts.facts.verbs.stages", "parts.facts.verbs.symptoms"),
+    *(
+        "parts.facts.collected_times",
+        "parts.facts.slow_stages",
+        "parts.facts.verbs.stages",
+        "parts.facts.verbs.symptoms",
+    ),
     *("parts.locate.contract", "parts.locate.investigate", "parts.locate.path_alarms"),
     *("parts.locate.paths", "parts.locate.publish", "parts.locate.site", "parts.locate.verbs"),
     *(f"parts.parallel.{name}" for name in ("axes", "job", "launch", "mpi", "operation", "rank")),

@@ -416,7 +416,11 @@ PEOPLE.add(
         help="times of clients and servers from the same time, by --times on each; none: watch "
         "this node",
     ),
-    option("--over TIME", "how long to watch", "10s", type=within("TIME", "1s", "1d")),
+    option(
+        "--over TIME", "how long to watch, or to look back", "10s", type=within("TIME", "1s", "31d")
+    ),
+    option("--prometheus URL", "look back at all nodes in the site's Prometheus"),
+    *shared.AUTHORITY,
     either(
         option("--times", "print the times of this node, as a FILE for another call"),
         option("--reading", "print the counters as they are now, for plumbline investigate"),

@@ -183,7 +183,7 @@ class _Growth:
         earlier, later = self._values
         # a counter that fell, or is gone, began again, and with it all counters of its device
         self._restarted = {
-            _device(labels)
+            device_of(labels)
             for (metric, labels), value in earlier.items()
             if later.get((metric, labels), -1) < value
         }
@@ -227,13 +227,14 @@ class _Growth:
         return Timed(int(requests), seconds / requests)
 
 
-_CUMULATIVE = frozenset(
-    (BYTES, OPERATIONS, SECONDS, DISK_TIME)
-    + (QUEUE_REQUESTS, QUEUE_SECONDS, QUEUE_WAITING, QUEUE_ACTIVE)
+METRICS = (
+    *(BYTES, OPERATIONS, SECONDS, DISK_TIME),
+    *(QUEUE_REQUESTS, QUEUE_SECONDS, QUEUE_WAITING, QUEUE_ACTIVE),
 )
+"""Metrics from which the times follow; all of them only grow."""
 
 
-_BY_NAME = {metric.name: metric for metric in _CUMULATIVE}
+_BY_NAME = {metric.name: metric for metric in METRICS}
 
 
 def _values(look: CountersLook) -> Mapping[tuple[Metric, Labels], float]:
@@ -241,11 +242,12 @@ def _values(look: CountersLook) -> Mapping[tuple[Metric, Labels], float]:
     return {
         (count.metric, count.labels): count.value
         for count in look.counts
-        if count.metric in _CUMULATIVE and ("source", "llite") not in count.labels
+        if count.metric in METRICS and ("source", "llite") not in count.labels
     }
 
 
-def _device(labels: Labels) -> Labels:
+def device_of(labels: Labels) -> Labels:
+    """Return the labels of the device of a count."""
     return tuple(label for label in labels if label[0] not in ("operation", "le"))
 
 
@@ -338,7 +340,7 @@ def _disk_time(
     least_s = most_s = 0.0
     below = 0.0
     for bucket, low_s, high_s in _bounds():
-        up_to = growth.of(DISK_TIME, (*labels, ("le", bucket))) or 0.0
+        up_to = max(below, growth.of(DISK_TIME, (*labels, ("le", bucket))) or 0.0)
         least_s += (up_to - below) * low_s
         most_s += (up_to - below) * high_s
         below = up_to

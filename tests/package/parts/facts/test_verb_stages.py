@@ -13,11 +13,14 @@ import pytest
 
 from plumbline.model.codec import write
 from plumbline.observe.command import SystemClock
+from plumbline.parts.facts.counters import Count
 from plumbline.parts.facts.counting import BoundedReads, Counters
 from plumbline.parts.facts.verbs.stages import watch
 from tests.package.cli.driver import COMMAND, Run
 from tests.package.observe.lustre_server import put
-from tests.package.parts.facts.request_counters import OST, Load, put_client, put_server
+from tests.package.parts.facts.request_counters import OST, Load, look, put_client, put_server
+from tests.package.parts.facts.test_loads import answering, matrix
+from tests.package.prometheus import PROGRAM, Sample, holding, openmetrics
 from tests.processes import run_to_end
 
 # a child that reads files touches no lock of another thread
@@ -101,3 +104,52 @@ def test_a_signal_ends_watching_early() -> None:
         out, _ = process.communicate(timeout=30)
     assert process.returncode == 0
     assert 0 < json.loads(out)["seconds"] < time.monotonic() - begun
+
+
+@pytest.mark.long
+def test_a_prometheus_knows_the_stages_of_the_last_hours(run: Run, tmp_path: Path) -> None:
+    if PROGRAM is None:
+        pytest.skip("prometheus is not installed")
+    now = time.time()
+    samples = list[Sample]()
+    loads = {ost: Load() for ost in OSTS}
+    loads[OSTS[3]] = Load(client=80, queue=70, handled=8, disk=6, waiting=12)
+    for scrape in range(25):
+        put_client(tmp_path / "client1", _grown(loads, scrape))
+        for ost, load in _grown(loads, scrape).items():
+            put_server(tmp_path / ost, {ost: load})
+        for host in ("client1", *OSTS):
+            for count in look(tmp_path / host).counts:
+                if dict(count.labels).keys() & {"source"}:
+                    samples.append(_sample(host, count, now - 300 * (24 - scrape)))
+    with holding(tmp_path, openmetrics(samples)) as prometheus:
+        out = run("stages", "--prometheus", prometheus.address, "--over", "1h", code=1).out
+    assert (
+        f"{OSTS[3]}: of 80 ms a read, 70 wait in the server's queue (3 peers: 1.0); "
+        "12.0 requests wait there (peers: 0.0)"
+    ) in out.splitlines()
+
+
+def _grown(loads: dict[str, Load], scrape: int) -> dict[str, Load]:
+    return {ost: load._replace(requests=100 * (scrape + 1)) for ost, load in loads.items()}
+
+
+def _sample(host: str, count: Count, at: float) -> Sample:
+    """Return a count as the node exporter shows it."""
+    labels = ",".join(f'{name}="{value}"' for name, value in count.labels)
+    metric = count.metric.name
+    if count.metric.kind == "histogram":
+        metric += "_bucket" if "le" in dict(count.labels) else "_count"
+    return Sample(metric, f'instance="{host}",{labels}', count.value, at)
+
+
+def test_files_and_prometheus_exclude_each_other(run: Run, files: list[str]) -> None:
+    run("stages", "--prometheus", "http://localhost:1", *files, code=64)
+
+
+def test_a_prometheus_without_counters_is_named(run: Run) -> None:
+    with answering(matrix()) as server:
+        assert (
+            "has no counters of Lustre"
+            in run("stages", "--prometheus", server.url, "--over", "1h", code=69).err
+        )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import time
 from collections import Counter
 from socket import gethostname
 from typing import Callable, Iterable, Iterator, Sequence
@@ -13,6 +14,7 @@ from plumbline.doors.table import render
 from plumbline.judge.phrases import several
 from plumbline.model.errors import UsageError
 from plumbline.observe.command import Clock, SystemClock
+from plumbline.parts.facts.collected_times import collected_times
 from plumbline.parts.facts.counting import BoundedReads, Counters
 from plumbline.parts.facts.request_times import Reading, RequestTimes, request_times
 from plumbline.parts.facts.stages import (
@@ -23,6 +25,7 @@ from plumbline.parts.facts.stages import (
     shown,
     site_stages,
 )
+from plumbline.site.prometheus import Prometheus
 from plumbline.store.files import load_document
 
 _MAX_BYTES = 64 << 20
@@ -49,7 +52,9 @@ def stages(arguments: argparse.Namespace) -> int:
         remark(*look.troubles)
         print_json(Reading.of(gethostname(), clock.monotonic(), look))
         return 0
-    if arguments.files:
+    if arguments.prometheus:
+        nodes = _collected(arguments)
+    elif arguments.files:
         nodes = [load_document(RequestTimes, name, _MAX_BYTES) for name in arguments.files]
         _refuse_repeated(nodes)
     else:
@@ -67,6 +72,16 @@ def stages(arguments: argparse.Namespace) -> int:
     if standing:
         return 1
     return 0 if any(item.whole.seconds is not None for item in items) else 3
+
+
+def _collected(arguments: argparse.Namespace) -> list[RequestTimes]:
+    if arguments.files:
+        raise UsageError("--prometheus takes no FILE: it has the counters of all nodes")
+    prometheus = Prometheus(arguments.prometheus, arguments.token_file, arguments.ca)
+    try:
+        return collected_times(prometheus, time.time(), arguments.over)
+    finally:
+        remark(*prometheus.warnings)
 
 
 def _refuse_repeated(nodes: Sequence[RequestTimes]) -> None:
