@@ -33,7 +33,7 @@ _MIN_REQUESTS = 10
 _MIN_PEERS = 2
 """With one, the slow one of the two is unknown."""
 _FACTOR = 1.5
-"""Times the peers' median from which on a target stands out; means of healthy ones differ less."""
+"""Times the peers' median from which on a target stands out: less is not worth a sentence."""
 _MOST = 0.5
 """Share of the excess that the named stages have to explain."""
 
@@ -165,6 +165,8 @@ def _handling(served: TargetTimes, queue: Optional[QueueTimes]) -> Figure:
     if handled is None:
         return Figure(unknown="no release of Lustre times the handling of metadata requests")
     own = served.served.requests if served.served else 0
+    if not own:
+        return _figure(served.served or Timed())
     if handled.mean_s is not None and own < _OWN_SHARE * handled.requests:
         return Figure(
             unknown=f"only {own} of the server's {handled.requests} {served.operation}s were of "

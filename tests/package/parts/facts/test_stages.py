@@ -247,6 +247,17 @@ def test_a_release_without_a_stage_leaves_it_unknown_and_not_0(
     assert slow.whole.seconds == 0.004
 
 
+def test_a_target_whose_counters_began_again_is_no_small_share_of_its_server() -> None:
+    server = node("oss1", FOUR, server=True)
+    again = Timed(unknown="its counters began again")
+    server = server._replace(
+        targets=tuple(times._replace(served=again) for times in server.targets[-1:])
+    )
+    (slow,) = site_stages([server])
+    assert slow.stages[SERVER].unknown == slow.stages[DISK].unknown == again.unknown
+    assert slow.whole.unknown == again.unknown
+
+
 def test_writes_whose_disk_is_not_timed_are_handled_in_an_unknown_part() -> None:
     """ZFS does not time writes."""
     server = node("oss1", {SLOW: CAUSES[DISK]}, server=True, operation="write")
