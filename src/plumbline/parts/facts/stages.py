@@ -326,14 +326,23 @@ def _outlier(item: TargetStages, peers: Peers) -> Outlier:
     stage = max(excess, key=lambda stage: excess[stage], default=None)
     begin = _begin(item)
     if stage is None or excess[stage] < _MOST * (whole_s - peers.whole):
+        stage = None
         usual = shown(peers.whole)
-        text = f"{begin} ({peers.targets} peers: {usual}), where is not known: "
-        return Outlier(item.target, item.operation, None, text + _in_doubt(item))
-    own, usual = shown(item.seconds(stage) or 0.0), shown(peers.stages[stage])
-    text = f"{begin}, {own} {_WORDS[stage]} ({peers.targets} peers: {usual})"
+        text = f"{begin} ({peers.targets} peers: {usual}), where is not known: {_in_doubt(item)}"
+    else:
+        own, usual = shown(item.seconds(stage) or 0.0), shown(peers.stages[stage])
+        text = f"{begin}, {own} {_WORDS[stage]} ({peers.targets} peers: {usual})"
     if stage is Stage.QUEUE and item.waiting is not None and peers.waiting is not None:
         text += f"; {item.waiting:.1f} requests wait there (peers: {peers.waiting:.1f})"
-    return Outlier(item.target, item.operation, stage, text)
+    return Outlier(item.target, item.operation, stage, text + _slow_disk(item, peers, stage))
+
+
+def _slow_disk(item: TargetStages, peers: Peers, stage: Optional[Stage]) -> str:
+    """Return words on a slow disk that is not the stage itself: commits and threads wait for it."""
+    disk_s, usual_s = item.seconds(Stage.DISK), peers.stages.get(Stage.DISK)
+    if stage is Stage.DISK or disk_s is None or usual_s is None or disk_s < _FACTOR * usual_s:
+        return ""
+    return f"; its disk is slower too: {shown(disk_s)} (peers: {shown(usual_s)})"
 
 
 def _in_doubt(item: TargetStages) -> str:

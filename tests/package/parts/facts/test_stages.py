@@ -64,7 +64,7 @@ CAUSES = {
     # the disk: handling grows with it, the queue does not
     DISK: Load(client=82, queue=1, handled=80, disk=78),
     # short of threads
-    QUEUE: Load(client=80, queue=70, handled=8, disk=6, waiting=12),
+    QUEUE: Load(client=80, queue=70, handled=8, disk=1.9, waiting=12),
     # the network or the client: nothing grows on the server
     WAY: Load(client=80, queue=1, handled=2, disk=1.5),
     # a lock, or the commit: handling grows without the disk
@@ -105,6 +105,26 @@ def test_the_sentence_of_a_long_queue(tmp_path: Path) -> None:
     assert outlier.sentence == (
         "lustre-OST0003: of 80 ms a read, 70 wait in the server's queue (3 peers: 1.0); "
         "12.0 requests wait there (peers: 0.0)"
+    )
+
+
+def test_a_slow_disk_is_named_beside_the_commits_that_wait_for_it() -> None:
+    """As on a real server with four OSTs, one of them slower."""
+    usual = Load(client=24, queue=1.6, handled=22, disk=7)
+    loads = {
+        **dict.fromkeys(FOUR, usual),
+        SLOW: usual._replace(client=46, handled=44, disk=14),
+    }
+    items = site_stages(
+        [
+            node("client1", loads, server=False, operation="write"),
+            node("oss1", loads, server=True, operation="write"),
+        ]
+    )
+    (outlier,) = outliers(items)
+    assert outlier.stage is Stage.REMAINDER
+    assert outlier.sentence.endswith(
+        "locks or commit (3 peers: 15); its disk is slower too: 14 (peers: 7.0)"
     )
 
 

@@ -21,6 +21,7 @@ from tests.package.observe.lustre_server import put
 from tests.package.parts.facts.request_counters import OST, Load, look, put_client, put_server
 from tests.package.parts.facts.test_loads import answering, matrix
 from tests.package.prometheus import PROGRAM, Sample, holding, openmetrics
+from tests.package.waiting import eventually
 from tests.processes import run_to_end
 
 # a child that reads files touches no lock of another thread
@@ -42,7 +43,7 @@ def host_times(root: Path, loads: dict[str, Load], *, server: bool) -> Any:
 def files(tmp_path: Path) -> list[str]:
     """Return the files of a client and four servers; the queue of the last one is long."""
     loads = {ost: Load(requests=1001) for ost in OSTS}
-    loads[OSTS[3]] = Load(client=80, queue=70, handled=8, disk=6, waiting=12, requests=1001)
+    loads[OSTS[3]] = Load(client=80, queue=70, handled=8, disk=1.9, waiting=12, requests=1001)
     hosts = {"client1": host_times(tmp_path / "client1", loads, server=False)}
     for ost, load in loads.items():
         hosts[ost] = host_times(tmp_path / ost, {ost: load}, server=True)
@@ -93,13 +94,19 @@ def test_a_host_without_lustre_has_nothing_to_show() -> None:
     assert "No request to a Lustre target was counted" in process.stdout
 
 
+def catches(pid: int, number: signal.Signals) -> bool:
+    """Return whether a process has a handler for a signal."""
+    status = Path(f"/proc/{pid}/status").read_text(encoding="ascii")
+    return bool(int(status.partition("SigCgt:")[2].split()[0], 16) >> (number - 1) & 1)
+
+
 @pytest.mark.slow
 def test_a_signal_ends_watching_early() -> None:
     begun = time.monotonic()
     with subprocess.Popen(
         [*COMMAND, "stages", "--over", "1h", "--times"], stdout=subprocess.PIPE, text=True
     ) as process:
-        time.sleep(2)
+        eventually(lambda: catches(process.pid, signal.SIGTERM))
         process.send_signal(signal.SIGTERM)
         out, _ = process.communicate(timeout=30)
     assert process.returncode == 0
@@ -113,7 +120,7 @@ def test_a_prometheus_knows_the_stages_of_the_last_hours(run: Run, tmp_path: Pat
     now = time.time()
     samples = list[Sample]()
     loads = {ost: Load() for ost in OSTS}
-    loads[OSTS[3]] = Load(client=80, queue=70, handled=8, disk=6, waiting=12)
+    loads[OSTS[3]] = Load(client=80, queue=70, handled=8, disk=1.9, waiting=12)
     for scrape in range(25):
         put_client(tmp_path / "client1", _grown(loads, scrape))
         for ost, load in _grown(loads, scrape).items():

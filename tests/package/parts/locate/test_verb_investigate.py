@@ -113,7 +113,7 @@ def test_symptoms_are_quoted_and_order_the_suspects(tmp_path: Path, ask: Ask) ->
 def test_a_slow_target_shows_where_its_time_goes(tmp_path: Path, ask: Ask) -> None:
     slow = "scratch-OST0002"
     loads = {f"scratch-OST000{index}": Load() for index in range(3)}
-    loads[slow] = Load(client=80, queue=70, handled=8, disk=6, waiting=12)
+    loads[slow] = Load(client=80, queue=70, handled=8, disk=1.9, waiting=12)
     readings = []
     for when, requests in enumerate((100, 400)):
         grown = {ost: load._replace(requests=requests) for ost, load in loads.items()}
