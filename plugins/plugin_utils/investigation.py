@@ -23,6 +23,7 @@ from ansible_collections.hpcops.plumbline.plugins.plugin_utils import answers
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew, NobodyAnswers, Say
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.node_state import (
     NodeState,
+    counters,
     not_ok,
     not_ok_lines,
     read_state,
@@ -78,6 +79,7 @@ class Investigation:
         self._states: dict[str, NodeState] = {}
         self._cursors: dict[str, tuple[int, str]] = {}
         self._symptoms: dict[str, Any] = {}
+        self._readings: dict[str, None] = {}
         self._write("plan.json", json.dumps(plan))
 
     def run(self, *, dry: bool) -> dict[str, Any]:
@@ -97,6 +99,7 @@ class Investigation:
                 return self._result(answer)
             self._done.append(step)
             self._measure(step, answer)
+            self._read_counters("after")
             self._bring()
             answer = self._decide()
         self._show_end(answer)
@@ -122,6 +125,14 @@ class Investigation:
         if self._question.user_path is not None:
             self._find_file(self._question.user_path)
         self._console.say(not_ok_lines(self._states.values()))
+        self._read_counters("before")
+
+    def _read_counters(self, when: str) -> None:
+        """Keep the counters of each node; where the time goes is no reason to end without them."""
+        for name, text in self._crew.each(counters, self._console.say).items():
+            if text:
+                self._write(f"{name}.{when}", text)
+                self._readings[f"{name}.{when}"] = None
 
     def _find_file(self, path: str) -> None:
         """Add the targets that hold a user's file to the question."""
@@ -140,6 +151,7 @@ class Investigation:
         folder = self._console.folder
         self._write("request.json", json.dumps(self._request()))
         arguments = ["--plan", "plan.json", "--request", "request.json"]
+        arguments += ["--readings", *self._readings]
         arguments += [
             "--snapshots",
             *(f"{n}.snapshot" for n, state in self._states.items() if state.snapshot),

@@ -8,7 +8,7 @@ import json
 from typing import Any, Iterable, Iterator, NamedTuple
 
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.answers import COMMAND, Refused, head
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Node
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Node, restricted
 
 SNAPSHOT = "/var/lib/plumbline/snapshot.json"
 
@@ -43,6 +43,16 @@ def read_state(node: Node) -> NodeState:
     snapshot_file = node.run(["cat", SNAPSHOT])
     snapshot = snapshot_file.stdout if snapshot_file.code == 0 else ""
     return NodeState(float(answer["now"]), answer["symptoms"], verdicts, snapshot)
+
+
+def counters(node: Node) -> str:
+    """Return Lustre's counters of a node as text, empty if it does not give them.
+
+    Raises:
+        NoAnswer: the node does not answer.
+    """
+    answer = node.run([*restricted("plumbline"), "plumbline", "stages", "--reading"])
+    return answer.stdout if answer.code == 0 else ""
 
 
 def _verdicts(text: str) -> tuple[dict[str, Any], ...]:

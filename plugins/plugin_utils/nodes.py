@@ -77,6 +77,23 @@ class Node:
             raise Unreachable(" ".join(str(error).split())) from error
 
 
+_CAPABILITY = "-all,+dac_read_search"
+
+
+def restricted(user: str) -> list[str]:
+    """Return the start of a command whose only privilege is to enter the folders of others."""
+    return [
+        "setpriv",
+        f"--reuid={user}",
+        f"--regid={user}",
+        "--clear-groups",
+        f"--inh-caps={_CAPABILITY}",
+        f"--ambient-caps={_CAPABILITY}",
+        f"--bounding-set={_CAPABILITY}",
+        "--no-new-privs",
+    ]
+
+
 class Nodes:
     """Hosts that a task may query; each is connected at its first query."""
 

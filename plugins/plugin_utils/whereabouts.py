@@ -8,9 +8,12 @@ import json
 from functools import partial
 from typing import Any, Callable, Mapping, Sequence
 
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Completed, Node
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import (
+    Completed,
+    Node,
+    restricted,
+)
 
-_CAPABILITY = "-all,+dac_read_search"
 _LIMIT_S = 120.0
 """Long limit: a file system in trouble may be slow."""
 
@@ -42,22 +45,8 @@ def targets_of(path: str, run_on: Each) -> list[str]:
 
 
 def _ask(path: str, user: str, node: Node) -> Completed:
-    return node.run(_command(path, user), limit_s=_LIMIT_S)
-
-
-def _command(path: str, user: str) -> list[str]:
-    """Return the command for a user with the sole privilege to enter the folders of others."""
-    return [
-        "setpriv",
-        f"--reuid={user}",
-        f"--regid={user}",
-        "--clear-groups",
-        f"--inh-caps={_CAPABILITY}",
-        f"--ambient-caps={_CAPABILITY}",
-        f"--bounding-set={_CAPABILITY}",
-        "--no-new-privs",
-        *("plumbline", "where", "--json", "--", path),
-    ]
+    argv = [*restricted(user), "plumbline", "where", "--json", "--", path]
+    return node.run(argv, limit_s=_LIMIT_S)
 
 
 def _names(holders: Sequence[Mapping[str, Any]]) -> list[str]:

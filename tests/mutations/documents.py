@@ -47,7 +47,18 @@ from plumbline.observe.coverage import OTHERS, Job, Others, others_of, samplings
 from plumbline.parts.facts.darshan_logs import read_job_times, read_logs
 from plumbline.parts.facts.jobs import Window, parse_slurm, sum_traffic
 from plumbline.parts.facts.node import EarlierLook, Parts, Past
+from plumbline.parts.facts.request_times import (
+    CountRow,
+    DiskTime,
+    QueueTimes,
+    Reading,
+    RequestTimes,
+    TargetTimes,
+    Timed,
+    times_between,
+)
 from plumbline.parts.facts.saved import load_site_commands, load_symptoms
+from plumbline.parts.facts.stages import outliers, site_stages
 from plumbline.parts.locate.investigate import read_earlier, read_request, sent_symptoms
 from plumbline.parts.parallel.job import Job as RanksJob
 from plumbline.parts.parallel.launch import parse_clients
@@ -720,6 +731,8 @@ def _programs() -> Iterator[Reader]:
         (compact(JOB).encode(),),
         lambda data, _: read_document(RanksJob, _parse(text(data))),
     )
+    yield Reader("request times", (_dumped(write(TIMES)),), _request_times)
+    yield Reader("reading of counters", (_dumped(write(READING)),), _times_between)
     yield Reader("results of ranks", (compact(RESULT).encode(),), _ranks)
     yield Reader("call profile", (pack({"test": "ost"}, blocks()),), lambda data, _: unpack(data))
     yield Reader("lock", (_dumped({"pid": 1, "host": "a", "since": 1.5}),), _holder)
@@ -736,6 +749,39 @@ def _programs() -> Iterator[Reader]:
 
 def _verdicts(data: bytes, folder: Path) -> object:
     return list(read_verdicts(put(folder, "v.json", data)))
+
+
+TIMES = RequestTimes(
+    "oss1",
+    60.0,
+    (
+        TargetTimes("lustre-OST0000", "read", Timed(10, 0.08), Timed(9, 0.01), DiskTime(9, 0.1, 1)),
+        TargetTimes("lustre-OST0000", "write", None, Timed(9, unknown="before the commit")),
+    ),
+    (QueueTimes("ost", Timed(20, 0.07), 1.5, 2.5, {"read": Timed(9, 0.01)}),),
+)
+
+
+def _request_times(data: bytes, folder: Path) -> object:
+    return list(outliers(site_stages([load_document(RequestTimes, put(folder, "t.json", data))])))
+
+
+_OSC = (("source", "osc"), ("target", "lustre-OST0000"), ("mount", "ffff888126c79000"))
+READING = Reading(
+    "client1",
+    5.0,
+    (
+        CountRow("plumbline_lustre_operations_total", (*_OSC, ("operation", "ost_read")), 10),
+        CountRow("plumbline_lustre_operation_seconds_total", (*_OSC, ("operation", "ost_read")), 1),
+    ),
+    (_OSC,),
+)
+
+
+def _times_between(data: bytes, folder: Path) -> object:
+    later = load_document(Reading, put(folder, "r.json", data))
+    nothing = READING._replace(node=later.node, at_s=0, counts=())
+    return site_stages(times_between([nothing, later]))
 
 
 def _sweep(data: bytes, folder: Path) -> object:

@@ -42,6 +42,7 @@ from plumbline.parts.facts.counters import (
     interfaces,
     lnet_stats,
     recovery,
+    service,
     stats,
 )
 from plumbline.parts.facts.gather import COLLECTORS
@@ -256,6 +257,7 @@ def _lustre_output() -> Iterator[Reader]:
 _COUNTERS: tuple[tuple[str, str, Parse], ...] = (
     ("statistics of a metadata target", "md_stats.txt", stats),
     ("disk I/O", "brw_stats.txt", disk_io),
+    ("a service of a server", "ost_io_stats.txt", service),
     ("recovery", "recovery_status.txt", recovery),
     ("LNet", "lnet_stats.txt", lnet_stats),
     ("interfaces of LNet", "lnet_nis.txt", interfaces),

@@ -113,6 +113,7 @@ def plumbline(verb: str, *words: str) -> int:
             *("--snapshot", str(state / "snapshot.json")),
         ],
         "where": ["--expectations", str(here() / "etc/plumbline/expectations.json")],
+        "stages": [],
         "probe": ["--expectations", str(here() / "etc/plumbline/expectations.json")],
     }
     return main([verb, *options[verb], *words])

@@ -122,6 +122,7 @@ def test_a_console_judges_and_hands_over(core: str, site: tuple[str, ...], tmp_p
         ("facts", ("changes",)),
         ("facts", ("counters",)),
         ("facts", ("jobs",)),
+        ("facts", ("stages",)),
         ("facts", ("latency", "--prometheus", "http://localhost")),
         ("locate", ("locate",)),
         ("report", ("report", "--output", "out")),

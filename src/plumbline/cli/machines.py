@@ -25,6 +25,12 @@ MACHINES.add(
         [],
         nargs="*",
     ),
+    option(
+        "--readings FILE",
+        "output of plumbline stages --reading on the nodes, before and after",
+        [],
+        nargs="*",
+    ),
     description="""\
 Read a question and the measurements since; print the next step, or the result, as JSON.""",
 )

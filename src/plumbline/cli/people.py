@@ -407,6 +407,33 @@ load of users, from Prometheus. Nothing is measured, and a suspicion notifies no
 )
 
 PEOPLE.add(
+    "facts.verbs.stages.stages",
+    "show where the time of reads and writes goes; exit code 1 if a target stands out",
+    positional(
+        "files",
+        metavar="FILE",
+        nargs="*",
+        help="times of clients and servers from the same time, by --times on each; none: watch "
+        "this node",
+    ),
+    option(
+        "--over TIME", "how long to watch, or to look back", "10s", type=within("TIME", "1s", "31d")
+    ),
+    option("--prometheus URL", "look back at all nodes in the site's Prometheus"),
+    *shared.AUTHORITY,
+    either(
+        option("--times", "print the times of this node, as a FILE for another call"),
+        option("--reading", "print the counters as they are now, for plumbline investigate"),
+    ),
+    shared.JSON,
+    description="""\
+Compare Lustre's counters at two times, and show how long the requests to each target took: on the
+way between client and server, in the server's queue, in the server and in its disk. Nothing is
+measured. Ended early by a signal, it shows the time until then.""",
+    epilog="For example: plumbline stages --over 30s",
+)
+
+PEOPLE.add(
     "records.history",
     "show the records of this node",
     positional("component", nargs="?", help="only this component"),

@@ -35,6 +35,14 @@ DISK_TIME = Metric(
 DISK_SIZE = Metric(
     "plumbline_lustre_disk_io_bytes", "histogram", "Size of disk I/O; the sum is not known."
 )
+QUEUE_REQUESTS = _counter("lustre_queue_requests", "Requests that a service of a server took up.")
+QUEUE_SECONDS = _counter("lustre_queue_seconds", "Seconds that they waited for a thread.")
+QUEUE_WAITING = _counter(
+    "lustre_queue_waiting", "Requests still waiting when each was taken up, added up."
+)
+QUEUE_ACTIVE = _counter(
+    "lustre_queue_active", "Requests being handled when each was taken up, added up."
+)
 RECOVERY = _gauge("lustre_recovery_status", "Always 1; how the recovery of a target stands.")
 SETTLED = ("complete", "inactive")
 """In any other recovery state a target does not serve all clients."""

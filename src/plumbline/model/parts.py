@@ -15,7 +15,7 @@ from plumbline.model.errors import ToolError
 T = TypeVar("T")
 
 PARTS = {
-    "facts": "symptoms, conditions, counters and jobs; latency under load",
+    "facts": "symptoms, conditions, counters, stages and jobs; latency under load",
     "locate": "suspects, the service that bears an alarm, the next measurement",
     "parallel": "all targets at once, call by call, and sweeps",
     "report": "pages and figures of a site, periods compared",

@@ -9,6 +9,7 @@ from plumbline.observe.command import LocalSystem, SystemRunner
 from plumbline.parts.facts.kernel_messages import EVENTS
 from plumbline.parts.facts.node import Parts
 from plumbline.parts.facts.site_changes import changes_between, condition_changes, differing
+from plumbline.parts.facts.slow_stages import stages_of_slow_targets
 from plumbline.parts.facts.usage import jobs_on_slow_targets
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "device_names",
     "differing",
     "jobs_on_slow_targets",
+    "stages_of_slow_targets",
 ]
 
 

@@ -32,6 +32,10 @@ from plumbline.model.metric import (
     NI_LOWEST,
     NI_UP,
     OPERATIONS,
+    QUEUE_ACTIVE,
+    QUEUE_REQUESTS,
+    QUEUE_SECONDS,
+    QUEUE_WAITING,
     RECOVERY,
     REMAINING,
     SECONDS,
@@ -53,6 +57,15 @@ class Count(NamedTuple):
     value: float
 
 
+class CountersLook(NamedTuple):
+    """Counts of one look, and a sentence on each unusable file."""
+
+    counts: tuple[Count, ...]
+    troubles: tuple[str, ...]
+    devices: frozenset[Labels] = frozenset()
+    """Devices whose statistics were read, also those that have counted nothing yet."""
+
+
 _NAME = re.compile(r"\w{1,64}", re.ASCII)
 ALL_REQUESTS = "req_waittime"
 """The line of a client's connection that counts all requests, each until its answer.
@@ -61,6 +74,13 @@ Lines of single request types, such as ``ost_write``, cover only a part: ``ptlrp
 in Lustre's ``lproc_ptlrpc.c`` leaves out MDS_REINT, and lock requests have a count without a time.
 """
 
+_QUEUE = {
+    ALL_REQUESTS: (QUEUE_REQUESTS, QUEUE_SECONDS),
+    "req_qdepth": (None, QUEUE_WAITING),
+    "req_active": (None, QUEUE_ACTIVE),
+}
+"""Metrics of count and sum of a service's own lines: ``ptlrpc_server_handle_request`` in Lustre's
+``service.c`` counts them when a thread takes a request up."""
 _NO_OPERATION = frozenset(
     (
         # levels: requests in flight, opens of one inode
@@ -108,6 +128,28 @@ def _line(words: Sequence[str], counted: set[str], labels: Labels, path: str) ->
         yield Count(SECONDS, operation, sum_of(words, path) / 1e6)
 
 
+def service(text: str, labels: Labels, path: str) -> Iterator[Count]:
+    """Yield the queue of a server's service, and the requests that it handled, by type.
+
+    The seconds of a type begin when a thread takes a request up; types such as lock requests and
+    MDS_REINT have none.
+
+    Raises:
+        ToolError: the text has another form.
+    """
+    for words in statistics(text, path):
+        queue = _QUEUE.get(words[0])
+        if queue is None:
+            if words[0] not in (*_HEAD, "req_timeout", "reqbuf_avail"):
+                yield from _line(words, set(), labels, path)
+            continue
+        count, total = queue
+        if count:
+            yield Count(count, labels, whole(" ".join(words[1:2]), f"{words[0]} in {path}"))
+        scale = 1e6 if total is QUEUE_SECONDS else 1
+        yield Count(total, labels, sum_of(words, path) / scale)
+
+
 _STATUS = re.compile(r"^status: ([A-Z_]{1,40})$", re.MULTILINE)
 _FIGURES = ((REMAINING, "time_remaining"), (EVICTED, "evicted_clients"))
 
@@ -147,8 +189,11 @@ class _Table(NamedTuple):
     buckets: Sequence[int]
 
 
+_TIMES = [1 << power for power in range(15)]
+DISK_BUCKETS = [limit * 1e-3 for limit in _TIMES]
+"""Upper limits of the buckets of disk times, in seconds."""
 _TABLES = (
-    _Table("I/O time (1/1000s)", DISK_TIME, 1e-3, [1 << power for power in range(15)]),
+    _Table("I/O time (1/1000s)", DISK_TIME, 1e-3, _TIMES),
     _Table("disk I/O size", DISK_SIZE, 1.0, [1 << power for power in range(12, 25)]),
 )
 
@@ -268,17 +313,25 @@ def _rows(text: str, needed: Sequence[str], path: str) -> list[dict[str, str]]:
 Parse = Callable[[str, Labels, str], Iterator[Count]]
 
 _MOUNT = r"(?P<mount>[0-9a-f]{8,16})"
+_SERVICE = r"(?P<service>\w{1,32})"
 
 
 class Source(NamedTuple):
     """A kind of device: the pattern of its folders' names, and the files in each folder.
 
     Devices of other names, such as a metadata server's connection to an OST, are left out.
+    ``within`` is the folder of a kind below its own name, empty if it is that itself.
     """
 
     kind: str
     device: str
     files: Mapping[str, Parse]
+    within: str = ""
+
+    @property
+    def folder(self) -> str:
+        """Return the folder of its devices."""
+        return f"{self.kind}/{self.within}" if self.within else self.kind
 
 
 SOURCES = (
@@ -289,6 +342,9 @@ SOURCES = (
     Source("osc", f"{STORAGE}-osc-{_MOUNT}", {"stats": stats}),
     Source("mdc", f"{METADATA}-mdc-{_MOUNT}", {"stats": stats}),
     Source("llite", rf"(?P<target>[\w.-]{{1,64}})-{_MOUNT}", {"stats": stats}),
+    Source("ost", _SERVICE, {"stats": service}, "OSS"),
+    Source("mds", _SERVICE, {"stats": service}, "MDS"),
+    Source("ldlm", _SERVICE, {"stats": service}, "services"),
 )
 _HOST: Mapping[str, Parse] = {"stats": lnet_stats, "nis": interfaces, "buffers": buffers}
 _LNET = ("/sys/kernel/debug/lnet", "/proc/sys/lnet")
@@ -304,14 +360,14 @@ class Place(NamedTuple):
 
 def folders() -> list[str]:
     """Return the folders in which devices may have their folders."""
-    return [f"{root}/{source.kind}" for source in SOURCES for root in ROOTS]
+    return [f"{root}/{source.folder}" for source in SOURCES for root in ROOTS]
 
 
 def places(names: Mapping[str, str]) -> Iterator[Place]:
     """Yield the files to read; ``names`` has the names in each existing folder, one per line."""
     for source in SOURCES:
         for root in ROOTS:
-            folder = f"{root}/{source.kind}"
+            folder = f"{root}/{source.folder}"
             for name in names.get(folder, "").split("\n"):
                 labels = _labels(source, name)
                 for file, parse in source.files.items() if labels else ():
@@ -386,9 +442,10 @@ def _rates(device: Mapping[str, str], growth: _Growth, recovery: str, seconds: f
         _known(amount / seconds) if seconds > 0 else None for amount in amounts
     )
     mount = device.get("mount", "")
+    name = device.get("target") or device["service"]
     return Rates(
         device["source"],
-        f"{device['target']} ({mount})" if mount else device["target"],
+        f"{name} ({mount})" if mount else name,
         read_Bps,
         write_Bps,
         operations_per_s,

@@ -25,7 +25,15 @@ from plumbline.model.errors import ToolError
 from plumbline.model.metric import LOOKED, TIMEOUTS, UNREADABLE
 from plumbline.observe.command import Clock, any_abandoned
 from plumbline.observe.query import complaint
-from plumbline.parts.facts.counters import Count, Place, folders, places
+from plumbline.parts.facts.counters import (
+    Count,
+    CountersLook,
+    Labels,
+    Place,
+    folders,
+    places,
+    recovery,
+)
 from plumbline.parts.facts.lnet import (
     INTERFACES,
     MODULE,
@@ -99,13 +107,6 @@ _REFUSED = (
 )
 
 
-class CountersLook(NamedTuple):
-    """Counts of one look, and a sentence on each unusable file."""
-
-    counts: tuple[Count, ...]
-    troubles: tuple[str, ...]
-
-
 class Counters:
     """Lustre's counters of this host; ``root`` is empty, or a copy of another host's files.
 
@@ -124,6 +125,7 @@ class Counters:
     def look(self) -> CountersLook:
         """Read all files; one that hangs, is refused or not understood does not stop the rest."""
         counts: list[Count] = []
+        devices: set[Labels] = set()
         troubles: dict[str, Answer] = {}
         files = {self._root + place.path: place for place in self._places(troubles)}
         sources = {**files, **_COMMANDS}
@@ -135,10 +137,12 @@ class Counters:
                 file = sources[answer.path]
                 # all counts of a file or none: a missing part would look like a lost counter
                 counts += list(file.parse(answer.text, file.labels, file.path))
+                if file.parse is not recovery:
+                    devices.add(file.labels)
             except ToolError as error:
                 troubles[answer.path] = Answer(answer.path, str(error), "not_understood")
         counts += self._self_counts(troubles)
-        return CountersLook(tuple(counts), tuple(_sentences(troubles)))
+        return CountersLook(tuple(counts), tuple(_sentences(troubles)), frozenset(devices))
 
     def _lnet_answers(self) -> Sequence[Answer]:
         """Return the answers of lnetctl, empty if LNet is not loaded."""

@@ -40,7 +40,12 @@ from plumbline.parts.locate.next_probe import NextProbe
 from plumbline.parts.locate.observation import Nodes, Observation, Site, Vote
 from plumbline.parts.locate.observe import unreferenced
 from plumbline.parts.locate.sentences import Parts
-from plumbline.parts.locate.site import jobs_on_slow_targets, left_out, locate_site
+from plumbline.parts.locate.site import (
+    jobs_on_slow_targets,
+    left_out,
+    locate_site,
+    stages_of_slow_targets,
+)
 from plumbline.parts.locate.suspects import AmbiguitySet, Located
 from plumbline.store.files import DATABASE, load
 from plumbline.store.history import History
@@ -49,17 +54,22 @@ from plumbline.store.snapshot import load_snapshot
 
 
 class Earlier(NamedTuple):
-    """Earlier snapshots by node, and a remark on each unusable file."""
+    """Earlier snapshots by node, and a remark on each unusable file.
+
+    ``readings`` are files with counters of the nodes from before and since.
+    """
 
     memories: Mapping[str, Snapshot]
     remarks: tuple[str, ...] = ()
+    readings: tuple[str, ...] = ()
 
 
-def read_earlier(files: Sequence[str]) -> Earlier:
+def read_earlier(files: Sequence[str], readings: Sequence[str] = ()) -> Earlier:
     """Return the snapshots; a node without one is judged as if it had not measured before."""
     remarks: list[str] = []
     memories = [snapshot for name in files if (snapshot := _snapshot(name, remarks))]
-    return Earlier({snapshot.host: snapshot for snapshot in memories}, tuple(remarks))
+    by_host = {snapshot.host: snapshot for snapshot in memories}
+    return Earlier(by_host, tuple(remarks), tuple(readings))
 
 
 def _snapshot(name: str, remarks: list[str]) -> Optional[Snapshot]:
@@ -279,6 +289,8 @@ class _Evidence(NamedTuple):
     remarks: Sequence[str]
     jobs: Sequence[str]
     """Jobs on slow targets at the time, as far as their servers have reported them."""
+    stages: Sequence[str]
+    """Where the time of requests to slow targets went, as far as their nodes count it."""
 
 
 def investigate(
@@ -362,6 +374,7 @@ def _evidence(
                 )
         slow, probes, *_ = locate_site(plan, path, time.time(), earlier.memories, last_run=True)
         jobs = jobs_on_slow_targets(plan, path, slow.slow_runs())
+    stages = stages_of_slow_targets(plan, earlier.readings, slow)
     nodes = plan.measured()
     failed = failures.locate_failures(Site(nodes).measurables(), records)
     reports = _symptoms(plan, request)
@@ -375,7 +388,8 @@ def _evidence(
         if not silence.explains(findings.slow, ambiguity_set)
     ]
     accused = Findings(silence.without(findings.slow), silence.without(findings.failed))
-    return _Evidence(plan, records, accused, next_probes, reports, silence, earlier.remarks, jobs)
+    remarks = earlier.remarks
+    return _Evidence(plan, records, accused, next_probes, reports, silence, remarks, jobs, stages)
 
 
 def _symptoms(plan: SitePlan, request: Request) -> SiteSymptoms:
@@ -433,6 +447,7 @@ def _sentences(evidence: _Evidence, decision: Decision) -> Iterator[str]:
     yield from sentences.remarks(slow, parts)
     yield from left_out(evidence.symptoms)
     yield from evidence.remarks
+    yield from evidence.stages
     yield from evidence.jobs
     if decision.step is None and decision.reason == investigation.NOTHING:
         if _reason(evidence, decision) != investigation.NOTHING:

@@ -187,6 +187,13 @@ def jobs_on_slow_targets(plan: SitePlan, history: Path, slow: Sequence[SlowRun])
     return parts.ask("facts", "jobs_on_slow_targets", nothing, plan, history, slow)
 
 
+def stages_of_slow_targets(plan: SitePlan, readings: Sequence[str], located: Located) -> list[str]:
+    """Return a sentence on the stages of each slow target, as far as known."""
+    nothing: list[str] = []
+    slow = located.slow_runs()
+    return parts.ask("facts", "stages_of_slow_targets", nothing, plan, readings, slow)
+
+
 class SiteLocated(NamedTuple):
     """Suspects of a site, the probe that would divide each set, and symptoms of the nodes."""
 

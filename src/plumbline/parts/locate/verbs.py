@@ -72,7 +72,7 @@ def investigate(arguments: argparse.Namespace) -> int:
     """Print the answer and return 0."""
     plan = load_plan(arguments.plan)
     request = investigating.read_request(arguments.request)
-    earlier = investigating.read_earlier(arguments.snapshots)
+    earlier = investigating.read_earlier(arguments.snapshots, arguments.readings)
     records = read_records(arguments.records)
     answer = investigating.investigate(plan, request, records, earlier)
     table = [line for rows in answer.evidence for line in render(HEADERS, list(rows)).splitlines()]

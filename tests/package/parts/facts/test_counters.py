@@ -32,6 +32,7 @@ from plumbline.parts.facts.counters import (
     lnet_stats,
     rates,
     recovery,
+    service,
     stats,
 )
 from plumbline.parts.facts.counting import BoundedReads, Counters
@@ -43,6 +44,7 @@ from tests.package.recorded import data, table, text
 FILE = table("counters.yml")
 PARSERS: dict[str, Parse] = {
     "stats": stats,
+    "service": service,
     "disk_io": disk_io,
     "recovery": recovery,
     "lnet_stats": lnet_stats,

@@ -11,8 +11,8 @@ import pytest
 
 from plumbline.model.command import Completed
 from plumbline.observe.command import SystemClock, SystemRunner
-from plumbline.parts.facts.counters import Count
-from plumbline.parts.facts.counting import BoundedReads, Counters, CountersLook, LnetHealth
+from plumbline.parts.facts.counters import Count, CountersLook
+from plumbline.parts.facts.counting import BoundedReads, Counters, LnetHealth
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
 from tests.package.observe.lustre_server import make_server, put
 from tests.package.recorded import data

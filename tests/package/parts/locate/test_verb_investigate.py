@@ -17,9 +17,11 @@ from plumbline.model.symptom import Direction, Look, Report, Symptom
 from plumbline.model.units import parse_bytes
 from plumbline.model.verdict import State
 from plumbline.parts.facts.node import Past
+from plumbline.parts.facts.request_times import Reading
 from plumbline.parts.facts.saved import SavedLook, save_symptoms
 from plumbline.store.publish import operation_entry
 from tests.package.cli.driver import Run
+from tests.package.parts.facts.request_counters import Load, look, put_client, put_server
 from tests.package.parts.locate.scenes import LAB, both, with_baselines
 from tests.package.parts.locate.test_verb_locate import measured, plan
 from tests.package.records import failed
@@ -40,6 +42,7 @@ def ask(tmp_path: Path, run: Run) -> Ask:
         records: Iterable[Record],
         document: Any = None,
         snapshots: Sequence[str] = (),
+        readings: Sequence[str] = (),
         **request: Any,
     ) -> Any:
         texts = {
@@ -51,6 +54,7 @@ def ask(tmp_path: Path, run: Run) -> Ask:
         for name, text in texts.items():
             (tmp_path / name).write_text(text, encoding="utf-8")
             words += [f"--{name}", str(tmp_path / name)]
+        words += ["--readings", *readings]
         return run("investigate", *words, "--snapshots", *snapshots).document
 
     return answer
@@ -102,6 +106,35 @@ def test_symptoms_are_quoted_and_order_the_suspects(tmp_path: Path, ask: Ask) ->
     assert sentence.endswith(" Symptoms of target scratch-OST0002: reconnected.")
     assert answer["slow"]["sets"][0]["alternatives"][0] == ["scratch-OST0002"]
     healthy = ask(measured({}), done=done(*LAYERS), symptoms={"oss2": saved})
+    assert healthy["sentences"] == ["Nothing that could be judged is slow."]
+
+
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded")
+def test_a_slow_target_shows_where_its_time_goes(tmp_path: Path, ask: Ask) -> None:
+    slow = "scratch-OST0002"
+    loads = {f"scratch-OST000{index}": Load() for index in range(3)}
+    loads[slow] = Load(client=80, queue=70, handled=8, disk=1.9, waiting=12)
+    readings = []
+    for when, requests in enumerate((100, 400)):
+        grown = {ost: load._replace(requests=requests) for ost, load in loads.items()}
+        for host, put_files, given in (
+            ("client1", put_client, grown),
+            *((f"oss of {ost}", put_server, {ost: load}) for ost, load in grown.items()),
+        ):
+            put_files(tmp_path / host, given)
+            reading = Reading.of(host, float(when), look(tmp_path / host))
+            readings.append(str(tmp_path / f"{host}.{when}"))
+            Path(readings[-1]).write_text(json.dumps(write(reading)), encoding="utf-8")
+    answer = ask(measured(SLOW_DISK), done=done(*LAYERS), readings=readings)
+    expected = f"{slow}: of 80 ms a read, 70 wait in the server's queue (2 peers: 1.0); 12.0 "
+    (sentence,) = (text for text in answer["sentences"] if text.startswith(slow))
+    assert sentence.startswith(expected)
+    Path(readings[0]).write_text("{}", encoding="utf-8")
+    answer = ask(measured(SLOW_DISK), done=done(*LAYERS), readings=readings)
+    # the client's first reading is lost, and with it the whole
+    assert any("Where the time goes is known in part" in text for text in answer["sentences"])
+    assert any(f"{slow}: of 78 ms a read at the server" in text for text in answer["sentences"])
+    healthy = ask(measured({}), done=done(*LAYERS), readings=readings[1:])
     assert healthy["sentences"] == ["Nothing that could be judged is slow."]
 
 

@@ -30,6 +30,7 @@ class FakeNode:
             "export": export(),
             "judge": '{"verdicts": []}',
             "cat": Completed(1, "", "no such file"),
+            "stages": Completed(69, "", "no such verb"),
             "systemctl": "",
             **(answers or {}),
         }

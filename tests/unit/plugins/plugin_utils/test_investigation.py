@@ -269,6 +269,23 @@ def test_a_node_with_a_broken_plumbline_drops_out(
     assert desk.output[0].startswith("oss1 does not answer: plumbline judge gives no verdicts")
 
 
+def test_the_counters_of_nodes_from_before_and_after_each_step_reach_plumbline(
+    tmp_path: Path, all_nodes: list[FakeNode]
+) -> None:
+    all_nodes[0].answers["stages"] = ['{"at_s": 1}', '{"at_s": 2}', '{"at_s": 3}']
+    desk = Desk(tmp_path, step("ost"), step("raw"))
+    desk.run(*all_nodes)
+    readings = [str(tmp_path / f"client1.{when}") for when in ("before", "after")]
+    for arguments, given in zip(desk.arguments, (readings[:1], readings, readings)):
+        place = arguments.index("--readings")
+        assert arguments[place + 1 : arguments.index("--snapshots")] == given
+    # the first from before, the last one from after
+    assert [Path(name).read_text() for name in readings] == ['{"at_s": 1}', '{"at_s": 3}']
+    (command,) = {line for line in all_nodes[0].commands if "stages" in line}
+    assert command.startswith("setpriv --reuid=plumbline")
+    assert "--bounding-set=-all,+dac_read_search" in command
+
+
 def test_without_answering_nodes_there_is_no_investigation(tmp_path: Path) -> None:
     with pytest.raises(NobodyAnswers, match=r"No node answers. oss1: No route to host"):
         Desk(tmp_path).run(FakeNode("oss1", {"export": DEAD}))
