@@ -224,6 +224,7 @@ TOPOLOGY_OF_LUSTRE = _dumped(
                     "client": "client1",
                     "retired": "work-OST0001",
                     "targets": [{"name": "work-OST[0000-0001]", "part": "d[1-2]"}],
+                    "metadata": [{"name": "work-MDT0000", "part": "oss1"}],
                 },
                 {
                     "name": "nfs",

@@ -586,10 +586,7 @@ PEOPLE.add(
     option("--target NAME", "only this target", ""),
     option("--darshan PLACE", "Darshan logs, or folders of them", [], nargs="+"),
     option("--python PATH", "Python that has PyDarshan", sys.executable),
-    option(
-        "--slurm FILE",
-        "output of sacct or squeue --json, or sacct --parsable2; - is stdin",
-    ),
+    option("--slurm FILE", "output of sacct or squeue --json, or sacct --parsable2; - is stdin"),
     option("--times FILE", "CSV of job times: job, start, end, name, user, nodes"),
     option("--slow-targets", "with --darshan: show targets that slow their jobs"),
     option("--keep", "keep the logs' figures in the history for 60 days"),

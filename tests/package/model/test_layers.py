@@ -54,13 +54,13 @@ def test_a_layer_that_is_not_judged_has_no_properties_and_is_not_registered(name
     assert name not in LAYERS
 
 
-# A layer that is not named here measures targets one by one.
+# A layer that is not named here measures targets of data one by one.
 PURPOSES = {
-    "ost": {"per_target", "of_storage", "confirmable", "has_peers"},
+    "ost": {"one_target", "per_target", "of_storage", "confirmable", "has_peers"},
     "raw": {"of_storage", "confirmable", "has_peers"},
     "net": {"site_wide", "has_peers", "more_than_rates"},
     "fs": {"of_storage", "by_ranks", "more_than_rates"},
-    "mdt": {"per_target", "of_storage", "has_peers"},
+    "mdt": {"one_target", "of_storage", "has_peers"},
 }
 
 
