@@ -85,6 +85,18 @@ def test_a_node_gets_fewer_modules_than_the_console(builds: tuple[Path, Path]) -
     assert len(list((builds[0] / "checks").iterdir())) == len(list(ROOT.glob("checks/check_*")))
 
 
+def test_a_node_has_the_programs_that_its_verbs_and_roles_start(builds: tuple[Path, Path]) -> None:
+    """Nothing imports them, so that nothing else notices a missing one before it is started."""
+    started = {
+        f"plumbline/{path.relative_to(ROOT / 'src' / 'plumbline')}"
+        for room in ("measure", "observe", "parts/parallel")
+        for path in (ROOT / "src" / "plumbline" / room).rglob("*.py")
+        if '__name__ == "__main__"' in path.read_text("utf-8")
+    }
+    assert "plumbline/measure/calls.py" in started
+    assert started <= files(builds[0])
+
+
 @pytest.mark.parametrize("verb", NODE_VERBS)
 def test_a_node_has_its_verbs(builds: tuple[Path, Path], verb: str) -> None:
     done = plumbline(builds[0], verb, "--help")

@@ -23,8 +23,13 @@ from typing import Iterable, Iterator, Mapping
 
 COMMAND = "plumbline.cli"
 PARTS = "plumbline.parts"
-STARTED = ("plumbline.cli.__main__", "plumbline.measure.own_folders")
-"""Modules that units, launchers and roles start by name."""
+STARTED = (
+    "plumbline.cli.__main__",
+    "plumbline.measure.calls",
+    "plumbline.measure.metadata_folders",
+    "plumbline.measure.own_folders",
+)
+"""Modules that units, launchers, probes and roles start by name."""
 
 
 def everything(root: Path) -> dict[str, Path]:
