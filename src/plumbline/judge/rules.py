@@ -20,6 +20,7 @@ from plumbline.judge.phrases import (
 )
 from plumbline.judge.recurring import recurrence
 from plumbline.model.errors import DocumentError
+from plumbline.model.layers import LAYERS
 from plumbline.model.profile import Distance
 from plumbline.model.record import Flag, Record
 from plumbline.model.series import Sample
@@ -135,7 +136,9 @@ def incomparable(measured: Measured) -> Optional[Finding]:
             f"with: {doubtfully(measured, 'no peers in the same run')}"
         )
     capture = ", or run plumbline baseline capture" if measured.limits.baselines else ""
-    remedy = f"measure it together with others{capture}"
+    # metadata targets are mostly too few to be peers
+    more = LAYERS[measured.record.layer].of_metadata
+    remedy = f"measure it {'in more nights' if more else 'together with others'}{capture}"
     return Finding(State.UNKNOWN, Reason.NO_REFERENCE, f"{text}; {remedy}")
 
 

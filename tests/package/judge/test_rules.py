@@ -186,6 +186,11 @@ def test_a_rate_at_its_ceiling_needs_no_reference(rate: float, state: State, wor
     assert (finding.state, words in finding.text) == (state, True)
 
 
+def test_a_metadata_target_without_a_reference_needs_more_nights() -> None:
+    finding = judged(Reference(None, None), peers_rate=None, layer="mdt")
+    assert finding.text.endswith("measure it in more nights, or run plumbline baseline capture")
+
+
 def test_a_rate_far_above_its_ceiling_shows_nothing() -> None:
     tolerant = Limits(invalid_above=2.0)
     finding = judged(Reference(CEILING, None), limits=tolerant, peers_rate=None, rate=300e6)
