@@ -188,8 +188,8 @@ def test_the_new_layer_is_planned_only_if_the_policy_names_it(branch: Branch) ->
     plan = branch.ask("plan", "-i", str(inventories() / "lab"), "--json").document()
     named = json.loads((branch.folder / "plan.json").read_text(encoding="utf-8"))
     for document, layers in (
-        (plan, {"ost", "raw", "net", "fs"}),
-        (named, {"ost", "raw", "net", "fs", "meta"}),
+        (plan, {"ost", "raw", "net", "fs", "mdt"}),
+        (named, {"ost", "raw", "net", "fs", "mdt", "meta"}),
     ):
         nodes = document["nodes"].values()
         assert {entry["layer"] for node in nodes for entry in node["entries"]} == layers

@@ -271,7 +271,7 @@ def build(topology: Topology, policy: Policy, healthy: Optional[Baselines] = Non
         Member(node, expectation, _system(expectation, systems), _covered(expectation, node))
         for node, expectations in plan.expectations.items()
         for expectation in expectations
-        if expectation.layer in periods
+        if expectation.layer in periods and any(expectation.steps_in_bytes())
     )
     if not members:
         raise DocumentError(
