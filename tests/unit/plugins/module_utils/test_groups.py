@@ -21,6 +21,7 @@ def test_a_host_is_in_the_groups_of_what_it_measures() -> None:
         "plumbline_fs_clients": ["client1", "oss1"],
         "plumbline_asked": ["client1", "oss1"],
         "plumbline_symptoms": ["oss1"],
+        "plumbline_space": [],
     }
 
 
@@ -29,7 +30,7 @@ def test_groups_exist_even_if_empty() -> None:
     groups = groups_of(alone)
     assert groups["plumbline_ost"] == groups["plumbline_fs"] == []
     assert groups["plumbline_fs_clients"] == groups["plumbline_asked"] == []
-    assert groups["plumbline_symptoms"] == []
+    assert groups["plumbline_symptoms"] == groups["plumbline_space"] == []
 
 
 def test_hosts_are_found_by_kind() -> None:
