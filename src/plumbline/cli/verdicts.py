@@ -230,7 +230,7 @@ def status(arguments: argparse.Namespace) -> int:
 
 
 class _Seen(NamedTuple):
-    """What the status shows of a node or site."""
+    """Lines of the status of a node or site."""
 
     name: str
     lines: Sequence[Line]

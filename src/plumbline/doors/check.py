@@ -72,7 +72,7 @@ def symptoms(layer: str, options: dict[str, str], now: float) -> Shown:
     if not kind and not os.path.lexists(path):
         from plumbline.doors.no_verdict import waiting
 
-        return waiting(path, options, now, limit_s)
+        return waiting(layer, path, options, now, limit_s)
     raw = published(path, (layer,))
     if kind not in raw["parts"] or options.get("--kind") == "":
         kinds = ", ".join(filter(None, raw["parts"]))
@@ -103,9 +103,9 @@ def space(layer: str, options: dict[str, str], now: float) -> Shown:
     if not name:
         raise Refusal(f"name a file system with --file-system; see check_{layer} --help")
     if not os.path.lexists(path):
-        from plumbline.doors.no_verdict import waiting_for_space
+        from plumbline.doors.no_verdict import waiting
 
-        return waiting_for_space(path, options, now, limit_s)
+        return waiting(layer, path, options, now, limit_s)
     raw = published(path, (layer,))
     if node not in ("", raw["name"]):
         text = f"has the space that {raw['name']} sees, not {node}"
@@ -133,8 +133,8 @@ def main(kind: str) -> NoReturn:
 
             finish(state, about(kind, help_wanted="--help" in options))
         limit(number(options, "--timeout", "seconds", TIMEOUT_S, 86400))
-        others = {"node": node, "symptoms": symptoms, "path": path, "space": space}
-        judge = others.get(kind, component)
+        judges = {"node": node, "symptoms": symptoms, "path": path, "space": space}
+        judge = judges.get(kind, component)
         state, sentence, evidence, figures = judge(kind, options, time.time())
         limit(0)
         text = output(status_line(service, state, sentence), evidence, figures, verbosity)

@@ -208,28 +208,28 @@ def _refuse_unexpected(
         )
 
 
+_DEPLOYED_WITH = {
+    "symptoms": ("--commands", store.COMMANDS),
+    "space": ("--expectations", EXPECTATIONS),
+}
+"""Option and default of a file that is as old as the deployment of a node's looks."""
+
+
 def waiting(
-    path: str, options: Mapping[str, str], now: float, limit_s: float
+    kind: str, path: str, options: Mapping[str, str], now: float, limit_s: float
 ) -> tuple[str, str, list[str], list[Any]]:
     """Return OK for a node that was deployed lately and waits for its first look, else raise.
 
     Raises:
         Refusal: it has waited for longer than ``limit_s``, or nothing is deployed.
     """
-    waits_s = _deployed_s(options.get("--commands", store.COMMANDS), now)
+    option, default = _DEPLOYED_WITH[kind]
+    waits_s = _deployed_s(options.get(option, default), now)
     if waits_s > limit_s:
-        explained(path, ("symptoms",), "")
-    return _waits(title(options.get("--node") or "this node"), waits_s)
-
-
-def waiting_for_space(
-    path: str, options: Mapping[str, str], now: float, limit_s: float
-) -> tuple[str, str, list[str], list[Any]]:
-    """Return and raise as :func:`waiting` does, for a file system without a look."""
-    waits_s = _deployed_s(options.get("--expectations", EXPECTATIONS), now)
-    if waits_s > limit_s:
-        explained(path, ("space",), "")
-    return _waits(options["--file-system"], waits_s)
+        explained(path, (kind,), "")
+    name = options.get("--file-system") or title(options.get("--node") or "this node")
+    text = f"{name} waits for the first look, deployed {format_duration(waits_s)} ago"
+    return "OK", text, [], []
 
 
 def _deployed_s(path: str, now: float) -> float:
@@ -238,11 +238,6 @@ def _deployed_s(path: str, now: float) -> float:
         return max(0.0, now - os.stat(path).st_mtime)
     except OSError:
         return now
-
-
-def _waits(name: str, waits_s: float) -> tuple[str, str, list[str], list[Any]]:
-    text = f"{name} waits for the first look, deployed {format_duration(waits_s)} ago"
-    return "OK", text, [], []
 
 
 def notes(layers: Iterable[str], state: str, locks: str) -> dict[str, Unrecorded]:

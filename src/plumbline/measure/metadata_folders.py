@@ -12,12 +12,12 @@ empty.
 from __future__ import annotations
 
 import os
-import pwd
 import re
 import sys
 from contextlib import suppress
-from typing import Iterator, NamedTuple, Sequence
+from typing import Iterator, Sequence
 
+from plumbline.measure.own_folders import User, for_user
 from plumbline.measure.targets.lustre import PLACEMENT
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import PlumblineError
@@ -31,19 +31,11 @@ _OPEN = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _LFS_S = 60.0
 
 
-class Owner(NamedTuple):
-    """User of the probes."""
-
-    name: str
-    uid: int
-    gid: int
-
-
 class RefusedError(PlumblineError):
     """The folder cannot be made or used; the message has the reason."""
 
 
-def give(path: str, owner: Owner, run: CommandRunner) -> Iterator[str]:
+def give(path: str, owner: User, run: CommandRunner) -> Iterator[str]:
     """Make a folder on the metadata target of its name; yield a sentence for each change.
 
     An empty folder on another metadata target is replaced.
@@ -76,7 +68,7 @@ def give(path: str, owner: Owner, run: CommandRunner) -> Iterator[str]:
         os.close(above)
 
 
-def _open_own(path: str, owner: Owner) -> int:
+def _open_own(path: str, owner: User) -> int:
     """Open ``MOUNT/.plumbline``; it must be the user's or root's, and closed to others."""
     base = open_base(os.path.dirname(path))
     try:
@@ -84,13 +76,13 @@ def _open_own(path: str, owner: Owner) -> int:
     finally:
         os.close(base)
     status = os.fstat(own)
-    if status.st_uid not in (0, owner.uid) or status.st_mode & 0o022:
+    if not owner.trusts(status):
         os.close(own)
         raise RefusedError(f"{path} is not {owner.name}'s own; deploy the role again")
     return own
 
 
-def _is_there(name: str, owner: Owner) -> bool:
+def _is_there(name: str, owner: User) -> bool:
     """Return whether the user's folder exists; raise RefusedError for anything else."""
     try:
         folder = os.open(name, _OPEN)
@@ -98,7 +90,7 @@ def _is_there(name: str, owner: Owner) -> bool:
         return False
     status = os.fstat(folder)
     os.close(folder)
-    if status.st_uid not in (0, owner.uid) or status.st_mode & 0o022:
+    if not owner.trusts(status):
         raise RefusedError("it belongs to somebody else; see who made it, and remove it")
     return status.st_uid == owner.uid
 
@@ -111,7 +103,7 @@ def _lies_on(name: str, index: int, run: CommandRunner) -> bool:
     return stripes <= 1 and place == index
 
 
-def _make(name: str, index: str, owner: Owner, run: CommandRunner) -> None:
+def _make(name: str, index: str, owner: User, run: CommandRunner) -> None:
     # what an interrupted deployment left is root's, and empty
     with suppress(FileNotFoundError):
         os.rmdir(name)
@@ -141,14 +133,10 @@ def _lfs(run: CommandRunner, *arguments: str) -> str:
 
 def main(argv: Sequence[str]) -> int:
     """Make the folders; return 1 and print a sentence if one cannot be made."""
-    _, name, *paths = argv
-    os.umask(~_MODE & 0o777)
-    entry = pwd.getpwnam(name)
-    owner = Owner(name, entry.pw_uid, entry.pw_gid)
-    return max((_exit_code_of(path, owner) for path in paths), default=0)
+    return for_user(argv, _exit_code_of)
 
 
-def _exit_code_of(path: str, owner: Owner) -> int:
+def _exit_code_of(path: str, owner: User) -> int:
     try:
         for line in give(path, owner, SystemRunner()):
             print(line, flush=True)

@@ -20,7 +20,7 @@ import secrets
 import sys
 from contextlib import suppress
 from stat import S_IMODE, S_ISDIR, S_ISREG
-from typing import Iterator, NamedTuple, Optional, Sequence
+from typing import Callable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.measure.targets.probe_file import NAME, TRIALS
 from plumbline.model.command import CommandRunner
@@ -209,12 +209,17 @@ def _ownership(path: str, result: os.stat_result) -> str:
 
 def main(argv: Sequence[str]) -> int:
     """Give the user its folders; return 1 and print a sentence if a folder cannot be given."""
-    _, name, *bases = argv
+    return for_user(argv, _exit_code_of)
+
+
+def for_user(argv: Sequence[str], give_one: Callable[[str, User], int]) -> int:
+    """Call a function on each path after the name of a user; return the worst exit code."""
+    _, name, *paths = argv
     # lfs mkdir has no folder but by its path
     os.umask(~_MODE & 0o777)
     entry = pwd.getpwnam(name)
     user = User(name, entry.pw_uid, entry.pw_gid)
-    return max((_exit_code_of(base, user) for base in bases), default=0)
+    return max((give_one(path, user) for path in paths), default=0)
 
 
 def _exit_code_of(base: str, user: User) -> int:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Annotated, NamedTuple, Optional
+from typing import Annotated, Iterable, NamedTuple, Optional
 
 from plumbline.model.codec import form, lenient, positional
 from plumbline.model.units import HOUR_S
@@ -69,6 +69,15 @@ class TargetSpace(NamedTuple):
     flags: Annotated[str, unicode_text] = ""
     inactive: bool = False
     trouble: Annotated[str, unicode_text] = ""
+
+
+def whole_of(targets: Iterable[TargetSpace]) -> Optional[Amount]:
+    """Return the bytes of all active targets, None if there is none or one is not known."""
+    spaces = [target.space for target in targets if not target.inactive]
+    known = [space for space in spaces if space]
+    if not known or len(known) < len(spaces):
+        return None
+    return Amount(sum(space.used for space in known), sum(space.free for space in known))
 
 
 class Trend(str, Enum):

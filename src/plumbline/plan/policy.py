@@ -123,6 +123,14 @@ class LaterConfirmPolicy(ConfirmPolicy):
 Kind = Literal["arrays", "disks", "enclosures", "links", "lustre", "kernel"]
 
 
+def _refuse_stale_looks(every_s: float, stale_after_s: float) -> None:
+    if stale_after_s < 2 * every_s:
+        raise ValueError(
+            f"stale_after is shorter than two times every ({every_s / 60:.0f} min), so each "
+            "look would go stale before the next one"
+        )
+
+
 class SymptomsPolicy(Strict):
     """Kinds of symptoms for all hosts, with overrides by host.
 
@@ -143,11 +151,7 @@ class SymptomsPolicy(Strict):
                 "every must be minutes that divide an hour, at most 30 min, for a look holds for "
                 "an hour; for example 10 min"
             )
-        if self.stale_after < 2 * self.every:
-            raise ValueError(
-                f"stale_after is shorter than two times every ({self.every / 60:.0f} min), so each "
-                "look would go stale before the next one"
-            )
+        _refuse_stale_looks(self.every, self.stale_after)
         return self
 
     @property
@@ -185,11 +189,7 @@ class SpacePolicy(Strict):
                 "every must be minutes that divide an hour, or hours that divide a day; for "
                 "example 1 h"
             )
-        if self.stale_after < 2 * self.every:
-            raise ValueError(
-                f"stale_after is shorter than two times every ({self.every / 60:.0f} min), so each "
-                "look would go stale before the next one"
-            )
+        _refuse_stale_looks(self.every, self.stale_after)
         return self
 
     @property

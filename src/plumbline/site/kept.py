@@ -149,7 +149,7 @@ class _Figures(NamedTuple):
 @lenient
 @form(1, "list of suspects", _REMEDY)
 class _Suspects(NamedTuple):
-    """What the part that locates needs to publish suspects, in its own form; None without it."""
+    """Suspects in the form of the part that locates, to be published; None without that part."""
 
     head: _Head
     suspects: Any
@@ -158,7 +158,7 @@ class _Suspects(NamedTuple):
 @lenient
 @form(1, "list of evidence", _REMEDY)
 class _Evidence(NamedTuple):
-    """What the part that locates needs to show suspects with their evidence, as suspects are."""
+    """Suspects with their evidence, to be shown; in the same form."""
 
     head: _Head
     evidence: Any

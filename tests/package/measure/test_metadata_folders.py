@@ -10,7 +10,8 @@ from typing import Mapping, Sequence
 
 import pytest
 
-from plumbline.measure.metadata_folders import Owner, RefusedError, give
+from plumbline.measure.metadata_folders import RefusedError, give
+from plumbline.measure.own_folders import User
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
 from tests.package.fakes import Answer, FakeRunner, answer
@@ -20,7 +21,7 @@ from tests.processes import run_to_end
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="only root can give folders away")
 
-DAEMON = Owner("daemon", pwd.getpwnam("daemon").pw_uid, pwd.getpwnam("daemon").pw_gid)
+DAEMON = User("daemon", pwd.getpwnam("daemon").pw_uid, pwd.getpwnam("daemon").pw_gid)
 EVE = 65534
 NAME = "scratch-MDT000b"
 

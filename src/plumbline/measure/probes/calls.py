@@ -27,7 +27,7 @@ SPARE_S = 60.0
 _PROGRAM = f"{next(iter(plumbline.__path__))}/measure/calls.py"
 _MISPLACED = 76
 """Exit code of the program, as there."""
-_MOST_S = MDT.spec.seconds
+_MAX_SECONDS = MDT.spec.seconds
 _FURTHER = {"create": ("stat", "open"), "mkdir": ("rmdir",)}
 """Steps whose rates are quantities of an operation's run."""
 
@@ -52,8 +52,8 @@ def _refuse_terms(spec: ProbeSpec) -> None:
                 f"calls moves no bytes, and makes one call at a time; remove "
                 f"{name.partition('_bytes')[0]} from its specification"
             )
-    if spec.seconds > _MOST_S:
-        raise DocumentError(f"calls takes at most {_MOST_S:g} s; lower seconds")
+    if spec.seconds > _MAX_SECONDS:
+        raise DocumentError(f"calls takes at most {_MAX_SECONDS:g} s; lower seconds")
 
 
 def parse(job: Job, completed: Completed) -> Measurement:

@@ -34,7 +34,7 @@ from plumbline.measure.targets.probe_file import (
     quota,
     server_cache,
 )
-from plumbline.model.command import CommandRunner, Within
+from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.errors import (
     BrokenTarget,
     DocumentError,
@@ -172,7 +172,25 @@ def lustre_mount(run: CommandRunner, point: str, file_system: str) -> Mount:
 
 
 _DF_S = 20.0
-_REFUSING = {
+
+
+def usage_of(
+    run: CommandRunner, name: str, calls: Sequence[Sequence[str]]
+) -> tuple[Optional[Usage], Completed]:
+    """Return a target's line in the first ``lfs df`` that has it, and the last answer.
+
+    ``calls`` are arguments of ``lfs df``, for a release each.  If another target hangs, the output
+    before it counts, and nothing more is asked.
+    """
+    for arguments in calls:
+        completed = run(["lfs", "df", *arguments], _DF_S)
+        usage = parse_usage(completed.stdout, name)
+        if usage is not None or completed.timed_out or completed.hung:
+            break
+    return usage, completed
+
+
+REFUSING = {
     "R": "is read-only",
     "S": "has no space",
     "I": "has no inodes",
@@ -360,27 +378,21 @@ class LustreTarget(FileTarget):
         return {**settings, "nid": connection.nids[0]} if connection.nids else settings
 
     def _usage(self, run: CommandRunner) -> Usage:
-        """Return the line of ``lfs df`` for this OST; an older lfs prints all OSTs.
-
-        If another OST hangs, the output before it counts.
-        """
-        for option in ([f"--ost={self.index}"], []):
-            completed = run(["lfs", "df", *option, self._mount], _DF_S)
-            usage = parse_usage(completed.stdout, self.name)
-            if usage is not None:
-                return usage
-            if completed.timed_out or completed.hung:
-                break
+        """Return the line of ``lfs df`` for this OST; an older lfs prints all OSTs."""
+        calls = [[f"--ost={self.index}", self._mount], [self._mount]]
+        usage, completed = usage_of(run, self.name, calls)
+        if usage is not None:
+            return usage
         if not completed.ok:
             raise SkipTarget(complaint(completed))
         raise SkipTarget(f"lfs df does not list {self.name}; look at: lfs df -v {self._mount}")
 
     def _flags(self, usage: Usage, connection: Optional[Import]) -> tuple[Flag, ...]:
         for letter in usage.flags:
-            if letter in _REFUSING:
+            if letter in REFUSING:
                 # the file system of the OST became read-only after an error
                 error = BrokenTarget if letter == "R" else SkipTarget
-                raise error(f"{self.name} {_REFUSING[letter]} (lfs df)")
+                raise error(f"{self.name} {REFUSING[letter]} (lfs df)")
             if letter not in "DNaf":
                 raise SkipTarget(f"lfs df shows {self.name} in an unknown state {usage.flags!r}")
         self._draining = "N" in usage.flags

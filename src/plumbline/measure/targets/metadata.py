@@ -17,9 +17,11 @@ from plumbline.measure.targets.directory import DirectoryTarget
 from plumbline.measure.targets.interface import Keys, Kind, Target, TargetState
 from plumbline.measure.targets.lustre import (
     PLACEMENT,
+    REFUSING,
     lustre_mount,
     metadata_imports,
     metadata_states,
+    usage_of,
 )
 from plumbline.measure.targets.probe_file import ProbeFile, absolute, quota
 from plumbline.model.command import Check, CommandRunner, Proof, Within
@@ -39,7 +41,6 @@ from plumbline.observe.lustre_output import (
     Usage,
     parse_import,
     parse_osts,
-    parse_usage,
     parse_version,
 )
 from plumbline.observe.mounts import Mount, Space
@@ -50,9 +51,6 @@ from plumbline.observe.query import (
     debugfs_is_closed,
     objection,
 )
-
-_DF_S = 20.0
-"""Time for lfs df, which asks all metadata targets."""
 
 DEPLOY = "deploy the role mdt_probe, which makes it as root"
 
@@ -251,23 +249,20 @@ class LustreMetadata(MetadataTarget):
 
     def _usage(self, run: CommandRunner) -> Usage:
         """Return the inodes of this MDT; an older lfs prints those of all MDTs."""
-        for option in (f"--mdt={self.index}", "--mdt"):
-            completed = run(["lfs", "df", "-i", option, self._folders.base], _DF_S)
-            usage = parse_usage(completed.stdout, self.name)
-            if usage is not None:
-                return usage
-            if completed.timed_out or completed.hung:
-                break
+        options = f"--mdt={self.index}", "--mdt"
+        calls = [["-i", option, self._folders.base] for option in options]
+        usage, completed = usage_of(run, self.name, calls)
+        if usage is not None:
+            return usage
         if not completed.ok:
             raise objection(completed, own=False)
         raise SkipTarget(f"lfs df -i does not list {self.name}; look at: lfs df -i")
 
     def _refuse_flags(self, flags: str) -> None:
-        if "R" in flags:
-            raise BrokenTarget(f"{self.name} is read-only (lfs df)")
-        for letter, words in (("S", "has no space"), ("I", "has no inodes")):
+        for letter, words in REFUSING.items():
             if letter in flags:
-                raise SkipTarget(f"{self.name} {words} (lfs df)")
+                error = BrokenTarget if letter == "R" else SkipTarget
+                raise error(f"{self.name} {words} (lfs df)")
 
     def _misplaced(self, run: CommandRunner) -> str:
         """Return the fault of the folder's placement, empty if it lies on this MDT alone."""

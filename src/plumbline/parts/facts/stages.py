@@ -1,4 +1,4 @@
-"""Where the time of a target's requests goes: client and network, queue, server, disk.
+"""Stages of a target's requests with their time: client and network, queue, server, disk.
 
 A client's mean time less the wait in the server's queue and the handling there is spent on the way:
 in client and network.  The handling less the disk's time is spent in the server: locks, commit, and
@@ -34,7 +34,7 @@ _MIN_PEERS = 2
 """With one, the slow one of the two is unknown."""
 _FACTOR = 1.5
 """Times the peers' median from which on a target stands out: less is not worth a sentence."""
-_MOST = 0.5
+_MIN_EXPLAINED = 0.5
 """Share of the excess that the named stages have to explain."""
 
 
@@ -325,7 +325,7 @@ def _outlier(item: TargetStages, peers: Peers) -> Outlier:
     whole_s = item.whole.seconds or 0.0
     stage = max(excess, key=lambda stage: excess[stage], default=None)
     begin = _begin(item)
-    if stage is None or excess[stage] < _MOST * (whole_s - peers.whole):
+    if stage is None or excess[stage] < _MIN_EXPLAINED * (whole_s - peers.whole):
         stage = None
         usual = shown(peers.whole)
         text = f"{begin} ({peers.targets} peers: {usual}), where is not known: {_in_doubt(item)}"

@@ -290,7 +290,7 @@ class _Evidence(NamedTuple):
     jobs: Sequence[str]
     """Jobs on slow targets at the time, as far as their servers have reported them."""
     stages: Sequence[str]
-    """Where the time of requests to slow targets went, as far as their nodes count it."""
+    """Sentences on the time of requests to slow targets, as far as their nodes count it."""
 
 
 def investigate(

@@ -11,6 +11,7 @@ from plumbline.model.space import (
     SystemSpace,
     TargetOutlook,
     TargetSpace,
+    whole_of,
 )
 from plumbline.parts.space.trend import outlook
 
@@ -41,11 +42,7 @@ class Look(NamedTuple):
 
 def total(targets: Iterator[TargetSpace]) -> Optional[Amount]:
     """Return the bytes of the targets for data, None if there is none or one is not known."""
-    own = [target for target in targets if target.kind in ("", OST) and not target.inactive]
-    known = [target.space for target in own if target.space]
-    if not known or len(known) < len(own):
-        return None
-    return Amount(sum(space.used for space in known), sum(space.free for space in known))
+    return whole_of(target for target in targets if target.kind in ("", OST))
 
 
 def system_space(looks: Sequence[Look]) -> SystemSpace:

@@ -13,7 +13,7 @@ from plumbline.measure.targets.lustre import LUSTRE
 from plumbline.model.command import CommandRunner, Completed
 from plumbline.model.errors import SkipTarget
 from plumbline.model.expectation import Expectation
-from plumbline.model.space import MDT, OST, POOL, Amount, TargetSpace
+from plumbline.model.space import MDT, OST, POOL, Amount, TargetSpace, whole_of
 from plumbline.observe.lustre_output import Usage, parse_osts, parse_usages, usage_errors
 from plumbline.observe.mounts import Space, mount_at
 from plumbline.observe.query import QUICK_S, ask, complaint
@@ -103,19 +103,16 @@ def _pools(run: CommandRunner, file_system: str) -> dict[str, list[str]]:
 def _pool(name: str, members: Sequence[str], targets: Mapping[str, TargetSpace]) -> TargetSpace:
     """Return a pool as one target: the sum of its active OSTs, if all of them are known."""
     own = [targets[member] for member in members if member in targets]
-    active = [target for target in own if not target.inactive]
-    spaces = [target.space for target in active if target.space]
-    if not spaces or len(spaces) < len(active):
-        silent = next((target.name for target in active if not target.space), "")
-        return TargetSpace(
-            name, POOL, trouble=f"{silent} is not known" if silent else "it has no active OST"
-        )
-    whole = Amount(sum(space.used for space in spaces), sum(space.free for space in spaces))
-    return TargetSpace(name, POOL, whole)
+    whole = whole_of(own)
+    if whole:
+        return TargetSpace(name, POOL, whole)
+    silent = next((target.name for target in own if not (target.inactive or target.space)), "")
+    trouble = f"{silent} is not known" if silent else "it has no active OST"
+    return TargetSpace(name, POOL, trouble=trouble)
 
 
 class _Look(NamedTuple):
-    """What ``lfs df`` and ``lfs df -i`` show by target, and the reason for what they do not."""
+    """Usages that ``lfs df`` and ``lfs df -i`` list by target, and the reasons for the others."""
 
     space: Mapping[str, Usage]
     inodes: Mapping[str, Usage]
