@@ -38,6 +38,9 @@ from plumbline.store.plan import SitePlan, without_collector
 from plumbline.store.recent import MAX_RUNS, PastHistory
 from plumbline.store.trends import Pictures
 
+_BY_SECOND = [layer.name for layer in reversed(BY_DEPTH) if not (layer.paired or layer.of_metadata)]
+"""Layers whose runs may be drawn second by second: those that move bytes on storage."""
+
 
 class SiteLooks(NamedTuple):
     """Last looks at the hosts of a site, and the hosts without looks."""
@@ -103,9 +106,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             groups=_group_verdicts(verdict for verdict in judged if verdict.group),
             courses=pictures.courses(),
             pairs=pictures.pairs(),
-            run=pictures.latest_run(
-                [layer.name for layer in reversed(BY_DEPTH) if not layer.paired]
-            ),
+            run=pictures.latest_run(_BY_SECOND),
             notes=[note for note in read_notes(path) if note.at >= since],
             changes=pictures.version_changes(),
             conditions=condition_changes(plan, path, since),

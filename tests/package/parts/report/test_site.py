@@ -4,16 +4,20 @@ from __future__ import annotations
 
 from array import array
 from math import isnan, nan
+from pathlib import Path
 
 import pytest
 
+from plumbline.model.layers.mdt import MDT
 from plumbline.model.trend import Course, Note
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
 from plumbline.parts.report.page import pages
 from plumbline.parts.report.site import Days, Metric, Metrics, Site, find_metrics, spanned
-from tests.package.parts.report.sites import sick
-from tests.package.parts.report.years import NOW, Year
+from tests.package.parts.locate.scenes import lab
+from tests.package.parts.report.sites import read, sick
+from tests.package.parts.report.years import NOW, Year, document, plan_of, records, write
+from tests.package.records import record
 
 
 def test_each_operation_of_a_layer_is_a_metric(metrics: Metrics) -> None:
@@ -120,3 +124,12 @@ def test_days_without_a_rate_are_nan() -> None:
 
 def test_several_members_span_the_time_of_all() -> None:
     assert spanned([Days(RATES), Days({1: 1.0}), Days({5: 1.0})]) == range(1, 8)
+
+
+def test_a_run_of_metadata_is_not_drawn_by_its_seconds(tmp_path: Path) -> None:
+    plan = plan_of(lab())
+    calls = record(layer="mdt", operation=MDT.operations[0], started_at=NOW - 60)
+    both = write(tmp_path, document(plan), [*records(plan, Year(1)), calls])
+    drawn = read(*both).run
+    assert drawn is not None
+    assert drawn.layer == "ost"
