@@ -73,6 +73,23 @@ def others_of(record: Record) -> Optional[Others]:
         raise DocumentError(f"the traffic of others in a record is damaged: {error!r}") from error
 
 
+class LastRun(NamedTuple):
+    """Last run of a component; ``coverage`` is the least of its operations, None if unknown.
+
+    ``job`` moved most there meanwhile, None if unknown.
+    """
+
+    layer: str
+    component: str
+    coverage: Optional[float]
+    job: Optional[Job] = None
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Layer and component."""
+        return self.layer, self.component
+
+
 LUSTRE = "lustre"
 """Source of counters of clients' bytes, as opposed to disks' bytes."""
 
