@@ -562,13 +562,18 @@ def _neighbours(topology: Topology, host: Component) -> Iterator[Neighbour]:
         yield Neighbour(part.name, part.kind, min(rates, default=None))
 
 
+_LUSTRE_NAME = {"lustre": "ost", "lustre-mdt": "mdt"}
+"""Key of a target's name in Lustre, by its kind."""
+
+
 def _served(topology: Topology, measured: Sequence[Assignment]) -> dict[str, tuple[str, ...]]:
-    """Return the Lustre names of each host's targets."""
-    osts: dict[str, list[str]] = {host.name: [] for host in topology.hosts()}
+    """Return the Lustre names of each host's targets, of data and metadata."""
+    served: dict[str, list[str]] = {host.name: [] for host in topology.hosts()}
     for assignment in measured:
-        if LAYERS[assignment.layer].per_target and assignment.target["kind"] == "lustre":
-            osts[assignment.host].append(assignment.target["ost"])
-    return {host: tuple(names) for host, names in osts.items()}
+        key = _LUSTRE_NAME.get(assignment.target["kind"])
+        if key and LAYERS[assignment.layer].one_target:
+            served[assignment.host].append(assignment.target[key])
+    return {host: tuple(names) for host, names in served.items()}
 
 
 def _schedule(policy: Policy, measured: Sequence[Assignment]) -> dict[str, dict[str, Any]]:

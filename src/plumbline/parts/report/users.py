@@ -11,21 +11,26 @@ from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 from plumbline.judge.phrases import several
 from plumbline.model.expectation import Expectation
 from plumbline.model.units import format_bytes
-from plumbline.observe.coverage import LastRun
+from plumbline.observe.coverage import Job, LastRun
 
 _MAX_JOBS = 3
 
 
 class _JobTotal(NamedTuple):
-    """Bytes that a job moved during the runs that others disturbed, and the components there."""
+    """What a job moved during the runs that others disturbed, and the number of components."""
 
     job: str
     bytes: int
+    requests: int
     components: int
 
     def __str__(self) -> str:
-        moved = format_bytes(self.bytes)
-        return f"job {self.job} ({moved} during the runs of {self.components})"
+        amounts = (
+            format_bytes(self.bytes) if self.bytes else "",
+            f"{self.requests} requests" if self.requests else "",
+        )
+        did = " and ".join(filter(None, amounts))
+        return f"job {self.job} ({did} during the runs of {self.components})"
 
 
 def users_lines(runs: Sequence[LastRun], expectations: Iterable[Expectation]) -> Iterator[str]:
@@ -41,7 +46,7 @@ def users_lines(runs: Sequence[LastRun], expectations: Iterable[Expectation]) ->
             f"{_names(disturbed)}."
         )
         if jobs := several([str(total) for total in _totals(disturbed)], _MAX_JOBS):
-            yield f"Most was moved by {jobs}."
+            yield f"Most came from {jobs}."
     elif counted:
         yield (
             f"Nobody else moved much during the last runs of {len(counted)} components: what is "
@@ -65,10 +70,12 @@ def _share(coverage: Optional[float]) -> str:
 
 def _totals(disturbed: Iterable[LastRun]) -> list[_JobTotal]:
     """Return the jobs, those that moved most first."""
-    moved: dict[str, dict[str, int]] = {}
+    by_name: dict[str, list[Job]] = {}
     for run in disturbed:
         if run.job:
-            own: dict[str, int] = moved.setdefault(run.job.id, {})
-            own[run.component] = max(own.get(run.component, 0), run.job.bytes)
-    totals = [_JobTotal(job, sum(own.values()), len(own)) for job, own in moved.items()]
-    return sorted(totals, key=lambda total: (-total.bytes, total.job))
+            by_name.setdefault(run.job.id, []).append(run.job)
+    totals = [
+        _JobTotal(name, sum(job.bytes for job in own), sum(job.requests for job in own), len(own))
+        for name, own in by_name.items()
+    ]
+    return sorted(totals, key=lambda total: (-total.bytes, -total.requests, total.job))

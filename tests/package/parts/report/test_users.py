@@ -30,7 +30,7 @@ def test_what_others_disturbed_and_their_jobs_come_first() -> None:
         f"nothing about the machine: ost {TARGETS[1]} (75 % by others), ost {TARGETS[0]} "
         "(60 % by others)."
     )
-    assert second == "Most was moved by job 4711 (76.0 GB during the runs of 2)."
+    assert second == "Most came from job 4711 (76.0 GB during the runs of 2)."
 
 
 def test_a_site_in_a_quiet_hour_is_slow_by_itself() -> None:
