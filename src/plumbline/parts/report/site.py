@@ -21,6 +21,7 @@ from plumbline.model.trend import ConditionChange, Course, Note, PairTest, Run, 
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State, Verdict
 from plumbline.observe.coverage import LastRun
+from plumbline.parts.report.rounds import Round
 
 _NONE = array("d", [nan])
 
@@ -187,7 +188,7 @@ class Site(NamedTuple):
 
     ``nodes`` has the measuring node by layer and component, ``unseen`` the hosts where nobody looks
     for symptoms, ``spaces`` the file systems whose space is read, ``last_runs`` those of the day
-    before ``now``.
+    before ``now``, ``rounds`` the last rounds of network tests.
     """
 
     name: str
@@ -207,6 +208,7 @@ class Site(NamedTuple):
     unseen: Sequence[str] = ()
     spaces: Sequence[SystemCourse] = ()
     last_runs: Sequence[LastRun] = ()
+    rounds: Sequence[Round] = ()
 
     @property
     def until(self) -> float:
