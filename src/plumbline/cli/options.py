@@ -240,7 +240,8 @@ def refuse_elsewhere(document: Expectations, layer: str, name: str) -> None:
         UsageError: another client measures it, or it is retired.
         DocumentError: the expectations do not name it.
     """
-    if not LAYERS[layer].one_target or any(
+    of_clients = LAYERS[layer].one_target and not LAYERS[layer].on_servers
+    if not of_clients or any(
         (entry.get("layer"), entry.get("component")) == (layer, name) for entry in document.entries
     ):
         return

@@ -147,6 +147,7 @@ PACKAGES = {
     "getfattr": "attr",
     "gluster": "glusterfs-cli",
     "findmnt": "util-linux",
+    "lsblk": "util-linux",
     "mpirun": "openmpi-bin",
     "srun": "slurm-client",
     "smartctl": "smartmontools",

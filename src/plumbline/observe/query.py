@@ -66,7 +66,7 @@ SLOW_S = 60.0
 """For creating and removing files, which may wait for other servers."""
 
 QUESTIONS = frozenset(
-    ("cat", "find", "getent", "getfattr", "lctl", "lfs", "realpath", "rm", "rmdir")
+    ("cat", "find", "getent", "getfattr", "lctl", "lfs", "lsblk", "realpath", "rm", "rmdir")
     + ("stat", "test", "touch", "truncate", "folders")
 )
 """Programs that query targets and create files; all others move a target's bytes.

@@ -38,6 +38,7 @@ from plumbline.plan.places import (
     targets,
 )
 from plumbline.plan.policy import Policy, explicit, limits_of, spec_of
+from plumbline.plan.server_places import on_servers
 from plumbline.topology.graph import Topology
 
 
@@ -188,6 +189,8 @@ def _places(layer: Layer, topology: Topology, policy: Policy) -> list[Place]:
             f"plumbline_policy names layer {layer.name}, but no file system of plumbline_topology "
             "has metadata; list its metadata targets there, or remove the layer"
         )
+    if layer.on_servers:
+        return on_servers(topology, layer)
     return devices(topology, layer) if layer.on_devices else targets(topology, layer)
 
 

@@ -29,6 +29,7 @@ from plumbline.plan.duration import seconds_of
 from plumbline.plan.policy import FsLayer, OstLayer, Policy
 from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
 from plumbline.plan.schedule import Timer
+from plumbline.plan.server_places import left_out
 from plumbline.plan.services import parents, path_services, services, symptom_services
 from plumbline.plan.space import space_services, space_terms
 from plumbline.plan.waves import with_waves
@@ -286,6 +287,8 @@ class Plan(NamedTuple):
     """Limits of the file systems whose space each node reads."""
     space_calendar: str = ""
     """Systemd calendar of the look at space; empty for none."""
+    left_out: tuple[str, ...] = ()
+    """Sentences on targets that a named layer leaves out."""
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; raise KeyError for an unknown name."""
@@ -381,6 +384,12 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         _drop_caches(policy, nodes),
         space,
         policy.space.calendar if policy.space else "",
+        tuple(
+            sentence
+            for name, layer in LAYERS.items()
+            if layer.on_servers and policy.measures(name)
+            for sentence in left_out(topology, layer)
+        ),
     )
 
 

@@ -75,7 +75,7 @@ def targets(topology: Topology, layer: Layer) -> list[Place]:
 def devices(topology: Topology, layer: Layer) -> list[Place]:
     """Return the devices that servers read raw; refuse a device with two names on one server."""
     paths = {device.name: to_device(topology, device) for device in topology.devices()}
-    _refuse_duplicates(
+    refuse_duplicates(
         [
             ((paths[component.name][0], component.device), component.name)
             for component in topology.devices()
@@ -86,7 +86,7 @@ def devices(topology: Topology, layer: Layer) -> list[Place]:
     return [_device(layer, device, paths[device.name], counts) for device in topology.devices()]
 
 
-def _refuse_duplicates(pairs: Iterable[tuple[_Key, str]], description: str) -> None:
+def refuse_duplicates(pairs: Iterable[tuple[_Key, str]], description: str) -> None:
     """Refuse two names with the same key; ``description`` is a format of the key."""
     names: dict[_Key, str] = {}
     for key, name in pairs:
@@ -148,7 +148,7 @@ def paired(topology: Topology, policy: Policy) -> list[Place]:
     """Return the hosts that are measured in pairs."""
     of_networks = networks(topology)
     hosts = sorted(chain.from_iterable(of_networks), key=lambda host: host.name)
-    _refuse_duplicates([(host.address, host.name) for host in hosts], "the address {0}")
+    refuse_duplicates([(host.address, host.name) for host in hosts], "the address {0}")
     _refuse_loopback(hosts)
     names = {
         host.name: [member.name for member in members]

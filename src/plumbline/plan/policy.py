@@ -21,7 +21,15 @@ from plumbline.model.ranks import TESTS, may_be_direct, named_test
 from plumbline.model.spec import MAX_DEPTH, MAX_REPEATS, ProbeSpec
 from plumbline.model.symptom import VALID_S
 from plumbline.model.units import DAY_S, HOUR_S, format_duration
-from plumbline.plan.schedule import Calendar, EarlyTimer, LastTimer, LaterTimer, Slots, Timer
+from plumbline.plan.schedule import (
+    Calendar,
+    EarlyTimer,
+    FirstTimer,
+    LastTimer,
+    LaterTimer,
+    Slots,
+    Timer,
+)
 from plumbline.topology.names import expand
 from plumbline.topology.strict import (
     Duration,
@@ -118,6 +126,12 @@ class LaterConfirmPolicy(ConfirmPolicy):
 
     calendar: Calendar = "*-*-* 05..11:36"
     limit: Duration = 1200.0
+
+
+class LastConfirmPolicy(ConfirmPolicy):
+    """Default for targets on their servers, after the hours of clients and devices."""
+
+    calendar: Calendar = "*-*-* 12..18:06"
 
 
 Kind = Literal["arrays", "disks", "enclosures", "links", "lustre", "kernel"]
@@ -313,6 +327,13 @@ class RawLayer(OstLayer):
     confirm: LaterConfirmPolicy = LaterConfirmPolicy()
 
 
+class OssLayer(OstLayer):
+    """The layer of targets on their own servers."""
+
+    schedule: FirstTimer = FirstTimer()
+    confirm: LastConfirmPolicy = LastConfirmPolicy()
+
+
 class NetLayer(Layer):
     """The layer of host pairs, which runs in slots."""
 
@@ -448,6 +469,7 @@ class Layers(Strict):
     net: NetLayer = NetLayer()
     fs: FsLayer = FsLayer()
     mdt: MdtLayer = MdtLayer()
+    oss: OssLayer = OssLayer()
 
 
 if TYPE_CHECKING:

@@ -257,6 +257,12 @@ class EarlyTimer(Timer):
     calendar: Calendar = "*-*-* 01:06"
 
 
+class FirstTimer(Timer):
+    """Default for targets on their servers, before anything else measures these."""
+
+    calendar: Calendar = "*-*-* 00:06"
+
+
 class LaterTimer(Timer):
     """Default for devices, an hour later: they are read while their targets are idle."""
 

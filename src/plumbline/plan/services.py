@@ -4,6 +4,8 @@ A slow device slows its target, so both services show the same fault, and the ta
 is measured earlier in the night and with writes, so it mostly alarms first, and users notice it.
 If the device's notified instead, its small loss would hide a target that is unreachable.
 
+A target on its own server is between them: the same target through a client notifies in its place.
+
 The same applies to the group of a server's devices and the group of the targets: at a site that
 never reached its floor, the file system notifies, not each server.
 
@@ -42,20 +44,31 @@ def with_bearers(
 ) -> tuple[Service, ...]:
     """Add to each service the services that notify in its place.
 
-    A device is behind all targets on it, a group of devices behind the groups of these targets.
+    A device is behind all targets on it, a group of devices behind the groups of these targets; a
+    target on its server is behind the same target through a client.
     """
     index_by_key = {_key(service): index for index, service in enumerate(services)}
-    devices = _devices(measured)
     behind: dict[int, dict[int, None]] = {}
-    for target in (assignment for assignment in measured if LAYERS[assignment.layer].per_target):
-        for device in _below(target, devices):
-            for device_key, target_key in zip(_keys(device), _keys(target)):
-                if device_key in index_by_key and target_key in index_by_key:
-                    behind.setdefault(index_by_key[device_key], {})[index_by_key[target_key]] = None
+    for lower, target in _pairs(measured):
+        for lower_key, target_key in zip(_keys(lower), _keys(target)):
+            if lower_key in index_by_key and target_key in index_by_key:
+                behind.setdefault(index_by_key[lower_key], {})[index_by_key[target_key]] = None
     return tuple(
         service._replace(behind=tuple(behind.get(index, ())))
         for index, service in enumerate(services)
     )
+
+
+def _pairs(measured: Sequence[Assignment]) -> Iterator[tuple[Assignment, Assignment]]:
+    """Yield each device and each target on its server with a target whose service notifies."""
+    devices = _devices(measured)
+    local = {item.component: item for item in measured if LAYERS[item.layer].on_servers}
+    for target in measured:
+        layer = LAYERS[target.layer]
+        if layer.per_target or layer.on_servers:
+            yield from ((device, target) for device in _below(target, devices))
+        if layer.per_target and target.component in local:
+            yield local[target.component], target
 
 
 def _key(service: Service) -> _Key:

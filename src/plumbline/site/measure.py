@@ -30,6 +30,7 @@ from plumbline.measure.process import is_running
 from plumbline.measure.session import Session, SessionContext, units_of
 from plumbline.measure.targets.directory import DIRECTORY
 from plumbline.measure.targets.metadata import DIRECTORY_METADATA
+from plumbline.measure.targets.server_folder import SERVER_FOLDER
 from plumbline.measure.temporary import temporary_folder
 from plumbline.measure.trial import Recorder
 from plumbline.measure.unit_context import Step, Unit
@@ -390,7 +391,8 @@ def _device(path: str) -> str:
 
 
 def _keys(layer: Layer, path: str) -> Mapping[str, str]:
-    kind = DIRECTORY_METADATA if layer.of_metadata else DIRECTORY
+    local = SERVER_FOLDER if layer.on_servers else DIRECTORY
+    kind = DIRECTORY_METADATA if layer.of_metadata else local
     return {"kind": kind.name, "directory": path}
 
 

@@ -156,7 +156,16 @@ class Targets(Strict):
                     yield key, getattr(self, key), allowed
 
 
-class GlusterfsTargets(Targets):
+class ServedTargets(Targets):
+    """Targets whose servers can measure beside them.
+
+    ``server_folder`` is a folder on the server, on the file system that holds the target.
+    """
+
+    server_folder: Optional[str] = None
+
+
+class GlusterfsTargets(ServedTargets):
     """Targets by subvolume of a distribute volume, and optionally the brick that it must be."""
 
     subvolume: Annotated[str, SUBVOLUME]
@@ -171,6 +180,10 @@ class DirectoryTargets(Targets):
 
     directory: Annotated[str, PATH, SCRATCH]
     source: Annotated[Optional[str], SOURCE] = None
+
+
+class ServedDirectories(DirectoryTargets, ServedTargets):
+    """Targets by directory that hold data."""
 
 
 class _FileSystem(Strict):
@@ -247,7 +260,7 @@ class Directory(_FileSystem):
     """Any file system with one directory or mount for each target."""
 
     kind: Literal["directory"]
-    targets: list[DirectoryTargets]
+    targets: list[ServedDirectories]
     metadata: list[DirectoryTargets] = []
 
 

@@ -12,13 +12,14 @@ from types import MappingProxyType
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError
-from plumbline.model.names import ADDRESS, DEVICE, NAME, SITE, Allowed
+from plumbline.model.names import ADDRESS, DEVICE, NAME, PATH, SCRATCH, SITE, Allowed
 from plumbline.topology.document import (
     HOSTS,
     NETWORK,
     AnyFileSystem,
     Document,
     Part,
+    ServedTargets,
     Targets,
     Zone,
     load,
@@ -56,7 +57,8 @@ class Target(NamedTuple):
 
     ``reach`` has ``kind`` and the keys of that kind, as in an expectation's ``target``.  ``among``
     is its name in the document, which may be a range.  ``metadata`` is True if it keeps the names
-    and attributes of files instead of their content.
+    and attributes of files instead of their content.  ``server_folder`` is the folder in which its
+    server measures beside it, empty without one.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Target(NamedTuple):
     retired: bool
     among: str
     metadata: bool = False
+    server_folder: str = ""
 
 
 Route = tuple[str, ...]
@@ -482,9 +485,20 @@ def _placed(
     """Yield targets without their client; ``common`` are columns of keys that lead to them."""
     on = _single(meet(names, expand(targets.part)), targets)
     through = _neighbours(names, targets.through)
+    folders = _server_folders(targets, names)
     for index, reach in enumerate(_reach(targets, names, common)):
         place = system, on[index], through[index]
-        yield Target(names[index], *place, "", reach, retired=False, among=targets.name)
+        target = Target(names[index], *place, "", reach, retired=False, among=targets.name)
+        yield target._replace(server_folder=folders[index])
+
+
+def _server_folders(targets: Targets, names: tuple[str, ...]) -> list[str]:
+    """Return the folder of each target on its server; several servers may have the same."""
+    folder = targets.server_folder if isinstance(targets, ServedTargets) else None
+    folders = _values(names, folder, "server_folder", PATH)
+    for path in dict.fromkeys(filter(None, folders)):
+        SCRATCH.refuse("server_folder", path)
+    return folders
 
 
 def _single(partners: list[tuple[str, ...]], targets: Targets) -> list[str]:

@@ -10,12 +10,14 @@ from plumbline.measure.targets.glusterfs import GLUSTERFS
 from plumbline.measure.targets.interface import Target, TargetState
 from plumbline.measure.targets.lustre import LUSTRE, STRIPED, osts_of
 from plumbline.measure.targets.metadata import DIRECTORY_METADATA, LUSTRE_MDT
+from plumbline.measure.targets.server_folder import SERVER_FOLDER
 from plumbline.model.errors import DocumentError
 
 __all__ = ["KINDS", "STRIPED", "Target", "TargetState", "osts_of", "target_for"]
 
 _METADATA = (LUSTRE_MDT, DIRECTORY_METADATA)
-KINDS = {kind.name: kind for kind in (LUSTRE, STRIPED, GLUSTERFS, DIRECTORY, DEVICE, *_METADATA)}
+_OTHERS = (SERVER_FOLDER, *_METADATA)
+KINDS = {kind.name: kind for kind in (LUSTRE, STRIPED, GLUSTERFS, DIRECTORY, DEVICE, *_OTHERS)}
 """Kinds of targets by their names in documents."""
 
 

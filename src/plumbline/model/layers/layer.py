@@ -36,6 +36,8 @@ class Layer(NamedTuple):
     """Components are targets; their group is the file system."""
     of_metadata: bool = False
     """Its targets are those that the topology lists as ``metadata`` of a file system."""
+    on_servers: bool = False
+    """Its targets are measured by their own servers, on folders beside them."""
     on_devices: bool = False
     """Components are block devices; their group is their server, which reads them."""
     grouped: bool = False
@@ -57,8 +59,13 @@ class Layer(NamedTuple):
 
     @property
     def per_target(self) -> bool:
-        """True if it measures the targets that hold a file system's data, one at a time."""
-        return self.one_target and not self.of_metadata
+        """True if clients measure the targets that hold a file system's data, one at a time."""
+        return self.one_target and not (self.of_metadata or self.on_servers)
+
+    @property
+    def local(self) -> bool:
+        """True if the server of the storage measures it, without the network."""
+        return self.on_devices or self.on_servers
 
     @property
     def of_storage(self) -> bool:

@@ -291,7 +291,7 @@ class Investigation:
             if not any(located.sets for located in findings):
                 yield from self._path_steps()
         elif not findings.certain:
-            yield from self._layers(layer for layer in BY_DEPTH if layer.on_devices)
+            yield from self._layers(layer for layer in BY_DEPTH if layer.local)
 
     def _opening(self) -> Iterator[Step]:
         """Yield the measurements of the parts in question."""
@@ -371,7 +371,7 @@ class Investigation:
             if LAYERS[test.layer].paired:
                 on_path = {test.component, step.partner if step else ""} <= parts
             else:
-                on_path = LAYERS[test.layer].on_devices and test.component in parts
+                on_path = LAYERS[test.layer].local and test.component in parts
             if step and on_path and step.component and step.key not in tried:
                 tried.add(step.key)
                 yield step

@@ -153,7 +153,8 @@ def _planned(placed: PlannedMeasurement) -> Candidate:
         return Candidate(test, Intrusion.TOGETHER, words)
     if LAYERS[expectation.layer].on_devices:
         return Candidate(test, Intrusion.RAW_READ, f"a raw read of {test.component} on {test.node}")
-    words = f"a {test.operation} of {test.component} from {test.node}"
+    place = "on its server" if LAYERS[expectation.layer].on_servers else "from"
+    words = f"a {test.operation} of {test.component} {place} {test.node}"
     reads = placed.operation is Operation.READ
     return Candidate(test, Intrusion.TARGET_READ if reads else Intrusion.TARGET_WRITE, words)
 

@@ -143,11 +143,18 @@ def _unpaired(
             words,
             entry.path,
             _rate(reference),
-            tuple((WRITE if operation is Operation.WRITE else READ,) for _ in entry.path),
+            tuple((lane,) for lane in _lanes(entry, operation)),
             tuple(flows[_joint_group(entry), name] for name in entry.path) if shared else (),
             node,
         )
         yield PlannedMeasurement(test, entry, operation, scenario)
+
+
+def _lanes(entry: Expectation, operation: Operation) -> Iterator[str]:
+    """Yield the lane of each part; a target on its own server has another one."""
+    lane = WRITE if operation is Operation.WRITE else READ
+    local = LAYERS[entry.layer].on_servers
+    return (SERVER + lane if local and name == entry.component else lane for name in entry.path)
 
 
 def _lane(server: bool, leaves: bool) -> str:
@@ -171,6 +178,10 @@ them."""
 NETWORK = "network "
 """Prefix of a host's lane: its remaining rate in tests of the network, which end in it, if that
 differs from the rate of its devices."""
+
+SERVER = "server "
+"""Prefix of a target's lane on its own server: its file system there, without what serves it to
+clients.  A slow file system slows both lanes, a slow daemon only that of the clients."""
 
 SEGMENTS = "segments "
 """Prefix of a lane for retransmitted segments, which show a bad cable before rates fall."""

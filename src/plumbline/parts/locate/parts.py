@@ -350,7 +350,7 @@ def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
     Each is a host of devices or lies behind one: farther parts show in the tests of the network.
     """
     hosts = {vote.of.component for vote in observations if LAYERS[vote.of.layer].paired}
-    hosts |= {vote.of.node for vote in observations if LAYERS[vote.of.layer].on_devices}
+    hosts |= {vote.of.node for vote in observations if LAYERS[vote.of.layer].local}
     slow: dict[str, set[str]] = {}
     for vote in observations:
         if vote.vote is Vote.BAD:
@@ -392,7 +392,7 @@ def between(measurable: Measurable, hosts: set[str]) -> Sequence[str]:
     path = measurable.path[: measurable.path.index(device)]
     last = max((place for place, name in enumerate(path) if name in hosts), default=None)
     # a client is no host of devices
-    if last is None or (not LAYERS[measurable.layer].on_devices and last == 0):
+    if last is None or (not LAYERS[measurable.layer].local and last == 0):
         return ()
     return path[last:]
 

@@ -22,7 +22,14 @@ from typing import Iterator, Mapping, NamedTuple, Sequence
 from plumbline.model.layers import LAYERS
 from plumbline.model.suspects import SlowRun
 from plumbline.model.verdict import State, worst
-from plumbline.parts.locate.observation import NETWORK, SEGMENTS, Measurable, Observation, Vote
+from plumbline.parts.locate.observation import (
+    NETWORK,
+    SEGMENTS,
+    SERVER,
+    Measurable,
+    Observation,
+    Vote,
+)
 from plumbline.parts.locate.parts import (
     EQUAL,
     Part,
@@ -320,13 +327,15 @@ class Suspect(NamedTuple):
             prefix = NETWORK
         elif LAYERS[measurable.layer].paired and self.alike:
             return inf
+        # a target that is slow for clients may be slow on its server too
         return min(
             (
                 # concurrent streams take nothing from one that is slowed by a share
-                rates[prefix + lane] / (1 if self.alike else flows)
+                rates[key] / (1 if self.alike else flows)
                 for name, lanes, flows in measurable.crossings()
                 for lane in lanes
-                if name == self.name and prefix + lane in rates
+                for key in {prefix + lane, prefix + lane.replace(SERVER, "")}
+                if name == self.name and key in rates
             ),
             default=inf,
         )

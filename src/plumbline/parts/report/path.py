@@ -13,6 +13,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
+from plumbline.model.layers.oss import OSS
 from plumbline.model.layers.raw import RAW
 from plumbline.model.limits import Reference
 from plumbline.model.quantity import BYTES_PER_S
@@ -103,9 +104,10 @@ def _parts(site: Site, metric: Metric, members: Sequence[Member]) -> Iterator[St
 
 
 def _layers(metrics: Metrics, topmost: Metric) -> Iterator[Stage]:
-    """Yield stages of the layers below: the network in this direction, the disks."""
+    """Yield stages of the layers below: the network in this direction, the servers, the disks."""
     operations = {
         NET.name: "send" if topmost.operation in _AWAY else "receive",
+        OSS.name: topmost.operation,
         RAW.name: topmost.operation,
     }
     for layer, operation in operations.items():

@@ -144,7 +144,7 @@ REACHED = 0.88
 V).  It only sets the distance to the ceiling, which no run exceeds."""
 
 
-_COVERED_KINDS = ("device", "directory")
+_COVERED_KINDS = ("device", "directory", "server-folder")
 """Kinds of targets whose traffic the measuring node can see."""
 
 
