@@ -178,9 +178,9 @@ def _targets() -> Iterator[Reader]:
         numbers,
         lambda run: read_targets(run, [expectation(component="a1", target=directory)]),
     )
-    for kind in ("lustre-mdt", "directory-metadata"):
+    for kind, size in (("lustre-mdt", 0), ("directory-metadata", 0), ("server-folder", 4096)):
         yield from _by_answer(
-            kind, targets.healthy(kind), _measured(partial(targets.target, kind), 0)
+            kind, targets.healthy(kind), _measured(partial(targets.target, kind), size)
         )
     device = {"kind": "device", "device": "/dev/x"}
     yield from _by_answer("device", DEVICE, _measured(lambda: target_for(device, "d1"), SIZE))

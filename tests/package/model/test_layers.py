@@ -23,7 +23,7 @@ def test_each_layer_has_a_module_of_its_name_and_is_registered() -> None:
 
 def test_an_unknown_layer_is_refused_with_the_known_ones() -> None:
     with pytest.raises(
-        DocumentError, match="no layer 'metadata'; known are ost, raw, net, fs, mdt"
+        DocumentError, match="no layer 'metadata'; known are ost, raw, net, fs, mdt, oss"
     ):
         layer_of("metadata")
 
@@ -41,7 +41,7 @@ def test_a_layer_is_measured_in_groups_in_pairs_or_as_a_whole(layer: Layer) -> N
 
 def test_reports_name_the_layers_from_the_disk_up() -> None:
     names = [layer.name for layer in BY_DEPTH]
-    assert [name for name in names if name in PURPOSES] == ["raw", "net", "ost", "fs", "mdt"]
+    assert [name for name in names if name in PURPOSES] == ["raw", "oss", "net", "ost", "fs", "mdt"]
     assert len({layer.depth for layer in BY_DEPTH}) == len(LAYERS)
 
 
@@ -57,10 +57,11 @@ def test_a_layer_that_is_not_judged_has_no_properties_and_is_not_registered(name
 # A layer that is not named here measures targets of data one by one.
 PURPOSES = {
     "ost": {"one_target", "per_target", "of_storage", "confirmable", "has_peers"},
-    "raw": {"of_storage", "confirmable", "has_peers"},
+    "raw": {"of_storage", "confirmable", "has_peers", "local"},
     "net": {"site_wide", "has_peers", "more_than_rates"},
     "fs": {"of_storage", "by_ranks", "more_than_rates"},
     "mdt": {"one_target", "of_storage", "has_peers"},
+    "oss": {"one_target", "of_storage", "confirmable", "has_peers", "local"},
 }
 
 
