@@ -179,7 +179,11 @@ def _terms(layer: OstLayer, measured: Sequence[Assignment]) -> Confirm:
 
 
 def _rules(policy: Policy) -> dict[str, OstLayer]:
-    layers = {name: policy.layer(name) for name, layer in LAYERS.items() if layer.confirmable}
+    layers = {
+        name: policy.layer(name)
+        for name, layer in LAYERS.items()
+        if layer.confirmable and policy.measures(name)
+    }
     return {name: rules for name, rules in layers.items() if isinstance(rules, OstLayer)}
 
 
