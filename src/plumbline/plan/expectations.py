@@ -18,7 +18,15 @@ from typing import Any, Collection, Iterator, Mapping, NamedTuple, Optional, Seq
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import MONTH_S, odds_within
-from plumbline.model.expectation import ALONE, OFF, Confirm, Expectation, Expectations, Neighbour
+from plumbline.model.expectation import (
+    ALONE,
+    OFF,
+    Confirm,
+    Expectation,
+    Expectations,
+    FabricLink,
+    Neighbour,
+)
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.fs import FS
 from plumbline.model.parts import is_installed, load
@@ -30,6 +38,7 @@ from plumbline.model.units import DAY_S, LARGEST
 from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.baseline import Baselines
 from plumbline.plan.duration import seconds_of
+from plumbline.plan.fabric import fabric_links
 from plumbline.plan.policy import FsLayer, OstLayer, Policy
 from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
 from plumbline.plan.schedule import Timer
@@ -411,6 +420,8 @@ class Plan(NamedTuple):
     """Limits of the file systems whose space each node reads."""
     space_calendar: str = ""
     """Systemd calendar of the look at space; empty for none."""
+    fabric: Mapping[str, tuple[FabricLink, ...]] = {}
+    """Links of the topology for each node that looks at the InfiniBand fabric."""
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; raise KeyError for an unknown name."""
@@ -419,7 +430,9 @@ class Plan(NamedTuple):
         elsewhere = self.elsewhere.get(name, {})
         document = Expectations(name, self.site, entries, near, served, elsewhere, self.parameters)
         return document._replace(
-            drops_caches=name in self.drop_caches, space=self.space.get(name, ())
+            drops_caches=name in self.drop_caches,
+            space=self.space.get(name, ()),
+            fabric=self.fabric.get(name),
         )
 
     def takes_s(self, layer: str) -> dict[str, float]:
@@ -506,6 +519,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         _drop_caches(policy, nodes),
         space,
         policy.space.calendar if policy.space else "",
+        fabric_links(topology, policy.symptoms),
     )
 
 

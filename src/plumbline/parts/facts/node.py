@@ -89,6 +89,11 @@ class Counters:
         amount = value - past.values[name] if value >= past.values[name] else value
         return Growth(amount, past.at) if amount > 0 else None
 
+    def recorded(self, prefix: str) -> tuple[str, ...]:
+        """Return the counters of the last look whose names begin with a prefix."""
+        past = self._past.newer or self._past.older
+        return tuple(name for name in past.values if name.startswith(prefix)) if past else ()
+
     def highest(self, name: str, value: float) -> float:
         """Record a speed; return the highest so far, this one included."""
         best = max(value, self._highest.get(name, value))
@@ -175,6 +180,7 @@ class Parts:
         self.node = expectations.node
         self._system = system
         self._neighbours = expectations.neighbours
+        self.fabric = expectations.fabric or ()
         self.disks = {
             entry["component"]: self.block_name(_target_text(entry, "device"))
             for entry in expectations.entries
