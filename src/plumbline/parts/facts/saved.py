@@ -69,7 +69,9 @@ def load_fabric(path: str, now: float) -> Look:
             f"the last look at the fabric is {format_duration(age_s)} old; see systemctl status "
             f"{_FABRIC_UNIT}.timer"
         )
-    (look,) = report.looks
+    if not report.looks:
+        raise ToolError(f"the look {path} is empty; systemctl start {_FABRIC_UNIT}")
+    look = report.looks[0]
     if look.unavailable:
         raise ToolError(look.unavailable)
     return look

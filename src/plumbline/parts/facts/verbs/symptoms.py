@@ -114,7 +114,8 @@ def fabric(arguments: argparse.Namespace) -> int:
     node = Node(system, Parts(expectations, system), counters, now)
     seen = look_alone(node, FABRIC, SiteCollector(KIND_OF[FABRIC], DAILY[FABRIC]))
     report = Report(expectations.node, now, (seen,))
-    show(arguments, report, _report_lines(report))
+    absent = f"{report.node}: the fabric is not looked at: {seen.unavailable}"
+    show(arguments, report, [absent] if seen.unavailable else _report_lines(report))
     if arguments.save:
         if bare:
             with writing(path):
