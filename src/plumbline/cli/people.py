@@ -539,17 +539,6 @@ Exit code 1: a symptom incriminates a component.""",
 )
 
 PEOPLE.add(
-    "facts.verbs.symptoms.fabric",
-    "find slow, missing and faulty links of the InfiniBand fabric",
-    option("--save", "keep this look in DIR, for the next one and for plumbline symptoms"),
-    *(shared.DEPLOYED, shared.RECORDS, shared.JSON),
-    description="""\
-Ask all InfiniBand switches for their links and error counters, as root: no data moves.
-Exit code 1: a symptom incriminates a component; 3: the fabric could not be looked at.""",
-    epilog="For example: plumbline fabric",
-)
-
-PEOPLE.add(
     "facts.verbs.symptoms.changes",
     "show changes of software, firmware and settings, and nodes that differ from peers",
     *shared.SITE,
