@@ -33,6 +33,7 @@ from plumbline.parts.report.space import space_figure
 from plumbline.parts.report.suspects import suspects_figure
 from plumbline.parts.report.symptoms import symptoms_figure
 from plumbline.parts.report.targets import targets_figure
+from plumbline.parts.report.users import users_lines
 
 PAGE = "index.html"
 LIBRARY = "plotly.min.js"
@@ -95,6 +96,7 @@ def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) 
         figures=figures,
         plots=_plots(figures),
         counts=_counts(site),
+        users=list(users_lines(site.last_runs, site.expectations)),
         suspects=sum(entry.kind is Kind.SUSPECT for entry in entries),
         entries=urgent[:_LISTED],
         more=len(urgent[_LISTED:]),

@@ -41,6 +41,9 @@ from plumbline.store.trends import Pictures
 _BY_SECOND = [layer.name for layer in reversed(BY_DEPTH) if not (layer.paired or layer.of_metadata)]
 """Layers whose runs may be drawn second by second: those that move bytes on storage."""
 
+_OF_STORAGE = frozenset(layer.name for layer in BY_DEPTH if layer.of_storage and not layer.whole)
+"""Layers whose components others use as well, each measured alone."""
+
 
 class SiteLooks(NamedTuple):
     """Last looks at the hosts of a site, and the hosts without looks."""
@@ -113,6 +116,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             looks=looks.looks,
             unseen=looks.unseen,
             spaces=spaces_of(plan, path, now),
+            last_runs=pictures.last_runs(_OF_STORAGE, now - DAY_S, now),
             nodes={
                 (entry.layer, entry.component): name
                 for name, entries in measured.items()
