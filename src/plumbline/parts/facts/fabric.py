@@ -290,7 +290,7 @@ class _Fabric:
         if link.rate_Bps >= _RATED * part.rate_Bps / together:
             return ""
         among = f" in {together} links" if together > 1 else ""
-        return f"the topology has {part.rate_Bps * 8e-9:.4g} Gbit/s{among}"
+        return f"{_gbit(link.rate_Bps)}, the topology has {_gbit(part.rate_Bps)}{among}"
 
     def missing(self) -> Iterator[Symptom]:
         """Yield the links between switches that an earlier look has seen, until they are back."""
@@ -366,6 +366,10 @@ class _Fabric:
         """Yield the names of the topology among the words of a description."""
         for word in _WORDS.split(text):
             yield from (name for name in (word, word.partition(".")[0]) if name in self._hosts)
+
+
+def _gbit(rate_Bps: float) -> str:
+    return f"{rate_Bps * 8e-9:.4g} Gbit/s"
 
 
 def _slower_than_peers(link: Link, peers: Sequence[Link]) -> str:
