@@ -232,12 +232,13 @@ class FabricLink(NamedTuple):
     """The way between two switches, or a switch and a host, of the topology.
 
     ``name`` is the part that limits it, ``rate_Bps`` the rate of all links on that way together,
-    None if it has none.
+    None if it has none.  ``of_host`` is True if the first end is a host.
     """
 
     name: str
     ends: tuple[str, str]
     rate_Bps: Optional[Annotated[float, rates]]
+    of_host: bool = False
 
 
 def _identified(**values: Mapping[str, Any]) -> None:

@@ -63,7 +63,7 @@ def _link(end: Component, way: Sequence[Component]) -> FabricLink:
     *between, far = way
     rated = [(rate, part.name) for part in between if (rate := _rate(part)) is not None]
     rate, name = min(rated, default=(None, between[0].name if between else end.name))
-    return FabricLink(name, (end.name, far.name), rate)
+    return FabricLink(name, (end.name, far.name), rate, end.is_host)
 
 
 def _rate(part: Component) -> Optional[float]:

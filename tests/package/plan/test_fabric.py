@@ -44,8 +44,8 @@ def test_a_named_host_gets_the_links_between_switches_and_to_hosts() -> None:
         FabricLink("leaf1", ("leaf1", "spine2"), None),
         FabricLink("leaf2-up1", ("leaf2", "spine1"), 25e9),
         FabricLink("leaf2", ("leaf2", "spine2"), None),
-        FabricLink("oss1-nic", ("oss1", "leaf1"), 12.5e9),
-        FabricLink("client1", ("client1", "leaf2"), None),
+        FabricLink("oss1-nic", ("oss1", "leaf1"), 12.5e9, of_host=True),
+        FabricLink("client1", ("client1", "leaf2"), None, of_host=True),
     )
 
 

@@ -52,6 +52,11 @@ _LINE = re.compile(
 _ERROR_LINE = re.compile(r" +GUID 0x([0-9a-f]{1,16}) port (\d+): (\[.*)")
 _ERROR = re.compile(r"\[(\w+) == (\d+)\b")
 _END = "## Summary:"
+_MEMORY = re.compile(
+    rf"{NAME}/link/([0-9a-f]{{1,16}})\.(\d+) ([0-9a-f]{{1,16}})\.(\d+)/(.*) -- (.*)"
+)
+_MAX_LINE = 1000
+"""Limit of a line in characters; those of iblinkinfo have two hundred."""
 _WORDS = re.compile(r"[^\w.@+-]+")
 
 _LANES = {
@@ -136,7 +141,7 @@ def parse_links(text: str) -> tuple[Link, ...]:
 
 
 def _port(line: str) -> re.Match[str]:
-    match = _LINE.fullmatch(line.rstrip())
+    match = _LINE.fullmatch(line.rstrip()) if len(line) < _MAX_LINE else None
     if not match:
         raise ToolError(f"{' '.join(LINKS)} is not understood: {line[:200]!r}")
     return match
@@ -263,9 +268,12 @@ class _Fabric:
         self._links = links
         self._counters = node.counters
         self._parts = {frozenset(part.ends): part for part in node.parts.fabric}
-        self._hosts = frozenset(name for part in node.parts.fabric for name in part.ends)
-        self._ends = {link.place: self._part_names(link) for link in links}
-        self._together = Counter(self._ends.values())
+        self._ways: dict[str, list[FabricLink]] = {}
+        for part in (part for part in node.parts.fabric if part.of_host):
+            self._ways.setdefault(part.ends[0], []).append(part)
+        self._known_names = frozenset(name for part in node.parts.fabric for name in part.ends)
+        self._part_of = {link.place: self._find(link) for link in links}
+        self._together = Counter(self._part_of.values())
 
     def slow(self) -> Iterator[Symptom]:
         """Yield the links that are slower than the topology has them, or than their peers."""
@@ -283,10 +291,10 @@ class _Fabric:
 
     def _slower_than_rated(self, link: Link) -> Optional[str]:
         """Compare a link with the topology; empty if it is as fast, None if that has no rate."""
-        part = self._part(link)
+        part = self._part_of[link.place]
         if part is None or part.rate_Bps is None:
             return None
-        together = self._together[self._ends[link.place]]
+        together = self._together[part]
         if link.rate_Bps >= _RATED * part.rate_Bps / together:
             return ""
         among = f" in {together} links" if together > 1 else ""
@@ -336,9 +344,12 @@ class _Fabric:
                     )
 
     def not_found(self) -> Iterator[str]:
-        """Yield a note on links of the topology whose ends no device of the fabric is named for."""
-        found = frozenset().union(*self._ends.values())
-        absent = [part for part in self._parts.values() if not found.issuperset(part.ends)]
+        """Yield a note on ways between switches of the topology that no link has by its names.
+
+        A host may be off, or in another network.
+        """
+        parts = (part for part in self._parts.values() if not part.of_host)
+        absent = [part for part in parts if not self._together[part]]
         if absent:
             first = " to ".join(absent[0].ends)
             more = f" and {len(absent) - 1} more" if absent[1:] else ""
@@ -347,15 +358,19 @@ class _Fabric:
                 f"in {' '.join(LINKS)}, which a node name map may change"
             )
 
-    def _part_names(self, link: Link) -> frozenset[str]:
-        """Return the names of the topology that the descriptions of both ends contain."""
-        return frozenset(name for end in link.ends for name in self._names(end.name))
+    def _find(self, link: Link) -> Optional[FabricLink]:
+        """Return the way of the topology that a link belongs to, by the names of both ends.
 
-    def _part(self, link: Link) -> Optional[FabricLink]:
-        return self._parts.get(self._ends[link.place])
+        A topology may have one switch for many, so the only way of a host is known by its name.
+        """
+        names = frozenset(name for end in link.ends for name in self._names(end.name))
+        if names in self._parts or link.between_switches:
+            return self._parts.get(names)
+        ways = [part for name in names for part in self._ways.get(name, ())]
+        return ways[0] if len(ways) == 1 else None
 
     def _component(self, link: Link) -> str:
-        part = self._part(link)
+        part = self._part_of[link.place]
         return part.name if part else self._known(str(link))
 
     def _known(self, text: str) -> str:
@@ -365,7 +380,9 @@ class _Fabric:
     def _names(self, text: str) -> Iterator[str]:
         """Yield the names of the topology among the words of a description."""
         for word in _WORDS.split(text):
-            yield from (name for name in (word, word.partition(".")[0]) if name in self._hosts)
+            yield from (
+                name for name in (word, word.partition(".")[0]) if name in self._known_names
+            )
 
 
 def _gbit(rate_Bps: float) -> str:
@@ -392,10 +409,10 @@ def _memory(link: Link) -> str:
 
 
 def _remembered(name: str) -> tuple[End, End]:
-    _, _, place, names = name.split("/", 3)
-    ports = (port.split(".") for port in place.split(" "))
-    first, second = (
-        End(int(guid, 16), int(port), name)
-        for (guid, port), name in zip(ports, names.split(" -- "))
+    match = _MEMORY.fullmatch(name)
+    if not match:
+        raise ToolError(f"the last look at the fabric has {name[:80]!r}, which is no link")
+    return (
+        End(int(match[1], 16), whole(match[2], "a port"), match[5]),
+        End(int(match[3], 16), whole(match[4], "a port"), match[6]),
     )
-    return first, second

@@ -80,7 +80,10 @@ def make_node(
 
 def with_fabric(node: Node, links: Iterable[Sequence[Any]]) -> Node:
     """Return the node with links of a fabric: name, both ends, rate."""
-    fabric = tuple(FabricLink(name, (end, other), rate) for name, end, other, rate in links)
+    fabric = tuple(
+        FabricLink(name, (end, other), rate, name.endswith("-nic"))
+        for name, end, other, rate in links
+    )
     own = expectations("oss1")._replace(fabric=fabric)
     return node._replace(parts=Parts(own, node.system))
 
