@@ -229,6 +229,9 @@ def _ping_some(node: Node, peers: Sequence[Interface]) -> _Pings:
         if failure_kind(completed) in ("denied", "absent"):
             raise _trouble(completed)
         silent[nid] = _reason(completed)
+        # each further one would leave a process that no signal ends
+        if completed.hung:
+            break
     return _Pings(asked, silent)
 
 
