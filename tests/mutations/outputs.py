@@ -45,9 +45,9 @@ from plumbline.parts.facts.counters import (
     service,
     stats,
 )
-from plumbline.parts.facts.gather import COLLECTORS
+from plumbline.parts.facts.gather import COLLECTORS, DAILY
 from plumbline.parts.facts.links import PORTS
-from plumbline.parts.facts.lnet import interface_health, peer_health
+from plumbline.parts.facts.lnet_output import interface_health, peer_health, route_states
 from plumbline.parts.facts.node import Counters, EarlierLook, Node, Parts, Past
 from plumbline.parts.facts.site_command import SiteCommand
 from plumbline.parts.facts.site_command import look as site_look
@@ -264,6 +264,7 @@ _COUNTERS: tuple[tuple[str, str, Parse], ...] = (
     ("buffers of a router", "lnet_buffers_off.txt", buffers),
     ("health of LNet", "lnetctl_net_show.txt", interface_health),
     ("health of LNet's peers", "lnetctl_peer_show.txt", peer_health),
+    ("routes of LNet", "lnetctl_route_show_2.15.txt", route_states),
 )
 
 
@@ -324,6 +325,9 @@ def _refill(folder: Path, files: Mapping[str, str], answers: Mapping[str, Answer
     return Node(system, Parts(_expectations(), system), Counters(Past()), NOW)
 
 
+_EVERY = {**COLLECTORS, **DAILY}
+
+
 @cache
 def _expectations() -> Any:
     return nodes.expectations("oss1")
@@ -334,7 +338,7 @@ def _look(
 ) -> object:
     """Look twice, the second time with grown counters and formerly faster links."""
     node = _refill(folder, files, answers)
-    COLLECTORS[name](node)
+    _EVERY[name](node)
     past = node.counters.after(NOW - 50_000)
     values = past.newer.values if past.newer else {}
     grown = Past(
@@ -342,7 +346,7 @@ def _look(
         EarlierLook(NOW - 50_000, dict.fromkeys(values, 0.0)),
         {k: 2 * v for k, v in past.highest.items()},
     )
-    look = COLLECTORS[name](node._replace(counters=Counters(grown)))
+    look = _EVERY[name](node._replace(counters=Counters(grown)))
     for symptom in look.symptoms:
         quote(symptom)
     return write(look)
@@ -368,6 +372,24 @@ def _of_collector(
 
         if output:
             yield Reader(f"{name}: {start}", encoded(output), feed)
+
+
+def _of_networks() -> Iterator[Reader]:
+    """Yield the readers of LNet and of an InfiniBand fabric."""
+    lnetctl: dict[str, Answer] = {
+        "lnetctl net": data("lustre/lnetctl_net_show.txt"),
+        "lnetctl route": data("lustre/lnetctl_route_show_2.12.txt"),
+        "lnetctl peer": data("lustre/lnetctl_peer_show.txt"),
+        "lnetctl ping": data("lustre/lnetctl_ping.txt"),
+        "lctl get_param": data("lustre/lctl_osc_import.txt").replace("0@lo", "10.0.2.99@tcp"),
+    }
+    lnet_files = {"/sys/module/lnet/refcnt": "", "/sys/fs/lustre/version": "2.15"}
+    yield from list(_of_collector("lnet", lnet_files, lnetctl))[2:]
+    ibdiags: dict[str, Answer] = {
+        "iblinkinfo": data("fabric/degraded.links"),
+        "ibqueryerrors": data("fabric/degraded.errors"),
+    }
+    yield from _of_collector("fabric", {"/sys/class/infiniband/mlx5_0/node_type": "1"}, ibdiags)
 
 
 def _site_command(given: bytes, folder: Path) -> object:
@@ -445,8 +467,7 @@ def _collectors() -> Iterator[Reader]:
     widths = {"class": "0x010802", "current_link_width": "1", "max_link_width": "4"}
     link_files = {f"{device}/{name}": value for name, value in {**speeds, **widths}.items()}
     yield from _of_collector("pcie", link_files, {})
-    lnetctl: dict[str, Answer] = {"lnetctl net": data("lustre/lnetctl_net_show.txt")}
-    yield from list(_of_collector("lnet", {"/sys/module/lnet/refcnt": ""}, lnetctl))[1:]
+    yield from _of_networks()
     head = "osc.lustre-OST0003-osc-ffff888120238800.import=\n"
     imports = head + data("lustre/st3_mds_inactive_osc_import.txt")
     yield from _of_collector("lustre", {}, {"lctl get_param osc.*.import mdc.*.import": imports})

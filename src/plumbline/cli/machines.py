@@ -116,3 +116,14 @@ MACHINES.add(
 Write Lustre's counters of this server, client or router as metrics for the textfile collector of
 Prometheus's node exporter; with --every alone show rates live.""",
 )
+
+MACHINES.add(
+    "facts.verbs.symptoms.fabric",
+    "find slow, missing and faulty links of the InfiniBand fabric",
+    option("--save", "keep this look in DIR, for the next one and for plumbline symptoms"),
+    *(shared.DEPLOYED, shared.RECORDS, shared.JSON),
+    description="""\
+Ask all InfiniBand switches for their links and error counters, as root: no data moves.
+Exit code 1: a symptom incriminates a component; 3: the fabric could not be looked at.""",
+    epilog="For example: plumbline fabric",
+)

@@ -227,6 +227,20 @@ class Neighbour(NamedTuple):
     rate_Bps: Optional[Annotated[float, rates]]
 
 
+@lenient
+class FabricLink(NamedTuple):
+    """The way between two switches, or a switch and a host, of the topology.
+
+    ``name`` is the part that limits it, ``rate_Bps`` the rate of all links on that way together,
+    None if it has none.  ``of_host`` is True if the first end is a host.
+    """
+
+    name: str
+    ends: tuple[str, str]
+    rate_Bps: Optional[Annotated[float, rates]]
+    of_host: bool = False
+
+
 def _identified(**values: Mapping[str, Any]) -> None:
     for entry in values.values():
         texts("entry", (entry["layer"], entry["component"], entry["group"]))
@@ -255,6 +269,8 @@ class Expectations(NamedTuple):
     """True if root may drop caches on the node to measure their effects separately."""
     space: tuple[SpaceTerms, ...] = ()
     """Limits of the file systems whose space the node keeps."""
+    fabric: Optional[tuple[FabricLink, ...]] = None
+    """Links of the InfiniBand fabric that the node looks at; None if it does not."""
 
     def find(self, layer: str, component: Optional[str] = None) -> tuple[Expectation, ...]:
         """Return the expectations of a layer, or of one component in it, in measuring order.
@@ -329,5 +345,6 @@ class Expectations(NamedTuple):
             "parameters": self.parameters,
             **({"drops_caches": True} if self.drops_caches else {}),
             **({"space": write(self.space)} if self.space else {}),
+            **({} if self.fabric is None else {"fabric": write(self.fabric)}),
             "entries": self.entries,
         }

@@ -61,6 +61,7 @@ NI_ERRORS = _counter("lnet_interface_errors", "Messages that an LNet interface l
 PEERS = _gauge("lnet_peers", "Interfaces of other hosts that LNet knows.")
 PEERS_BELOW = _gauge("lnet_peers_unhealthy", "Those below full health.")
 PEER_HEALTH = _gauge("lnet_peer_health", "Health of the least healthy of them; 1000 is full.")
+ROUTE_UP = _gauge("lnet_route_up", "1 where an LNet route is up.")
 BUFFERS = _gauge("lnet_router_buffers", "Buffers of a router.")
 BUFFER_CREDITS = _gauge("lnet_router_buffer_credits", "Free buffers; below 0: messages wait.")
 BUFFER_LOWEST = _gauge("lnet_router_buffer_credits_lowest", "Fewest free buffers since the start.")

@@ -94,6 +94,7 @@ KIND_OF = {
     "sas": LINKS,
     "pcie": LINKS,
     "lnet": LINKS,
+    "fabric": LINKS,
     "lustre": LUSTRE,
     "kernel": KERNEL,
 }

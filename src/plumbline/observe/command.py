@@ -154,6 +154,8 @@ PACKAGES = {
     "sg_ses": "sg3-utils",
     "zpool": "zfsutils-linux",
     "ethtool": "ethtool",
+    "iblinkinfo": "infiniband-diags",
+    "ibqueryerrors": "infiniband-diags",
 }
 """Package of each tool."""
 

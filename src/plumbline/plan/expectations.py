@@ -14,7 +14,14 @@ from typing import Any, Collection, Iterator, Mapping, NamedTuple, Optional, Seq
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import MONTH_S, odds_within
-from plumbline.model.expectation import OFF, Confirm, Expectation, Expectations, Neighbour
+from plumbline.model.expectation import (
+    OFF,
+    Confirm,
+    Expectation,
+    Expectations,
+    FabricLink,
+    Neighbour,
+)
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.fs import FS
 from plumbline.model.parts import is_installed, load
@@ -26,6 +33,7 @@ from plumbline.model.units import DAY_S, LARGEST
 from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.baseline import Baselines
 from plumbline.plan.duration import seconds_of
+from plumbline.plan.fabric import fabric_links
 from plumbline.plan.policy import FsLayer, OstLayer, Policy
 from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
 from plumbline.plan.schedule import Timer
@@ -293,6 +301,8 @@ class Plan(NamedTuple):
     """Systemd calendar of the look at space; empty for none."""
     left_out: tuple[str, ...] = ()
     """Sentences on targets that a named layer leaves out."""
+    fabric: Mapping[str, tuple[FabricLink, ...]] = {}
+    """Links of the topology for each node that looks at the InfiniBand fabric."""
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; raise KeyError for an unknown name."""
@@ -301,7 +311,9 @@ class Plan(NamedTuple):
         elsewhere = self.elsewhere.get(name, {})
         document = Expectations(name, self.site, entries, near, served, elsewhere, self.parameters)
         return document._replace(
-            drops_caches=name in self.drop_caches, space=self.space.get(name, ())
+            drops_caches=name in self.drop_caches,
+            space=self.space.get(name, ()),
+            fabric=self.fabric.get(name),
         )
 
     def takes_s(self, layer: str) -> dict[str, float]:
@@ -388,12 +400,13 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         _drop_caches(policy, nodes),
         space,
         policy.space.calendar if policy.space else "",
-        tuple(
+        left_out=tuple(
             sentence
             for name, layer in LAYERS.items()
             if layer.on_servers and policy.measures(name)
             for sentence in left_out(topology, layer)
         ),
+        fabric=fabric_links(topology, policy.symptoms),
     )
 
 

@@ -150,11 +150,12 @@ class SymptomsPolicy(Strict):
 
     ``hosts`` is by name or range, such as ``client[1-2]``; an empty list means none.
     ``every`` is the period of looks on all nodes, ``stale_after`` the age at which a look is
-    outdated, both in seconds.
+    outdated, both in seconds.  ``fabric`` are the hosts that look at the InfiniBand fabric daily.
     """
 
     kinds: list[Kind] = []
     hosts: dict[str, list[Kind]] = {}
+    fabric: list[str] = []
     every: Duration = 600.0
     stale_after: Duration = VALID_S
 

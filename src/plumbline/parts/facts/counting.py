@@ -34,13 +34,15 @@ from plumbline.parts.facts.counters import (
     places,
     recovery,
 )
-from plumbline.parts.facts.lnet import (
+from plumbline.parts.facts.lnet_output import (
     INTERFACES,
     MODULE,
     PEER_INTERFACES,
+    ROUTES,
     failure_kind,
     interface_health,
     peer_health,
+    route_states,
 )
 
 MAX_BYTES = 32 << 20
@@ -48,7 +50,11 @@ MAX_BYTES = 32 << 20
 
 _COMMANDS: Mapping[str, Place] = {
     " ".join(argv): Place(" ".join(argv), parse, ())
-    for argv, parse in ((INTERFACES, interface_health), (PEER_INTERFACES, peer_health))
+    for argv, parse in (
+        (INTERFACES, interface_health),
+        (PEER_INTERFACES, peer_health),
+        (ROUTES, route_states),
+    )
 }
 
 _EVERY_S = 60.0

@@ -7,7 +7,7 @@ from typing import Callable, Iterator, Mapping, NamedTuple
 
 from plumbline.model.errors import PlumblineError
 from plumbline.model.symptom import KIND_OF, Look, Report, Symptom
-from plumbline.parts.facts import enclosure, kernel, links, lnet, lustre, md, smart, zfs
+from plumbline.parts.facts import enclosure, fabric, kernel, links, lnet, lustre, md, smart, zfs
 from plumbline.parts.facts.kernel_messages import UNMOUNTED
 from plumbline.parts.facts.node import Node
 
@@ -27,6 +27,9 @@ COLLECTORS: dict[str, Collector] = {
 }
 """In the order of running and display."""
 
+DAILY: dict[str, Collector] = {fabric.NAME: fabric.look}
+"""Run once a day on the hosts that the policy names, by a verb of their own."""
+
 
 class SiteCollector(NamedTuple):
     """A site's own collector and its kind."""
@@ -41,7 +44,7 @@ def gather(node: Node, added: Mapping[str, SiteCollector] = {}) -> Report:
     ``added`` are the site's own collectors by name; they run last.
     """
     own = {name: SiteCollector(KIND_OF[name], look) for name, look in COLLECTORS.items()}
-    looks = tuple(_look(node, name, collector) for name, collector in {**own, **added}.items())
+    looks = tuple(look_alone(node, name, collector) for name, collector in {**own, **added}.items())
     return Report(node.parts.node, node.now, _without_unmounted(looks))
 
 
@@ -72,7 +75,8 @@ def _without_unmounted(looks: tuple[Look, ...]) -> tuple[Look, ...]:
     )
 
 
-def _look(node: Node, name: str, collector: SiteCollector) -> Look:
+def look_alone(node: Node, name: str, collector: SiteCollector) -> Look:
+    """Return the result of one collector; an unavailable one gives its reason."""
     try:
         return collector.look(node)._replace(kind=collector.kind)
     except PlumblineError as error:

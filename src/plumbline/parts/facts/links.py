@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from itertools import chain
-from typing import Iterator, Mapping, NamedTuple, Optional
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import ToolError
 from plumbline.model.symptom import Look, Symptom
@@ -209,6 +209,8 @@ PORTS = (FIBRE_CHANNEL, INFINIBAND, SAS)
 ETHERNET = "ethernet"
 
 _NET = "/sys/class/net"
+_INFINIBAND_TYPE = "32"
+"""ARPHRD_INFINIBAND of the kernel's if_arp.h."""
 _MBIT_BPS = 125_000.0
 _RATED = 0.98
 """Tolerance for rated speeds that were rounded in the topology."""
@@ -244,7 +246,17 @@ def look_at_ethernet(node: Node) -> Look:
         # the first link has the address; the links below it may have a part of the speed
         symptoms += _speed(node, component, name, rate_Bps if number == 0 else None)
         symptoms += _counters(node, component, name)
-    return Look(ETHERNET, len(links), tuple(symptoms))
+    return Look(ETHERNET, len(links), tuple(symptoms), tuple(_over_infiniband(node, links)))
+
+
+def _over_infiniband(node: Node, links: Sequence[str]) -> Iterator[str]:
+    """Yield a note if a link carries IP over InfiniBand."""
+    names = [name for name in links if node.system.read(f"{_NET}/{name}/type") == _INFINIBAND_TYPE]
+    if names:
+        yield (
+            f"{names[0]} carries IP over InfiniBand: the layer net measures TCP on it, not the "
+            "verbs that LNet's o2ib uses"
+        )
 
 
 def _physical(node: Node) -> Iterator[str]:

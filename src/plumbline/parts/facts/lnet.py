@@ -1,149 +1,36 @@
-"""Health of LNet's interfaces and peers, from ``lnetctl net show`` and ``peer show``.
+"""Symptoms of LNet: interfaces of this host, the servers that it needs, and routes.
 
-LNet lowers the health of an interface, 1000 at most, with each lost message and raises it with each
-answered ping; it uses the healthiest interface.  So an interface below full health loses messages,
-or did so recently.  No file shows the health, and lnetctl needs CAP_NET_ADMIN.  It prints YAML, of
-which only the nid and the block ``health stats`` of each interface are read.
+Only servers to which Lustre is connected count as peers here.  The peers of a server are all
+clients as well, and a client that restarts is no fault.  A peer is compared with the other servers:
+if most of them look bad, this host does.
 """
 
 from __future__ import annotations
 
-import heapq
 import re
-from typing import Iterator, Mapping, NamedTuple, Sequence
+from statistics import median
+from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.model.command import Completed
+from plumbline.model.command import Completed, printable
 from plumbline.model.errors import PlumblineError, PrivilegeError, ToolError
-from plumbline.model.metric import NI_ERRORS, NI_FATAL, NI_HEALTH, PEER_HEALTH, PEERS, PEERS_BELOW
 from plumbline.model.symptom import Look, Symptom
-from plumbline.model.validation import whole
 from plumbline.observe.query import QUICK_S, complaint
-from plumbline.parts.facts.counters import Count, Labels
-from plumbline.parts.facts.node import Node
+from plumbline.parts.facts import lustre
+from plumbline.parts.facts.lnet_output import (
+    FULL,
+    INTERFACES,
+    MODULE,
+    PEER_INTERFACES,
+    ROUTES,
+    Interface,
+    Route,
+    failure_kind,
+    local_interfaces,
+    peer_interfaces,
+    routes,
+)
+from plumbline.parts.facts.node import Growth, Node
 from plumbline.parts.facts.rules import rules
-
-FULL = 1000
-"""LNET_MAX_HEALTH_VALUE of Lustre's lnet/include/lnet/lib-types.h."""
-MAX_PEERS = 32
-"""Number of least healthy peers with their own metric."""
-
-MODULE = "/sys/module/lnet"
-"""Exists only if LNet is loaded."""
-
-INTERFACES = ("lnetctl", "net", "show", "-v", "2")
-"""Level 2 is the lowest that prints health, in releases 2.12 to 2.17."""
-PEER_INTERFACES = ("lnetctl", "peer", "show", "-v", "2")
-
-_ITEM = re.compile(r"^ *- +nid: (\S+)$|^( *)health stats:\n((?:\2 +\S.*\n)*)", re.MULTILINE)
-_NID = re.compile(r"[\w.:%-]{1,64}@[a-z0-9]{1,16}", re.ASCII)
-_HEALTH = "health value"
-_FATAL = "fatal_error"
-_REFUSED = re.compile("operation not permitted|permission denied", re.IGNORECASE)
-_DOWN = re.compile("network is down|lnet stack down", re.IGNORECASE)
-_KINDS = ("interrupts", "dropped", "aborted", "no route", "timeouts", "error")
-_OF_PEERS = ("dropped", "timeout", "error", "network timeout")
-
-
-class Interface(NamedTuple):
-    """An interface of this host or of a peer; ``counted`` are its counters by LNet's names."""
-
-    nid: str
-    health: int
-    counted: Mapping[str, int]
-
-    @property
-    def errors(self) -> int:
-        """Return the number of lost messages."""
-        return sum(self.counted[kind] for kind in _KINDS if kind in self.counted)
-
-    @property
-    def has_failed(self) -> bool:
-        """Return whether LNet has disabled its device, e.g. because a port is down."""
-        return self.counted.get(_FATAL, 0) > 0
-
-
-def failure_kind(completed: Completed) -> str:
-    """Return why lnetctl failed: timeout, denied, absent (LNet has no interface yet) or failed."""
-    if completed.timed_out or completed.hung:
-        return "timeout"
-    output = completed.stderr + completed.stdout
-    if _REFUSED.search(output):
-        return "denied"
-    return "absent" if _DOWN.search(output) else "failed"
-
-
-_LOOPBACK = "0@lo"
-"""Begins with health 0 and gains with each message (lnet_startup_lndni of Lustre's api-ni.c)."""
-
-
-def local_interfaces(text: str, source: str) -> list[Interface]:
-    """Parse the interfaces of this host without the loopback; raise ToolError for other text."""
-    interfaces = _interfaces(text, "net:", _KINDS, source)
-    if not interfaces:
-        raise ToolError(f"{source} is not understood: it names no interface")
-    return [interface for interface in interfaces if interface.nid != _LOOPBACK]
-
-
-def interface_health(text: str, labels: Labels, source: str) -> Iterator[Count]:
-    """Yield health and errors of each interface of this host; raise ToolError for other text."""
-    for interface in local_interfaces(text, source):
-        nid_labels = (*labels, ("nid", interface.nid))
-        yield Count(NI_HEALTH, nid_labels, interface.health)
-        # release 2.12 has none
-        if _FATAL in interface.counted:
-            yield Count(NI_FATAL, nid_labels, interface.counted[_FATAL])
-        for kind in _KINDS:
-            yield Count(
-                NI_ERRORS, (*nid_labels, ("kind", kind.replace(" ", "_"))), interface.counted[kind]
-            )
-
-
-def peer_health(text: str, labels: Labels, source: str) -> Iterator[Count]:
-    """Yield the number of peers and the least healthy ones; raise ToolError for other text.
-
-    All clients are peers of a server, so thousands of healthy peers are left out.
-    """
-    peers = _interfaces(text, "peer:", _OF_PEERS, source) if text.strip() else []
-    below = [peer for peer in peers if peer.health < FULL]
-    yield Count(PEERS, labels, len(peers))
-    yield Count(PEERS_BELOW, labels, len(below))
-    for peer in heapq.nsmallest(MAX_PEERS, below, key=lambda peer: (peer.health, peer.nid)):
-        yield Count(PEER_HEALTH, (*labels, ("nid", peer.nid)), peer.health)
-
-
-def _interfaces(text: str, head: str, needed: Sequence[str], source: str) -> list[Interface]:
-    # without a final newline the output is truncated, maybe within a number
-    if not text.startswith(f"{head}\n") or not text.endswith("\n"):
-        raise ToolError(f"{source} is not understood: {text[:60]!r} ... {text[-20:]!r}")
-    blocks = _blocks(text)
-    interfaces = [_interface(nid, block, needed, source) for nid, block in blocks]
-    if len({interface.nid for interface in interfaces}) < len(interfaces):
-        raise ToolError(f"{source} is not understood: it names an interface twice")
-    return interfaces
-
-
-def _blocks(text: str) -> Iterator[tuple[str, dict[str, str]]]:
-    """Yield the nid of each list item, and its health stats."""
-    nid, block = "", dict[str, str]()
-    for match in _ITEM.finditer(text):
-        if match[1] is None:
-            pairs = (line.partition(":") for line in match[3].splitlines())
-            block = {key.strip(): value for key, _, value in pairs}
-            continue
-        if nid:
-            yield nid, block
-        nid, block = match[1], {}
-    if nid:
-        yield nid, block
-
-
-def _interface(nid: str, block: Mapping[str, str], needed: Sequence[str], source: str) -> Interface:
-    if not _NID.fullmatch(nid) or not {_HEALTH, *needed} <= block.keys():
-        raise ToolError(f"{source} is not understood: {nid[:64]!r} has no whole health stats")
-    keys = [key for key in (*needed, _FATAL) if key in block]
-    counters = {key: whole(block[key], f"{key} of {nid}") for key in keys}
-    return Interface(nid, whole(block[_HEALTH], f"the health of {nid}", most=FULL), counters)
-
 
 NAME = "lnet"
 
@@ -152,12 +39,37 @@ RULES = rules(
     """
     down | warning | the device of LNet interface {nid} has failed
     health | warning | LNet interface {nid} has health {health} of {full}{lost}
+    lost | warning | LNet interface {nid} lost {number:.0f} messages, the others of this host \
+        {usual:.0f} each
+    peer_health | warning | LNet peer {nid} has health {health} of {full}{lost}; {healthy} of \
+        {others} other peers have all
+    peer_lost | ok | LNet lost {number:.0f} messages to peer {nid}, {usual:.0f} to each other one
+    peer_silent | warning | LNet peer {nid} does not answer a ping ({words}){others}
+    peers | warning | {below} of {number} LNet peers of this host have less than full health
+    silence | warning | none of {number} LNet peers answers a ping ({words})
+    route | warning | the LNet route to {network} by {gateway} is down, {up} of {number} are up
+    no_route | critical | no LNet route to {network} is up, by {gateways}
     """,
 )
 
+_PING = ("lnetctl", "ping", "--timeout", "1000")
+"""A healthy peer answers within milliseconds; the limit is in milliseconds."""
+_PING_S = 3.0
+_PINGS = 8
+"""Most peers that are pinged in one look; the others have their turn in the next ones."""
+_PINGS_S = 10.0
+_TURN_S = 600.0
+
+_DESCRIPTION = re.compile(r"failed to ping \S+: ([^'\"\n]{1,80})")
+_NAMED = 4
+"""Most gateways that a sentence names."""
+_LEAST_LOST = 10
+_FASTER = 10
+"""Lost messages count if there are ten, and ten times as many as of the median of the peers."""
+
 
 def look(node: Node) -> Look:
-    """Look at all interfaces of this host.
+    """Look at the interfaces of this host, at the servers that it uses, and at its routes.
 
     Raises:
         ToolError: LNet is not loaded, or lnetctl gives no answer.
@@ -165,14 +77,32 @@ def look(node: Node) -> Look:
     """
     if not node.system.names(MODULE):
         raise ToolError(f"{MODULE} is not there: LNet is not loaded")
-    completed = node.system.run(INTERFACES, QUICK_S)
+    interfaces = local_interfaces(_ask(node, INTERFACES), " ".join(INTERFACES))
+    symptoms = list(_interface_symptoms(node, interfaces))
+    notes = [
+        note
+        for further in (_peer_symptoms, _route_symptoms)
+        for note in _gathered(symptoms, further, node)
+    ]
+    return Look(NAME, len(interfaces), tuple(symptoms), tuple(notes))
+
+
+def _gathered(
+    symptoms: list[Symptom], further: Callable[[Node], Iterator[Symptom]], node: Node
+) -> tuple[str, ...]:
+    """Add further symptoms; return a note if they cannot be read, for the others hold."""
+    try:
+        symptoms.extend(further(node))
+    except (ToolError, PrivilegeError) as error:
+        return (str(error),)
+    return ()
+
+
+def _ask(node: Node, argv: Sequence[str]) -> str:
+    completed = node.system.run(argv, QUICK_S)
     if not completed.ok:
         raise _trouble(completed)
-    interfaces = local_interfaces(completed.stdout, " ".join(INTERFACES))
-    symptoms = tuple(
-        symptom for interface in interfaces for symptom in _interface_symptoms(node, interface)
-    )
-    return Look(NAME, len(interfaces), symptoms)
+    return completed.stdout
 
 
 def _trouble(completed: Completed) -> PlumblineError:
@@ -186,12 +116,163 @@ def _trouble(completed: Completed) -> PlumblineError:
     return ToolError("LNet has no interface" if reason == "absent" else complaint(completed))
 
 
-def _interface_symptoms(node: Node, interface: Interface) -> Iterator[Symptom]:
-    growth = node.counters.growth(f"{NAME}/{interface.nid}/errors", interface.errors)
+def _interface_symptoms(node: Node, interfaces: Sequence[Interface]) -> Iterator[Symptom]:
     component, _ = node.parts.of_kind("nic", "link")
-    if interface.has_failed:
-        yield RULES["down"].symptom(component, nid=interface.nid)
-    if interface.health < FULL:
-        lost = f", {growth.amount:.0f} messages lost" if growth else ""
-        values = {"nid": interface.nid, "health": interface.health, "full": FULL, "lost": lost}
-        yield RULES["health"].symptom(component, growth and growth.since, **values)
+    growths = _growths(node, interfaces)
+    for interface in interfaces:
+        growth = growths[interface.nid]
+        if interface.has_failed:
+            yield RULES["down"].symptom(component, nid=interface.nid)
+        if interface.health < FULL:
+            yield RULES["health"].symptom(
+                component,
+                growth and growth.since,
+                nid=interface.nid,
+                health=interface.health,
+                full=FULL,
+                lost=_lost(growth),
+            )
+        elif excess := _excess(growths, interface.nid):
+            values = {"number": excess.growth.amount, "usual": excess.usual}
+            yield RULES["lost"].symptom(component, excess.growth.since, nid=interface.nid, **values)
+
+
+def _lost(growth: Optional[Growth]) -> str:
+    return f", {growth.amount:.0f} messages lost" if growth else ""
+
+
+def _growths(
+    node: Node, interfaces: Sequence[Interface], place: str = ""
+) -> dict[str, Optional[Growth]]:
+    """Return the growth of the lost messages of each interface; ``place`` sets peers apart."""
+    return {
+        nid: node.counters.growth(f"{NAME}/{place}{nid}/errors", errors)
+        for nid, errors in ((interface.nid, interface.errors) for interface in interfaces)
+    }
+
+
+class _Excess(NamedTuple):
+    """Growth that exceeds that of the peers, ``usual`` at their median."""
+
+    growth: Growth
+    usual: float
+
+
+def _excess(growths: Mapping[str, Optional[Growth]], nid: str) -> Optional[_Excess]:
+    """Return the growth of an interface if its peers lost far fewer messages, else None."""
+    growth = growths[nid]
+    others = [other.amount if other else 0.0 for name, other in growths.items() if name != nid]
+    if growth is None or not others:
+        return None
+    usual = median(others)
+    return _Excess(growth, usual) if growth.amount >= max(_LEAST_LOST, _FASTER * usual) else None
+
+
+class _Pings(NamedTuple):
+    """Number of peers that were pinged, and the reason of each one without an answer, by nid."""
+
+    asked: int
+    silent: Mapping[str, str]
+
+
+def _peer_symptoms(node: Node) -> Iterator[Symptom]:
+    """Look at the interfaces of the servers that Lustre uses, and ping some of them."""
+    servers = lustre.servers(node)
+    if not servers:
+        return
+    text = _ask(node, PEER_INTERFACES)
+    peers = [
+        peer
+        for peer in peer_interfaces(text, " ".join(PEER_INTERFACES))
+        if {peer.nid, peer.primary} & servers
+    ]
+    pings = _ping_some(node, peers)
+    yield from _silence_symptoms(node, pings)
+    yield from _health_symptoms(node, [peer for peer in peers if peer.nid not in pings.silent])
+
+
+def _health_symptoms(node: Node, peers: Sequence[Interface]) -> Iterator[Symptom]:
+    growths = _growths(node, peers, "peer/")
+    below = [peer for peer in peers if peer.health < FULL]
+    common = len(below) > 1 and 2 * len(below) > len(peers)
+    if common:
+        own = node.parts.of_kind("nic", "link")[0]
+        yield RULES["peers"].symptom(own, below=len(below), number=len(peers))
+    for peer in peers:
+        component, growth = node.parts.of_address(peer.address), growths[peer.nid]
+        excess = _excess(growths, peer.nid)
+        since = growth and growth.since
+        if peer.health < FULL and not common:
+            values = {"health": peer.health, "full": FULL, "lost": _lost(growth)}
+            counts = {"healthy": len(peers) - len(below), "others": len(peers) - 1}
+            rule = RULES["peer_health"]
+            yield rule.symptom(component, since, nid=peer.nid, **values, **counts)
+        elif excess and peer.health == FULL:
+            amounts = {"number": excess.growth.amount, "usual": excess.usual}
+            yield RULES["peer_lost"].symptom(component, since, nid=peer.nid, **amounts)
+
+
+def _ping_some(node: Node, peers: Sequence[Interface]) -> _Pings:
+    """Ping the peers below full health and, in turn, some of the others."""
+    below = [peer.nid for peer in peers if peer.health < FULL]
+    healthy = [peer.nid for peer in peers if peer.health == FULL]
+    start = int(node.now // _TURN_S) * _PINGS % max(len(healthy), 1)
+    silent: dict[str, str] = {}
+    asked, spent_s = 0, 0.0
+    for nid in [*below, *healthy[start:], *healthy[:start]][:_PINGS]:
+        if spent_s > _PINGS_S:
+            break
+        completed = node.system.run([*_PING, nid], _PING_S)
+        asked, spent_s = asked + 1, spent_s + completed.seconds
+        if completed.ok:
+            continue
+        if failure_kind(completed) in ("denied", "absent"):
+            raise _trouble(completed)
+        silent[nid] = _reason(completed)
+        # each further one would leave a process that no signal ends
+        if completed.hung:
+            break
+    return _Pings(asked, silent)
+
+
+def _reason(completed: Completed) -> str:
+    """Return why a ping failed, in the words of lnetctl."""
+    if completed.timed_out or completed.hung:
+        return f"nothing in {_PING_S:.0f} s"
+    match = _DESCRIPTION.search(completed.stdout + completed.stderr)
+    return printable(match[1]) if match else complaint(completed)
+
+
+def _silence_symptoms(node: Node, pings: _Pings) -> Iterator[Symptom]:
+    """Yield a symptom of each silent peer; one of this host if no peer answers."""
+    words = list(pings.silent.values())
+    if len(words) == pings.asked > 1:
+        own = node.parts.of_kind("nic", "link")[0]
+        yield RULES["silence"].symptom(own, number=pings.asked, words=words[0])
+        return
+    answered = pings.asked - len(words)
+    others = f"; {answered} other peer{'s do' if answered > 1 else ' does'}" if answered else ""
+    for nid, reason in pings.silent.items():
+        component = node.parts.of_address(nid.rpartition("@")[0])
+        yield RULES["peer_silent"].symptom(component, nid=nid, words=reason, others=others)
+
+
+def _route_symptoms(node: Node) -> Iterator[Symptom]:
+    by_network: dict[str, list[Route]] = {}
+    for route in routes(_ask(node, ROUTES), " ".join(ROUTES)):
+        by_network.setdefault(route.network, []).append(route)
+    for network, group in by_network.items():
+        up = sum(route.is_up for route in group)
+        if not up:
+            gateways = ", ".join(route.gateway for route in group[:_NAMED])
+            more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
+            component = node.parts.of_kind("nic", "link")[0]
+            if len(group) == 1:
+                component = node.parts.of_address(group[0].address)
+            yield RULES["no_route"].symptom(component, network=network, gateways=gateways + more)
+            continue
+        for route in (route for route in group if not route.is_up):
+            component = node.parts.of_address(route.address)
+            yield RULES["route"].symptom(
+                component, network=network, gateway=route.gateway, up=up, number=len(group)
+            )

@@ -177,6 +177,33 @@ def connected(node: Node) -> frozenset[str]:
     return frozenset(device for device, text in imports if _state_in(text) in _CONNECTED)
 
 
+_CONNECTIONS = ("lctl", "get_param", "osc.*.import", "mdc.*.import", "mgc.*.import")
+_LOCAL = "0@lo"
+
+
+def servers(node: Node) -> frozenset[str]:
+    """Return the nids of the servers that this node uses or tries to reach, none without Lustre.
+
+    Raises:
+        PrivilegeError: only root may read the imports.
+        ToolError: lctl gives no answer.
+    """
+    if not node.system.names(_MODULE):
+        return frozenset()
+    completed = node.system.run(_CONNECTIONS, QUICK_S)
+    if completed.timed_out or completed.hung:
+        raise ToolError(complaint(completed))
+    found = [
+        _parsed(node, name, text)[1]
+        for name, text in parameters(completed.stdout, _CONNECTIONS[2:])
+    ]
+    if not found and debugfs_is_closed(node.system.run):
+        raise PrivilegeError(f"LNet peers are not looked at: {NEEDS_DEBUGFS}")
+    used = (connection for connection in found if "IMPF_DEACTIVE" not in connection.flags)
+    nids = (connection.connection for connection in used)
+    return frozenset(nid for nid in nids if "@" in nid and nid != _LOCAL)
+
+
 def _state_in(text: str) -> str:
     """Return the state in the text of an import, empty without one."""
     state = _STATE.search(text)

@@ -13,9 +13,10 @@ from __future__ import annotations
 import re
 from typing import Annotated, Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.model.codec import read
 from plumbline.model.command import System
 from plumbline.model.errors import DocumentError, ToolError
-from plumbline.model.expectation import Expectations
+from plumbline.model.expectation import Expectations, Partner
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.raw import RAW
 from plumbline.model.validation import read_json, times
@@ -88,6 +89,11 @@ class Counters:
         amount = value - past.values[name] if value >= past.values[name] else value
         return Growth(amount, past.at) if amount > 0 else None
 
+    def recorded(self, prefix: str) -> tuple[str, ...]:
+        """Return the counters of the last look whose names begin with a prefix."""
+        past = self._past.newer or self._past.older
+        return tuple(name for name in past.values if name.startswith(prefix)) if past else ()
+
     def highest(self, name: str, value: float) -> float:
         """Record a speed; return the highest so far, this one included."""
         best = max(value, self._highest.get(name, value))
@@ -129,6 +135,19 @@ def _target_text(entry: Mapping[str, Any], key: str) -> str:
     return text
 
 
+def _partner_addresses(entry: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield storage address and name of each partner; raise DocumentError if one is damaged."""
+    try:
+        for raw in entry.get("partners", ()):
+            partner = read(Partner, raw)
+            yield partner.address, partner.name
+    except (KeyError, TypeError, ValueError) as error:
+        raise DocumentError(
+            f"expectations: a partner of {entry['component']} is damaged ({error!r}); deploy the "
+            "role agent again"
+        ) from error
+
+
 _OPTICAL = ("sr", "fd")
 
 
@@ -161,6 +180,7 @@ class Parts:
         self.node = expectations.node
         self._system = system
         self._neighbours = expectations.neighbours
+        self.fabric = expectations.fabric or ()
         self.disks = {
             entry["component"]: self.block_name(_target_text(entry, "device"))
             for entry in expectations.entries
@@ -172,8 +192,9 @@ class Parts:
         for component, block in self.disks.items():
             for below in self.below(block):
                 self._owners.setdefault(below, set()).add(component)
-        pairs = (entry for entry in expectations.entries if LAYERS[entry["layer"]].paired)
+        pairs = [entry for entry in expectations.entries if LAYERS[entry["layer"]].paired]
         self._address = next((_target_text(entry, "address") for entry in pairs), "")
+        self._hosts = dict(address for entry in pairs for address in _partner_addresses(entry))
 
     def block_name(self, device: str) -> str:
         """Return the kernel's name of a device file, e.g. ``sdb``, or a generic SCSI device's disk.
@@ -227,6 +248,10 @@ class Parts:
         disks = [path[1] + path[3] for path in paths if f"nvme{path[2]}" in controllers]
         heads = tuple(f"{controller}n" for controller in controllers)
         return self.of_blocks(disks or [block for block in blocks if block.startswith(heads)])
+
+    def of_address(self, address: str) -> str:
+        """Return the host with this storage address, else the node."""
+        return self._hosts.get(address, self.node)
 
     def of_interface(self, name: str) -> str:
         """Return the network part of the interface with the storage address, else the node."""

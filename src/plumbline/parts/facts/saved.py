@@ -8,8 +8,9 @@ from typing import NamedTuple
 
 from plumbline.model.codec import FORMS, compact, form, lenient, read_document, write
 from plumbline.model.codec import read as read_value
-from plumbline.model.errors import DocumentError
-from plumbline.model.symptom import Report
+from plumbline.model.errors import DocumentError, ToolError
+from plumbline.model.symptom import Look, Report
+from plumbline.model.units import DAY_S, format_duration
 from plumbline.parts.facts.node import Past
 from plumbline.parts.facts.site_command import SiteCommand
 from plumbline.store.files import READERS, load, load_document
@@ -41,6 +42,39 @@ def save_symptoms(path: Path, saved: SavedLook) -> None:
     """Atomically replace the last look; raise StoreError if that fails."""
     text = compact({**write(saved.report), "past": saved.past})
     replace_own(path, text, group=READERS)
+
+
+FABRIC_FILE = "fabric.json"
+"""File of a node with its last look at the InfiniBand fabric."""
+
+_FABRIC_VALID_S = 2 * DAY_S
+_FABRIC_UNIT = "plumbline-fabric"
+
+
+def load_fabric(path: str, now: float) -> Look:
+    """Return the daily look at the fabric, for the report of all symptoms.
+
+    Raises:
+        ToolError: there is none, it is damaged or old, or nothing could be read.
+    """
+    if not os.path.lexists(path):
+        raise ToolError(f"nobody has looked at the fabric; systemctl start {_FABRIC_UNIT}")
+    try:
+        report = load_symptoms(path).report
+    except DocumentError as error:
+        raise ToolError(str(error)) from error
+    age_s = now - report.looked_at
+    if age_s > _FABRIC_VALID_S:
+        raise ToolError(
+            f"the last look at the fabric is {format_duration(age_s)} old; see systemctl status "
+            f"{_FABRIC_UNIT}.timer"
+        )
+    if not report.looks:
+        raise ToolError(f"the look {path} is empty; systemctl start {_FABRIC_UNIT}")
+    look = report.looks[0]
+    if look.unavailable:
+        raise ToolError(look.unavailable)
+    return look
 
 
 _SITE_COMMANDS_REMEDY = "correct symptoms_commands and deploy the role symptoms again"

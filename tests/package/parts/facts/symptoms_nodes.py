@@ -2,9 +2,10 @@
 
 Each file of tests/data/symptoms has the cases of one collector.  A case has the ``files``,
 ``links`` and ``answers`` of commands of a node, the counters of an earlier look (``counted``), the
-``highest`` speeds, and the expected result: the number ``examined``, the ``symptoms`` (component,
-kind, severity, direction, sentence, since) and ``notes``, or part of the reason why the collector
-is ``unavailable``.  Texts and answers are in the form of :mod:`tests.package.recorded`.
+``highest`` speeds, the links that the topology has of a ``fabric``, and the expected result: the
+number ``examined``, the ``symptoms`` (component, kind, severity, direction, sentence, since) and
+``notes``, or part of the reason why the collector is ``unavailable``.  Texts and answers are in the
+form of :mod:`tests.package.recorded`.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Any, Iterable, Mapping, Sequence
 
 from plumbline.model.command import Completed
 from plumbline.model.errors import ToolError
-from plumbline.model.expectation import Expectations
+from plumbline.model.expectation import Expectations, FabricLink
 from plumbline.observe.command import LocalSystem
 from plumbline.parts.facts.node import Counters, Node, Parts, Past
 from plumbline.plan.expectations import compile_plan
@@ -75,6 +76,16 @@ def make_node(
     all_answers = {"ip -json": ADDRESSES, **answers}
     system = make_system(root, {**FILES, **files}, all_answers, {**DISKS, **links})
     return Node(system, Parts(expectations("oss1"), system), Counters(past), NOW)
+
+
+def with_fabric(node: Node, links: Iterable[Sequence[Any]]) -> Node:
+    """Return the node with links of a fabric: name, both ends, rate."""
+    fabric = tuple(
+        FabricLink(name, (end, other), rate, name.endswith("-nic"))
+        for name, end, other, rate in links
+    )
+    own = expectations("oss1")._replace(fabric=fabric)
+    return node._replace(parts=Parts(own, node.system))
 
 
 def make_system(

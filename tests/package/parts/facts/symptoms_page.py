@@ -6,7 +6,7 @@ import re
 from typing import Iterable, Union
 
 from plumbline.model.symptom import KERNEL
-from plumbline.parts.facts import enclosure, links, lnet, lustre, md, smart, zfs
+from plumbline.parts.facts import enclosure, fabric, links, lnet, lustre, md, smart, zfs
 from plumbline.parts.facts.kernel_messages import HARMLESS, MESSAGES, Message
 from plumbline.parts.facts.rules import Rule
 from tests.project.repository import ROOT
@@ -27,6 +27,7 @@ RULES: dict[str, Iterable[Union[Rule, Message]]] = {
     **{ports.name: ports.rules.values() for ports in links.PORTS},
     links.PCIE: links.PCIE_RULES.values(),
     lnet.NAME: lnet.RULES.values(),
+    fabric.NAME: fabric.RULES.values(),
     lustre.NAME: lustre.RULES.values(),
     KERNEL: MESSAGES,
 }

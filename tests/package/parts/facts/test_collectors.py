@@ -11,7 +11,7 @@ import pytest
 from plumbline.model.errors import PrivilegeError, ToolError
 from plumbline.model.symptom import Look
 from plumbline.parts.facts import lustre, md
-from plumbline.parts.facts.gather import COLLECTORS
+from plumbline.parts.facts.gather import COLLECTORS, DAILY
 from plumbline.parts.facts.links import PORTS
 from plumbline.parts.facts.node import EarlierLook, Node, Past
 from tests.package.fakes import answer
@@ -21,10 +21,12 @@ from tests.package.parts.facts.symptoms_nodes import (
     answers_of,
     files_of,
     make_node,
+    with_fabric,
 )
 from tests.package.recorded import data
 from tests.project.repository import ROOT
 
+EVERY = {**COLLECTORS, **DAILY}
 EARLIER = NOW - 50_000
 ALL = [
     pytest.param(collector, case, id=f"{collector}: {case['case']}")
@@ -34,7 +36,7 @@ ALL = [
 
 
 def node_of(folder: Path, case: dict[str, Any], past: bool = True) -> Node:
-    return make_node(
+    node = make_node(
         folder,
         files_of(case),
         answers_of(case),
@@ -43,6 +45,7 @@ def node_of(folder: Path, case: dict[str, Any], past: bool = True) -> Node:
         if past
         else Past(),
     )
+    return with_fabric(node, case["fabric"]) if "fabric" in case else node
 
 
 def shown(look: Look) -> list[list[Any]]:
@@ -58,11 +61,11 @@ def test_a_collector_reports_symptoms(tmp_path: Path, collector: str, case: dict
     node = node_of(tmp_path, case)
     if "unavailable" in case:
         with pytest.raises((ToolError, PrivilegeError), match=r"^.+$") as caught:
-            COLLECTORS[collector](node)
+            EVERY[collector](node)
         assert case["unavailable"] in str(caught.value)
         assert type(caught.value) is (PrivilegeError if case.get("privilege") else ToolError)
         return
-    look = COLLECTORS[collector](node)
+    look = EVERY[collector](node)
     assert (look.collector, look.examined) == (collector, case["examined"])
     assert (shown(look), list(look.notes)) == (case.get("symptoms", []), case.get("notes", []))
 

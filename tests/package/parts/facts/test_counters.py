@@ -36,7 +36,12 @@ from plumbline.parts.facts.counters import (
     stats,
 )
 from plumbline.parts.facts.counting import BoundedReads, Counters
-from plumbline.parts.facts.lnet import MAX_PEERS, interface_health, peer_health
+from plumbline.parts.facts.lnet_output import (
+    MAX_PEERS,
+    interface_health,
+    peer_health,
+    route_states,
+)
 from plumbline.parts.facts.verbs.counters import Looks
 from tests.package.observe.lustre_server import OST_STATS, make_server, put
 from tests.package.recorded import data, table, text
@@ -52,6 +57,7 @@ PARSERS: dict[str, Parse] = {
     "buffers": buffers,
     "interface_health": interface_health,
     "peer_health": peer_health,
+    "route_states": route_states,
 }
 READERS: dict[str, Callable[[str, str], Mapping[Any, Any]]] = {
     "lustre_stats": lustre_stats,

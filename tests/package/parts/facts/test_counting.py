@@ -135,6 +135,7 @@ def test_an_endless_file_is_cut(tmp_path: Path) -> None:
 HEALTHY: Mapping[str, Answer] = {
     "lnetctl net": data("lustre/lnetctl_net_show.txt"),
     "lnetctl peer": data("lustre/lnetctl_peer_show.txt"),
+    "lnetctl route": data("lustre/lnetctl_route_show_2.15.txt"),
 }
 REFUSED = answer(stderr=data("lustre/lnetctl_net_show_nobody.err"), exit_code=234)
 DOWN = answer(stderr=data("lustre/lnetctl_net_show_nonet.err"), exit_code=234)
@@ -173,9 +174,9 @@ def test_health_is_read_once_a_minute_and_kept_in_between(tmp_path: Path) -> Non
         looked = host.look(after_s)
         assert values(looked.counts, HEALTH) == {"10.0.2.15@tcp": 1000}
         assert looked.troubles == ()
-    assert len(host.runner.calls) == 2
+    assert len(host.runner.calls) == 3
     host.look(16)
-    assert len(host.runner.calls) == 4
+    assert len(host.runner.calls) == 6
 
 
 def test_nothing_runs_if_lnet_is_not_loaded(tmp_path: Path) -> None:
@@ -227,7 +228,7 @@ def test_no_second_command_starts_while_one_cannot_be_ended(tmp_path: Path) -> N
     host.look()
     host.hangs = True
     looked = host.look(60)
-    assert len(host.runner.calls) == 2
+    assert len(host.runner.calls) == 3
     assert "has given no answer yet" in looked.troubles[0]
     host.hangs = False
     assert values(host.look(60).counts, HEALTH) == {"10.0.2.15@tcp": 1000}
@@ -245,4 +246,4 @@ def test_a_missing_lnetctl_names_the_package(
     assert set(looked.troubles) == {
         "lnetctl is not installed on this host; install the package lustre-client"
     }
-    assert values(looked.counts, "plumbline_lustre_unreadable_files")["failed"] == 2
+    assert values(looked.counts, "plumbline_lustre_unreadable_files")["failed"] == 3

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from plumbline.model.symptom import KIND_OF, KINDS
-from plumbline.parts.facts.gather import COLLECTORS
+from plumbline.parts.facts.gather import COLLECTORS, DAILY
 from tests.package.parts.facts.symptoms_page import PAGE, RULES, table
 
 
@@ -14,9 +14,9 @@ def test_the_page_has_the_table_of_the_rules() -> None:
 
 
 def test_each_collector_has_rules() -> None:
-    assert set(RULES) == set(COLLECTORS)
+    assert set(RULES) == {*COLLECTORS, *DAILY}
 
 
 def test_every_collector_has_a_kind_and_every_kind_a_collector() -> None:
-    assert list(KIND_OF) == list(COLLECTORS)
+    assert set(KIND_OF) == {*COLLECTORS, *DAILY}
     assert tuple(dict.fromkeys(KIND_OF.values())) == KINDS

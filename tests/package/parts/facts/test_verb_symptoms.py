@@ -5,13 +5,18 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import Any, Optional
 
 import pytest
 
 from plumbline.cli import main
 from plumbline.model.codec import write
+from plumbline.model.errors import ToolError
+from plumbline.model.symptom import Look, Report
 from plumbline.model.units import DAY_S
 from plumbline.parts.facts.gather import COLLECTORS
+from plumbline.parts.facts.node import Past
+from plumbline.parts.facts.saved import FABRIC_FILE, SavedLook, load_fabric, save_symptoms
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
 from plumbline.store.facts import keep_collected, keep_conditions, load_ledger
@@ -114,6 +119,72 @@ def test_a_look_by_hand_does_not_replace_a_more_complete_one(
     monkeypatch.setenv("PLUMBLINE_UNIT", "plumbline-symptoms.service")
     assert main([*words, "--save"]) in (0, 1)
     assert path.read_bytes() != before
+
+
+def of_fabric(report: dict[str, Any]) -> dict[str, Any]:
+    return next(look for look in report["looks"] if look["collector"] == "fabric")
+
+
+def saved_fabric(folder: Path, looked_at: float, *, unavailable: str = "") -> None:
+    look = Look("fabric", 28, unavailable=unavailable, kind="links")
+    report = Report("oss1", looked_at, (look,))
+    save_symptoms(folder / FABRIC_FILE, SavedLook(report, Past()))
+
+
+@pytest.mark.parametrize(
+    ("age_s", "unavailable", "words"),
+    [
+        (None, "", "nobody has looked at the fabric; systemctl start plumbline-fabric"),
+        (3600, "", ""),
+        (3600, "iblinkinfo is not installed", "iblinkinfo is not installed"),
+        (50 * 3600, "", "the last look at the fabric is 2 d old; see systemctl status plumb"),
+    ],
+    ids=["none", "today's", "failed", "old"],
+)
+def test_a_host_that_looks_at_the_fabric_repeats_its_daily_look(
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    age_s: Optional[float],
+    unavailable: str,
+    words: str,
+) -> None:
+    path = tmp_path / "expectations.json"
+    own = expectations("oss1")._replace(fabric=())
+    path.write_text(json.dumps(own.to_json()), encoding="utf-8")
+    if age_s is not None:
+        saved_fabric(tmp_path, time.time() - age_s, unavailable=unavailable)
+    main(["symptoms", "--expectations", str(path), "--state", str(tmp_path), "--json"])
+    look = of_fabric(json.loads(capsys.readouterr().out))
+    assert (look["kind"], look["examined"]) == ("links", 0 if words else 28)
+    assert look["unavailable"].startswith(words)
+    assert bool(look["unavailable"]) is bool(words)
+
+
+def test_a_damaged_look_at_the_fabric_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "expectations.json"
+    own = expectations("oss1")._replace(fabric=())
+    path.write_text(json.dumps(own.to_json()), encoding="utf-8")
+    for text, words in (
+        ('{"looks": []}', "fabric.json is damaged"),
+        ("[1", "fabric.json is damaged"),
+        (json.dumps({**write(Report("oss1", 1.0, ())), "past": Past()._asdict()}), "old"),
+    ):
+        (tmp_path / FABRIC_FILE).write_text(text, encoding="utf-8")
+        main(["symptoms", "--expectations", str(path), "--state", str(tmp_path), "--json"])
+        assert words in of_fabric(json.loads(capsys.readouterr().out))["unavailable"]
+
+
+@pytest.mark.skipif(Path("/sys/class/infiniband").exists(), reason="this host has InfiniBand")
+def test_the_verb_of_the_fabric_says_why_it_was_not_looked_at(
+    words: list[str], tmp_path: Path, run: Run
+) -> None:
+    out, _ = run("fabric", *words[1:], "--save", code=3)
+    reason = "/sys/class/infiniband is not there: no InfiniBand adapter, or no driver for it"
+    assert out == f"oss1: the fabric is not looked at: {reason}\n"
+    with pytest.raises(ToolError, match="no InfiniBand adapter"):
+        load_fabric(str(tmp_path / FABRIC_FILE), time.time())
 
 
 def test_commands_of_the_site_run_last_and_their_failure_is_reported(

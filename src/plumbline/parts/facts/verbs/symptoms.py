@@ -18,13 +18,14 @@ from plumbline.judge.phrases import date_of, moment
 from plumbline.model.errors import DocumentError, PrivilegeError, StoreError, UsageError
 from plumbline.model.ledger import FILE as LEDGER
 from plumbline.model.ledger import Ledger
-from plumbline.model.symptom import Direction, Report, quote
+from plumbline.model.symptom import KIND_OF, Direction, Report, quote
 from plumbline.model.units import DAY_S
 from plumbline.observe.command import LocalSystem, SystemRunner, by_hand
 from plumbline.parts.facts import saved
 from plumbline.parts.facts.changes import ChangeGroup, differences, grouped, latest, where
 from plumbline.parts.facts.conditions import collect
-from plumbline.parts.facts.gather import SiteCollector, gather
+from plumbline.parts.facts.fabric import NAME as FABRIC
+from plumbline.parts.facts.gather import DAILY, SiteCollector, gather, look_alone
 from plumbline.parts.facts.node import Counters, Node, Parts, Past, host_alone
 from plumbline.parts.facts.site_command import MAX_BYTES, SiteCommand, look
 from plumbline.site.checks import publish_symptoms
@@ -40,6 +41,8 @@ _BARE = (
     "no plan is deployed here: disks and targets have the names that the kernel gives them, and "
     "all other parts the name of this host"
 )
+_FABRIC_BYTES = 64 << 20
+"""Limit for the ports of a fabric: 200 bytes each."""
 _KERNEL_LOG_BYTES = 64 << 20
 """Limit for the kernel log, which on a bad day is longer than any other tool's output."""
 
@@ -57,7 +60,10 @@ def symptoms(arguments: argparse.Namespace) -> int:
     counters = Counters(_past(str(path)))
     parts = Parts(expectations, system)
     now = time.time()
-    report = gather(Node(system, parts, counters, now), _site_collectors(arguments.commands))
+    added = _site_collectors(arguments.commands)
+    if expectations.fabric is not None:
+        added[FABRIC] = _daily_look(path.parent)
+    report = gather(Node(system, parts, counters, now), added)
     show(arguments, report, _report_lines(report))
     denied = {look.collector for look in report.looks if look.unavailable} if by_hand() else set()
     if denied and os.geteuid() != 0:
@@ -75,12 +81,48 @@ def symptoms(arguments: argparse.Namespace) -> int:
         look_now = Ledger(expectations.node, now, now, notes, conditions=conditions)
         if trouble := facts.keep_conditions(path.parent, look_now):
             remark(trouble)
+    return _exit_code(report)
+
+
+def _exit_code(report: Report) -> int:
+    """Return 1 if a symptom incriminates a component, else 0."""
     return int(
         any(
             symptom.direction is Direction.RAISES and symptom.severity.alarm
             for symptom in report.symptoms
         )
     )
+
+
+def _daily_look(folder: Path) -> SiteCollector:
+    """Return the collector that repeats the daily look at the fabric."""
+    path = str(folder / saved.FABRIC_FILE)
+    return SiteCollector(KIND_OF[FABRIC], lambda node: saved.load_fabric(path, node.now))
+
+
+def fabric(arguments: argparse.Namespace) -> int:
+    """Look at the InfiniBand fabric; return 0, 1 if a symptom incriminates, 3 if unavailable."""
+    bare = nothing_deployed(arguments)
+    path = _folder(arguments, bare=bare) / saved.FABRIC_FILE
+    system = LocalSystem(SystemRunner(most_bytes=_FABRIC_BYTES))
+    expectations = (
+        host_alone(gethostname(), system) if bare else load_expectations(arguments.expectations)
+    )
+    past = _past(str(path))
+    counters = Counters(past)
+    now = time.time()
+    node = Node(system, Parts(expectations, system), counters, now)
+    seen = look_alone(node, FABRIC, SiteCollector(KIND_OF[FABRIC], DAILY[FABRIC]))
+    report = Report(expectations.node, now, (seen,))
+    absent = f"{report.node}: the fabric is not looked at: {seen.unavailable}"
+    show(arguments, report, [absent] if seen.unavailable else _report_lines(report))
+    if arguments.save:
+        if bare:
+            with writing(path):
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        kept = past if seen.unavailable else counters.after(now)
+        saved.save_symptoms(path, saved.SavedLook(report, kept))
+    return 3 if seen.unavailable else _exit_code(report)
 
 
 def _folder(arguments: argparse.Namespace, *, bare: bool) -> Path:

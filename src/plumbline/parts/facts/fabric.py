@@ -1,0 +1,418 @@
+"""Symptoms of the links of an InfiniBand fabric, from ``iblinkinfo`` and ``ibqueryerrors``.
+
+One host asks all switches, once a day.  Management packets read states and counters, so no data
+moves.  A link is compared with the topology, if that has its rate, else with the other links
+between switches, or between switches and hosts, and is slow only if both ends could do more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from statistics import median_low
+from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+from plumbline.model.command import Completed, lines
+from plumbline.model.errors import PlumblineError, PrivilegeError, ToolError
+from plumbline.model.expectation import FabricLink
+from plumbline.model.symptom import Look, Symptom
+from plumbline.model.validation import real, whole
+from plumbline.observe.query import complaint
+from plumbline.parts.facts.links import INFINIBAND
+from plumbline.parts.facts.node import Node
+from plumbline.parts.facts.rules import rules
+
+NAME = "fabric"
+
+LINKS = ("iblinkinfo", "-l", "--switches-only")
+ERRORS = ("ibqueryerrors", "--switch")
+_LIMIT_S = 120.0
+"""For each of the two; a port takes about a millisecond."""
+_ADAPTERS = "/sys/class/infiniband"
+_REFUSED = re.compile("can't open UMAD port|failed to open", re.IGNORECASE)
+
+RULES = rules(
+    NAME,
+    """
+    slow_link | warning | the link from {link} runs at {speed}, {than}
+    missing_link | warning | the link from {link} is gone
+    missing_switch | warning | switch {switch} is gone, with {number} links to others
+    symbol_error | warning | {number:.0f} symbol errors on the link from {link}
+    port_rcv_errors | warning | {number:.0f} damaged packets on the link from {link}
+    link_error_recovery | warning | {number:.0f} recoveries of the link from {link}
+    link_downed | warning | {number:.0f} losses of the link from {link}
+    """,
+)
+
+_LINE = re.compile(
+    r'0x([0-9a-f]{16}) "(.*?)" +\d+ +(\d+)\[[ \d]*\] '
+    r"==\( *(?:(\d+)X +(\S.*?) +)?(\w+)/ *(\w[\w ]*)\)==> +"
+    r'(?:0x([0-9a-f]{16}) +\d+ +(\d+))?\[[ \d]*\] "(.*)" \(((?: *Could be [^()]*)?) *\)'
+)
+_ERROR_LINE = re.compile(r" +GUID 0x([0-9a-f]{1,16}) port (\d+): (\[.*)")
+_ERROR = re.compile(r"\[(\w+) == (\d+)\b")
+_END = "## Summary:"
+_MEMORY = re.compile(
+    rf"{NAME}/link/([0-9a-f]{{1,16}})\.(\d+) ([0-9a-f]{{1,16}})\.(\d+)/(.*) -- (.*)"
+)
+_MAX_LINE = 1000
+"""Limit of a line in characters; those of iblinkinfo have two hundred."""
+_WORDS = re.compile(r"[^\w.@+-]+")
+
+_LANES = {
+    2.5: ("SDR", 2.0),
+    5.0: ("DDR", 4.0),
+    10.0: ("QDR", 8.0),
+    14.0625: ("FDR", 13.64),
+    25.78125: ("EDR", 25.0),
+    53.125: ("HDR", 50.0),
+    106.25: ("NDR", 100.0),
+    212.5: ("XDR", 200.0),
+}
+"""Name and data rate of a lane in Gbit/s by its signalling rate (InfiniBand specification)."""
+_FDR10 = ("FDR10", 10.0)
+_SLOWEST = "SDR"
+_RATED = 0.98
+"""Tolerance for rates that were rounded in the topology."""
+
+_COUNTERS = {
+    "symbol_error": ("SymbolErrorCounter", 0xFFFF),
+    "port_rcv_errors": ("PortRcvErrors", 0xFFFF),
+    "link_error_recovery": ("LinkErrorRecoveryCounter", 0xFF),
+    "link_downed": ("LinkDownedCounter", 0xFF),
+}
+"""Name and last value of each counter (PortCounters of the InfiniBand specification)."""
+_OF_HOSTS = ("symbol_error", "port_rcv_errors")
+"""Counters of links to hosts: the others grow when a host restarts."""
+
+
+class End(NamedTuple):
+    """A port of a switch, or of the adapter of a host."""
+
+    guid: int
+    port: int
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.name} port {self.port}"
+
+
+class Link(NamedTuple):
+    """A link that is up; ``better`` is what both of its ends could do, empty if they do it."""
+
+    ends: tuple[End, End]
+    between_switches: bool
+    width: int
+    lane: str
+    lane_Bps: float
+    better: str
+
+    @property
+    def place(self) -> str:
+        """Return the ports of both ends, which tell the link from others."""
+        return " ".join(f"{end.guid:x}.{end.port}" for end in self.ends)
+
+    @property
+    def rate_Bps(self) -> float:
+        """Return the data rate in bytes per second."""
+        return self.width * self.lane_Bps
+
+    @property
+    def speed(self) -> str:
+        """Return the usual name of its speed, e.g. ``4X EDR``."""
+        return f"{self.width}X {self.lane}"
+
+    def __str__(self) -> str:
+        return " to ".join(map(str, self.ends))
+
+
+def parse_links(text: str) -> tuple[Link, ...]:
+    """Return the links that are up, each once, from the ports of all switches.
+
+    Raises:
+        ToolError: a line is no port, or truncated, or there is no switch.
+    """
+    rows = [_port(line) for line in text.splitlines() if line.strip()]
+    if not rows or not text.endswith("\n"):
+        raise ToolError(f"{' '.join(LINKS)} is not understood: it ends with {text[-60:]!r}")
+    switches = {int(row[1], 16) for row in rows}
+    links = (_link(row, switches) for row in rows if row[4] and row[8])
+    return tuple({link.place: link for link in links}.values())
+
+
+def _port(line: str) -> re.Match[str]:
+    match = _LINE.fullmatch(line.rstrip()) if len(line) < _MAX_LINE else None
+    if not match:
+        raise ToolError(f"{' '.join(LINKS)} is not understood: {line[:200]!r}")
+    return match
+
+
+def _link(row: re.Match[str], switches: Iterable[int]) -> Link:
+    near = End(int(row[1], 16), whole(row[3], "a port"), row[2].strip())
+    far = End(int(row[8], 16), whole(row[9], "a port"), row[10].strip())
+    lane, lane_Bps = _lane(row[5])
+    first, second = sorted((near, far)) if far.guid in switches else (near, far)
+    width, better = whole(row[4], "a width"), " ".join(row[11].replace("Could be", "").split())
+    return Link((first, second), far.guid in switches, width, lane, lane_Bps, better)
+
+
+def _lane(text: str) -> tuple[str, float]:
+    """Return name and data rate in bytes per second of a lane; raise ToolError if unknown."""
+    number = re.match(r"[\d.]+", text)
+    lane = _LANES.get(real(number[0], "a speed")) if number else None
+    if _FDR10[0] in text:
+        lane = _FDR10
+    if lane is None:
+        raise ToolError(f"{' '.join(LINKS)} shows the speed {text[:40]!r}, which is not known")
+    return lane[0], lane[1] * 1e9 / 8
+
+
+Errors = Mapping[tuple[int, int], Mapping[str, int]]
+"""Counters by guid and port; those at 0 are left out."""
+
+
+def parse_errors(text: str) -> Errors:
+    """Return the counters of each port; raise ToolError for truncated output."""
+    if _END not in text:
+        raise ToolError(f"{' '.join(ERRORS)} is not understood: it ends with {text[-60:]!r}")
+    rows = (_ERROR_LINE.fullmatch(line.rstrip()) for line in text.splitlines())
+    return {
+        (int(row[1], 16), whole(row[2], "a port")): {
+            name: whole(number, name) for name, number in _ERROR.findall(row[3])
+        }
+        for row in rows
+        if row
+    }
+
+
+def look(node: Node) -> Look:
+    """Look at all links of the fabric.
+
+    Raises:
+        ToolError: the host has no InfiniBand, or the tools give no answer.
+        PrivilegeError: this user may not send management packets.
+    """
+    if not node.system.names(_ADAPTERS):
+        raise ToolError(f"{_ADAPTERS} is not there: no InfiniBand adapter, or no driver for it")
+    asked = node.system.run(LINKS, _LIMIT_S)
+    if not asked.ok:
+        raise _trouble(asked)
+    links = _named(parse_links(asked.stdout))
+    partial = lines(asked.stderr)
+    notes = [f"not all switches answered: {partial[0][:200]}"] if partial else []
+    fabric = _Fabric(node, links)
+    # what was seen before is remembered in any case
+    missing = tuple(fabric.missing())
+    symptoms = [*fabric.slow(), *(() if partial else missing)]
+    try:
+        errors = _errors(node)
+        symptoms += fabric.errors(errors)
+        notes += _stopped(links, errors)
+    except (ToolError, PrivilegeError) as error:
+        notes.append(f"errors of links are not counted: {error}")
+    return Look(NAME, len(links), tuple(symptoms), (*notes, *fabric.not_found()))
+
+
+def _errors(node: Node) -> Errors:
+    asked = node.system.run(ERRORS, _LIMIT_S)
+    # exit code 1: there are errors
+    if asked.timed_out or asked.hung or asked.exit_code not in (0, 1):
+        raise _trouble(asked)
+    return parse_errors(asked.stdout)
+
+
+def _trouble(completed: Completed) -> PlumblineError:
+    if _REFUSED.search(completed.stderr):
+        return PrivilegeError(
+            f"{completed.argv[0]} cannot open /dev/infiniband/umad*: ib_umad is not loaded, or "
+            "this user may not; as root: plumbline fabric"
+        )
+    return ToolError(complaint(completed))
+
+
+def _named(links: Sequence[Link]) -> tuple[Link, ...]:
+    """Add the guid to each name that several devices have."""
+    guids: dict[str, set[int]] = {}
+    for end in (end for link in links for end in link.ends):
+        guids.setdefault(end.name, set()).add(end.guid)
+
+    def named(end: End) -> End:
+        unique = end.name and len(guids[end.name]) == 1
+        return end if unique else end._replace(name=f"{end.name} 0x{end.guid:016x}".strip())
+
+    return tuple(link._replace(ends=(named(link.ends[0]), named(link.ends[1]))) for link in links)
+
+
+def _stopped(links: Sequence[Link], errors: Errors) -> Iterator[str]:
+    """Yield a note if counters stand at their last value, where they stay."""
+    last = dict(_COUNTERS.values())
+    full = [
+        end
+        for link in links
+        for end in link.ends
+        if any(last.get(name) == value for name, value in errors.get(end[:2], {}).items())
+    ]
+    if full:
+        more = f" and {len(full) - 1} more" if full[1:] else ""
+        yield (
+            f"counters of {full[0]}{more} stand at their last value and count no further; clear "
+            "them with: ibqueryerrors -k"
+        )
+
+
+class _Fabric:
+    """The links of one look, and those of the topology."""
+
+    def __init__(self, node: Node, links: Sequence[Link]) -> None:
+        self._node = node
+        self._links = links
+        self._counters = node.counters
+        self._parts = {frozenset(part.ends): part for part in node.parts.fabric}
+        self._ways: dict[str, list[FabricLink]] = {}
+        for part in (part for part in node.parts.fabric if part.of_host):
+            self._ways.setdefault(part.ends[0], []).append(part)
+        self._known_names = frozenset(name for part in node.parts.fabric for name in part.ends)
+        self._part_of = {link.place: self._find(link) for link in links}
+        self._together = Counter(self._part_of.values())
+
+    def slow(self) -> Iterator[Symptom]:
+        """Yield the links that are slower than the topology has them, or than their peers."""
+        for between in (True, False):
+            peers = [link for link in self._links if link.between_switches is between]
+            for link in peers:
+                than = self._slower_than_rated(link)
+                if than is None:
+                    than = _slower_than_peers(link, peers)
+                if than:
+                    component = self._component(link)
+                    yield RULES["slow_link"].symptom(
+                        component, link=link, speed=link.speed, than=than
+                    )
+
+    def _slower_than_rated(self, link: Link) -> Optional[str]:
+        """Compare a link with the topology; empty if it is as fast, None if that has no rate."""
+        part = self._part_of[link.place]
+        if part is None or part.rate_Bps is None:
+            return None
+        together = self._together[part]
+        if link.rate_Bps >= _RATED * part.rate_Bps / together:
+            return ""
+        among = f" in {together} links" if together > 1 else ""
+        return f"{_gbit(link.rate_Bps)}, the topology has {_gbit(part.rate_Bps)}{among}"
+
+    def missing(self) -> Iterator[Symptom]:
+        """Yield the links between switches that an earlier look has seen, until they are back."""
+        used = {(end.guid, end.port) for link in self._links for end in link.ends}
+        switches = {end.guid for link in self._links if link.between_switches for end in link.ends}
+        gone: dict[str, list[str]] = {}
+        for link in self._links:
+            if link.between_switches:
+                self._counters.growth(_memory(link), 1.0)
+        for name in self._counters.recorded(f"{NAME}/link/"):
+            ends = _remembered(name)
+            if any(end[:2] in used for end in ends):
+                continue
+            self._counters.growth(name, 1.0)
+            lost = [end.name for end in ends if end.guid not in switches]
+            gone.setdefault(lost[0] if len(lost) == 1 else "", []).append(
+                " to ".join(map(str, ends))
+            )
+        for switch, names in gone.items():
+            if switch and len(names) > 1:
+                component = self._known(switch)
+                yield RULES["missing_switch"].symptom(component, switch=switch, number=len(names))
+                continue
+            for name in names:
+                yield RULES["missing_link"].symptom(self._known(name), link=name)
+
+    def errors(self, errors: Errors) -> Iterator[Symptom]:
+        """Yield the counters that grew."""
+        for file, _, least in INFINIBAND.counters:
+            kind = file.rpartition("/")[2]
+            for link in self._links:
+                if not link.between_switches and kind not in _OF_HOSTS:
+                    continue
+                name = _COUNTERS[kind][0]
+                number = sum(errors.get(end[:2], {}).get(name, 0) for end in link.ends)
+                growth = self._counters.growth(f"{NAME}/{kind}/{link.place}", number)
+                if growth and growth.amount >= least:
+                    yield RULES[kind].symptom(
+                        self._component(link),
+                        growth.since,
+                        number=growth.amount,
+                        link=link,
+                    )
+
+    def not_found(self) -> Iterator[str]:
+        """Yield a note on ways between switches of the topology that no link has by its names.
+
+        A host may be off, or in another network.
+        """
+        parts = (part for part in self._parts.values() if not part.of_host)
+        absent = [part for part in parts if not self._together[part]]
+        if absent:
+            first = " to ".join(absent[0].ends)
+            more = f" and {len(absent) - 1} more" if absent[1:] else ""
+            yield (
+                f"the topology's link from {first}{more} is not found by name; compare the names "
+                f"in {' '.join(LINKS)}, which a node name map may change"
+            )
+
+    def _find(self, link: Link) -> Optional[FabricLink]:
+        """Return the way of the topology that a link belongs to, by the names of both ends.
+
+        A topology may have one switch for many, so the only way of a host is known by its name.
+        """
+        names = frozenset(name for end in link.ends for name in self._names(end.name))
+        if names in self._parts or link.between_switches:
+            return self._parts.get(names)
+        ways = [part for name in names for part in self._ways.get(name, ())]
+        return ways[0] if len(ways) == 1 else None
+
+    def _component(self, link: Link) -> str:
+        part = self._part_of[link.place]
+        return part.name if part else self._known(str(link))
+
+    def _known(self, text: str) -> str:
+        """Return the first name of the topology in a text, else the node."""
+        return next(self._names(text), self._node.parts.node)
+
+    def _names(self, text: str) -> Iterator[str]:
+        """Yield the names of the topology among the words of a description."""
+        for word in _WORDS.split(text):
+            yield from (
+                name for name in (word, word.partition(".")[0]) if name in self._known_names
+            )
+
+
+def _gbit(rate_Bps: float) -> str:
+    return f"{rate_Bps * 8e-9:.4g} Gbit/s"
+
+
+def _slower_than_peers(link: Link, peers: Sequence[Link]) -> str:
+    """Return how a link differs from its peers, or from its ends; empty if it does not."""
+    usual = median_low(peer.rate_Bps for peer in peers)
+    if not link.better:
+        return ""
+    if link.rate_Bps < usual:
+        speed = next(peer.speed for peer in peers if peer.rate_Bps == usual)
+        number = sum(peer.rate_Bps >= usual for peer in peers)
+        kind = "between switches" if link.between_switches else "to hosts"
+        return f"{number} of {len(peers)} links {kind} at {speed} or faster"
+    reduced = link.width == 1 or link.lane == _SLOWEST
+    return f"though both ends could do {link.better}" if reduced else ""
+
+
+def _memory(link: Link) -> str:
+    """Return the name of a counter that remembers a link between switches."""
+    return f"{NAME}/link/{link.place}/" + " -- ".join(end.name for end in link.ends)
+
+
+def _remembered(name: str) -> tuple[End, End]:
+    match = _MEMORY.fullmatch(name)
+    if not match:
+        raise ToolError(f"the last look at the fabric has {name[:80]!r}, which is no link")
+    return (
+        End(int(match[1], 16), whole(match[2], "a port"), match[5]),
+        End(int(match[3], 16), whole(match[4], "a port"), match[6]),
+    )
