@@ -21,7 +21,7 @@ options:
   layer:
     description: Where to measure.
     type: str
-    choices: [ost, raw, fs, net, mdt]
+    choices: [ost, raw, fs, net, mdt, shared]
     required: true
   components:
     description:

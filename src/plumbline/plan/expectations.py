@@ -25,6 +25,7 @@ from plumbline.model.parts import is_installed, load
 from plumbline.model.record import Scenario
 from plumbline.model.rounds import cycle
 from plumbline.model.service import PathService, Service, SitePart
+from plumbline.model.shared import SharedReads
 from plumbline.model.space import SpaceTerms
 from plumbline.model.units import DAY_S, LARGEST
 from plumbline.plan.assignments import Assignment, assignments
@@ -34,6 +35,7 @@ from plumbline.plan.policy import FsLayer, OstLayer, Policy
 from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
 from plumbline.plan.schedule import Timer
 from plumbline.plan.services import parents, path_services, services, symptom_services
+from plumbline.plan.shared import with_own_terms
 from plumbline.plan.space import space_services, space_terms
 from plumbline.topology.document import NETWORK
 from plumbline.topology.graph import Component, Target, Topology
@@ -411,6 +413,8 @@ class Plan(NamedTuple):
     """Limits of the file systems whose space each node reads."""
     space_calendar: str = ""
     """Systemd calendar of the look at space; empty for none."""
+    shared: Mapping[str, Sequence[SharedReads]] = {}
+    """Shared parts that each node reads with others."""
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; raise KeyError for an unknown name."""
@@ -419,7 +423,9 @@ class Plan(NamedTuple):
         elsewhere = self.elsewhere.get(name, {})
         document = Expectations(name, self.site, entries, near, served, elsewhere, self.parameters)
         return document._replace(
-            drops_caches=name in self.drop_caches, space=self.space.get(name, ())
+            drops_caches=name in self.drop_caches,
+            space=self.space.get(name, ()),
+            shared=tuple(self.shared.get(name, ())),
         )
 
     def takes_s(self, layer: str) -> dict[str, float]:
@@ -506,6 +512,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         _drop_caches(policy, nodes),
         space,
         policy.space.calendar if policy.space else "",
+        with_own_terms(policy, measured),
     )
 
 

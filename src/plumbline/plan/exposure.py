@@ -13,16 +13,18 @@ from __future__ import annotations
 from enum import Enum
 from itertools import chain, zip_longest
 from math import ceil, inf
-from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Operation
 from plumbline.model.units import LARGEST, format_rate
-from plumbline.plan.assignments import Assignment, by_server
-from plumbline.plan.references import Speeds, speeds
+from plumbline.plan.speeds import Speeds, speeds
 from plumbline.topology.ceiling import Capacities, alone, together
 from plumbline.topology.graph import Component, Topology
 from plumbline.topology.paths import between
+
+if TYPE_CHECKING:
+    from plumbline.plan.assignments import Assignment
 
 LOSS = 1 / 3
 """Loss of a part that must show."""
@@ -103,7 +105,7 @@ class Exposure(NamedTuple):
         }
 
 
-Members = Sequence[Assignment]
+Members = Sequence["Assignment"]
 Crossing = Mapping[str, Members]
 """Measurements by the parts that they cross."""
 
@@ -123,7 +125,10 @@ class _Site:
         self._speeds = speeds(topology)
         self._devices = _crossing(item for item in measured if LAYERS[item.layer].on_devices)
         self._targets = _crossing(item for item in measured if LAYERS[item.layer].per_target)
-        self._servers = {members[0].node: members for members in by_server(measured)}
+        self._servers: dict[str, list[Assignment]] = {}
+        for item in measured:
+            if LAYERS[item.layer].on_devices:
+                self._servers.setdefault(item.node, []).append(item)
         self._pairs = _Pairs(topology, self._speeds, measured)
 
     def exposure(self, part: Component, capacity_Bps: float) -> Exposure:

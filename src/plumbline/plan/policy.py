@@ -21,7 +21,15 @@ from plumbline.model.ranks import TESTS, may_be_direct, named_test
 from plumbline.model.spec import MAX_DEPTH, MAX_REPEATS, ProbeSpec
 from plumbline.model.symptom import VALID_S
 from plumbline.model.units import DAY_S, HOUR_S, format_duration
-from plumbline.plan.schedule import Calendar, EarlyTimer, LastTimer, LaterTimer, Slots, Timer
+from plumbline.plan.schedule import (
+    Calendar,
+    EarlyTimer,
+    LastTimer,
+    LaterTimer,
+    Slots,
+    Timer,
+    WeeklyTimer,
+)
 from plumbline.topology.names import expand
 from plumbline.topology.strict import (
     Duration,
@@ -440,6 +448,36 @@ class MdtLayer(TimedLayer):
     schedule: EarlyTimer = EarlyTimer()
 
 
+class SharedLayer(TimedLayer):
+    """The layer of shared parts; the terms of their flows are those of the flows' own layers.
+
+    A flow does not start while others move more than ``max_load`` of its rate; ``budget`` is the
+    limit of bytes read by a round of all parts.
+    """
+
+    schedule: WeeklyTimer = WeeklyTimer()
+    max_load: Percent = 0.1
+    budget: Optional[Size] = None
+
+    @model_validator(mode="after")
+    def _has_terms_of_others(self) -> SharedLayer:
+        overrides = (*self.groups.items(), *self.components.items())
+        for where, probe in (
+            ("probe", self.probe),
+            *((f"{name} probe", override.probe) for name, override in overrides),
+        ):
+            for key in sorted(probe.model_fields_set - _OF_FLOWS):
+                raise ValueError(
+                    f"{where} has no {key}, which is that of the layer whose reads it drives; "
+                    f"known are {', '.join(sorted(_OF_FLOWS))}"
+                )
+        return self
+
+
+_OF_FLOWS = {"bytes", "seconds"}
+"""Terms of a shared part's flows that are not those of their layer."""
+
+
 class Layers(Strict):
     """Layers with specific rules; a missing layer has the defaults."""
 
@@ -448,6 +486,7 @@ class Layers(Strict):
     net: NetLayer = NetLayer()
     fs: FsLayer = FsLayer()
     mdt: MdtLayer = MdtLayer()
+    shared: SharedLayer = SharedLayer()
 
 
 if TYPE_CHECKING:

@@ -269,6 +269,15 @@ class LastTimer(Timer):
     calendar: Calendar = "*-*-* 04:06"
 
 
+class WeeklyTimer(Timer):
+    """Default for shared parts, on Sundays before all others; they take turns by the clock."""
+
+    calendar: Calendar = "Sun *-*-* 00:36:30"
+    every: Duration = 7 * DAY_S
+    randomized_delay: Duration = 0.0
+    limit: Duration = 10800.0
+
+
 class Slots(Strict):
     """Slots of host pairs: they are tested at the start of each slot, for the window."""
 

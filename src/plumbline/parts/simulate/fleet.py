@@ -21,7 +21,7 @@ from plumbline.plan.baseline import Baselines, Key
 from plumbline.plan.duration import seconds_of
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import Policy
-from plumbline.plan.references import Speeds, speeds
+from plumbline.plan.speeds import Speeds, speeds
 from plumbline.topology.graph import Topology
 from plumbline.topology.paths import sharings
 
