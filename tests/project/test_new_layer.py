@@ -45,7 +45,7 @@ META = Layer(
     scenarios=(Scenario.SINGLE,),
     spec=ProbeSpec("mdtest", bytes=0, seconds=10.0),
     min_efficiency=0.0,
-    depth=6,
+    depth=7,
     results="metadata",
     on_targets=True,
     grouped=True,

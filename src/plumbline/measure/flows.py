@@ -185,7 +185,7 @@ class _Run:
             try:
                 list(threads.map(WatchedTrial.begin, trials))
                 clock.sleep(max(0.0, self._at - clock.wall()))
-                spans = list(threads.map(self._timed, trials))
+                starts = list(threads.map(self._timed, trials))
             except BaseException:
                 # tools of the other flows would go on to their ends
                 self._stop.set()
@@ -193,22 +193,23 @@ class _Run:
         for trial in trials:
             trial.end()
         self._tool = trials[0].tool
-        return [self._row(item, trial, *span) for item, trial, span in zip(ready, trials, spans)]
+        return [self._row(*flow) for flow in zip(ready, trials, starts)]
 
-    def _timed(self, trial: WatchedTrial) -> tuple[float, float]:
-        """Read once; return start and end by the wall clock."""
+    def _timed(self, trial: WatchedTrial) -> float:
+        """Read once; return the start by the wall clock."""
         started = self._around.clock.wall()
         if started - self._at > LATE_S:
             late = format_duration(started - self._at)
             trial.fail(Failure(Outcome.SKIPPED, f"it would have started {late} late"))
         trial.repeat()
-        return started, self._around.clock.wall()
+        return started
 
-    def _row(self, item: _Ready, trial: WatchedTrial, started: float, ended: float) -> FlowResult:
+    def _row(self, item: _Ready, trial: WatchedTrial, started: float) -> FlowResult:
         record = trial.record(self._recorder)
         name = item.flow.layer, item.flow.component
         if record.rate is None:
             return FlowResult(*name, reason=record.reason)
+        ended = started + record.seconds
         return FlowResult(*name, record.rate, record.bytes, started, ended, record.coverage)
 
     def _recorded(self, flows: Sequence[Flow], results: Sequence[FlowResult]) -> Record:

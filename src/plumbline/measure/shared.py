@@ -89,7 +89,7 @@ def summed(
         "coverage": _coverage(rated),
     }
     return Record(
-        id=f"shared-{turn.run_id}",
+        id=sum_id(turn.run_id),
         run_id=turn.run_id,
         layer=entry.layer,
         component=entry.component,
@@ -106,6 +106,11 @@ def summed(
         details={"flows": [_detail(item) for item in of_flows]},
         **({"outcome": Outcome.FAILED, "reason": obstacle} if obstacle else measured),
     )
+
+
+def sum_id(run_id: str) -> str:
+    """Return the id of the record of a turn."""
+    return f"shared-{run_id}"
 
 
 def _reads_of(reads: SharedReads, turn: Turn, records: Sequence[Record]) -> list[_Read]:
@@ -141,16 +146,13 @@ def _obstacle(entry: Expectation, of_flows: Sequence[_Read], rated: Sequence[_Re
 
 def _apart(rated: Sequence[_Read]) -> str:
     """Return why the flows did not run together, empty if they did."""
-    starts = {item.result.started_at: item for item in rated}
-    ends = [item.result.finished_at for item in rated]
-    late = max(starts) - min(starts)
+    first = min(rated, key=lambda item: item.result.started_at)
+    last = max(rated, key=lambda item: item.result.started_at)
+    late = last.result.started_at - first.result.started_at
     if late > LATE_S:
-        return (
-            f"not measured, {starts[max(starts)].name} began {format_duration(late)} after "
-            f"{starts[min(starts)].name}"
-        )
+        return f"not measured, {last.name} began {format_duration(late)} after {first.name}"
     longest = max(item.result.seconds for item in rated)
-    overlap = min(ends) - max(starts)
+    overlap = min(item.result.finished_at for item in rated) - last.result.started_at
     if overlap < _LEAST_OVERLAP * longest:
         return (
             f"not measured, the flows ran together for {max(0.0, overlap):.1f} s of {longest:.1f} s"

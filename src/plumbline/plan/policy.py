@@ -28,7 +28,7 @@ from plumbline.plan.schedule import (
     LaterTimer,
     Slots,
     Timer,
-    WeeklyTimer,
+    TwoDaysTimer,
 )
 from plumbline.topology.names import expand
 from plumbline.topology.strict import (
@@ -455,7 +455,7 @@ class SharedLayer(TimedLayer):
     limit of bytes read by a round of all parts.
     """
 
-    schedule: WeeklyTimer = WeeklyTimer()
+    schedule: TwoDaysTimer = TwoDaysTimer()
     max_load: Percent = 0.1
     budget: Optional[Size] = None
 

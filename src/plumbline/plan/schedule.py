@@ -269,11 +269,15 @@ class LastTimer(Timer):
     calendar: Calendar = "*-*-* 04:06"
 
 
-class WeeklyTimer(Timer):
-    """Default for shared parts, on Sundays before all others; they take turns by the clock."""
+class TwoDaysTimer(Timer):
+    """Default for shared parts, before all others; they take turns by the clock.
 
-    calendar: Calendar = "Sun *-*-* 00:36:30"
-    every: Duration = 7 * DAY_S
+    Four low runs make an alarm, so a loss is found within two weeks.
+    """
+
+    calendar: Calendar = "Tue,Thu,Sun *-*-* 00:36:30"
+    every: Duration = 2 * DAY_S
+    stale_after: Optional[Duration] = 4 * DAY_S
     randomized_delay: Duration = 0.0
     limit: Duration = 10800.0
 

@@ -7,19 +7,24 @@ that one node reads alone needs nobody.
 from __future__ import annotations
 
 from math import ceil
-from typing import Iterator, Optional, Sequence
+from pathlib import Path
+from typing import Iterator, Mapping, Optional, Sequence
 
 from plumbline.measure.flows import Surroundings, drive
 from plumbline.measure.lock import Locks
-from plumbline.measure.shared import SharedUnit
+from plumbline.measure.shared import SharedUnit, sum_id
+from plumbline.measure.shared import summed as summed_record
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers.shared import SHARED
 from plumbline.model.record import Operation, Record, Scenario
-from plumbline.model.shared import SharedReads, Turn, next_moment
+from plumbline.model.shared import FLOWS, SharedReads, Turn, next_moment
+from plumbline.model.units import DAY_S, HOUR_S
 from plumbline.model.validation import read_json
 from plumbline.observe.command import SystemClock, SystemRunner
 from plumbline.site import measure as runs
+from plumbline.store.collection import ConsoleHistory
+from plumbline.store.database import Selection
 from plumbline.store.history import History
 
 _SOON_S = 5
@@ -113,6 +118,56 @@ def keep_sum(
     # the flows of this node are of the same run
     sums = tuple(record for record in result.records if record.layer == SHARED.name)
     return result._replace(records=sums)
+
+
+_RECENT_S = 2 * DAY_S
+_PATIENCE_S = HOUR_S
+"""Time after which a node without a record of a turn is no longer waited for."""
+
+
+def keep_sums(path: Path, nodes: Mapping[str, Expectations], now: float) -> int:
+    """Record the sums of the turns whose flows a console has collected; return their number.
+
+    A turn waits for the records of all its nodes, for an hour at most.
+
+    Raises:
+        StoreError: the history cannot be read or written.
+    """
+    parts = {reads.component: reads for node in nodes.values() for reads in node.shared}
+    if not parts:
+        return 0
+    turns: dict[str, list[Record]] = {}
+    with ConsoleHistory(path) as history:
+        for record in history.records(Selection(layer=FLOWS, since=now - _RECENT_S)):
+            if record.component in parts and not history.has(sum_id(record.run_id)):
+                turns.setdefault(record.run_id, []).append(record)
+        sums = [
+            summed
+            for records in turns.values()
+            if (summed := _sum_of(parts[records[0].component], records, nodes, now))
+        ]
+        for summed in sums:
+            history.add(summed)
+    return len(sums)
+
+
+def _sum_of(
+    reads: SharedReads, records: Sequence[Record], nodes: Mapping[str, Expectations], now: float
+) -> Optional[Record]:
+    """Return the record of a turn, None while a node may still bring its flows."""
+    missing = set(reads.nodes) - {record.host for record in records}
+    if missing and now - records[0].started_at < _PATIENCE_S:
+        return None
+    lead = nodes.get(reads.nodes[0])
+    entry = expectation_of(lead, reads.component) if lead else None
+    if entry is None:
+        return None
+    turn = Turn.parse(records[0].run_id, [reads.component])
+    try:
+        return summed_record(entry, reads, turn, records, now)
+    except DocumentError:
+        # a damaged record of a node is no measurement; collecting has named it
+        return None
 
 
 def records_in(text: str) -> list[Record]:

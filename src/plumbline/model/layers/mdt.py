@@ -42,7 +42,7 @@ MDT = Layer(
         pattern=f"{FILES} files",
     ),
     min_efficiency=0.0,
-    depth=5,
+    depth=6,
     results="metadata",
     on_targets=True,
     of_metadata=True,

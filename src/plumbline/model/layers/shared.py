@@ -17,7 +17,7 @@ SHARED = Layer(
     scenarios=(Scenario.TOGETHER,),
     spec=ProbeSpec("sgp_dd", bytes=0, seconds=10.0, queue_depth=8, repeats=1),
     min_efficiency=0.5,
-    depth=1,
+    depth=2,
     results="reads of shared parts",
     joint=True,
     if_named=True,
