@@ -92,7 +92,7 @@ def test_half_of_the_flows_missing_starts_nothing() -> None:
         Run(["oss1", "oss2"]),
         Run(oss3={"date": f"{NOW + 4.0}\n"}, oss4={"date": f"{NOW + 4.0}\n"}),
     ):
-        with pytest.raises(Impossible, match="half of its 8 flows or more .*: oss3, oss4"):
+        with pytest.raises(Impossible, match=r"half of its 8 flows or more .*: oss3, oss4"):
             run.together.run()
         assert run.started() == []
 
@@ -113,11 +113,11 @@ def test_a_node_that_dies_meanwhile_is_named_and_the_others_are_added() -> None:
 def test_a_sum_that_cannot_be_recorded_is_an_error_with_its_reason() -> None:
     refused = Completed(65, "", "plumbline: a record is damaged\n")
     with pytest.raises(
-        Impossible, match="oss1 could not record .*: plumbline: a record is damaged"
+        Impossible, match=r"oss1 could not record .*: plumbline: a record is damaged"
     ):
         Run(oss1={"probe": refused}).together.run()
 
 
 def test_a_part_that_nothing_reads_together_is_refused_with_those_that_are() -> None:
-    with pytest.raises(Impossible, match="the plan has ctl. See plumbline topology check"):
+    with pytest.raises(Impossible, match=r"the plan has ctl\. See plumbline topology check"):
         Together(PLAN, "switch1", Crew(PLAN, [], [], Site()), lambda _: None, lambda: NOW)
