@@ -15,7 +15,7 @@ from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Comp
 CLOCK_S = 1.0
 """Most seconds that the clock of a node may differ; flows must start within a second."""
 
-_LEAD_S = 12.0
+_LEAD_S = 20.0
 """Time from the start of the units to the moment: they start, and look for others' traffic."""
 
 _ANSWERS = 3

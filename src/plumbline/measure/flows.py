@@ -138,10 +138,13 @@ class _Run:
         wait_s = self._at - self._around.clock.wall()
         if wait_s < _LOOK_S + _READY_S:
             ago = format_duration(max(0.0, -wait_s))
-            return f"by this node's clock the moment is too near or was {ago} ago; set the clock"
+            return (
+                f"by this node's clock the moment is too near or was {ago} ago: it began late, or "
+                "its clock is wrong"
+            )
         if wait_s > _AHEAD_S:
             text = format_duration(wait_s)
-            return f"by this node's clock the moment is still {text} ahead; set the clock"
+            return f"by this node's clock the moment is still {text} ahead: its clock is wrong"
         return ""
 
     def _prepared(self, stack: ExitStack, flow: Flow, task: Task) -> Iterator[_Ready]:

@@ -20,7 +20,7 @@ from ansible_collections.hpcops.plumbline.tests.unit.plugins.plugin_utils.preten
 )
 
 NOW = 1_795_930_000.0
-MOMENT = 1_795_930_012
+MOMENT = 1_795_930_020
 FLOWS = [
     {"node": node, "layer": "raw", "component": f"{node}-disk{number}", "free_Bps": 2e8}
     for number in (1, 2)
