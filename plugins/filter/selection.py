@@ -18,7 +18,8 @@ options:
     type: dict
     required: true
   layer:
-    description: V(ost), V(raw), V(fs), V(net) or V(all).
+    description:
+      - V(ost), V(raw), V(fs), V(net), V(mdt), V(shared), or V(all), which leaves V(shared) out.
     type: str
     default: all
   target:
@@ -46,6 +47,9 @@ from typing import Any, Callable, Iterable, Iterator, Mapping, Optional
 
 from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import IF_NAMED, LAYERS
 
+SHARED = "shared"
+"""Layer of parts that several nodes read at once, one part at a time."""
+
 WHOLE = "parallel"
 """Kind of target for an entire file system."""
 
@@ -67,7 +71,7 @@ def _layers(plan: Mapping[str, Any], target: str) -> list[str]:
     systems = [name for _, name in _components(plan, ["fs"])]
     driven = target in systems if target else bool(systems)
     planned = {entry["layer"] for node in plan["nodes"].values() for entry in node["entries"]}
-    off = set(IF_NAMED) - planned | (set() if driven else {"fs"})
+    off = set(IF_NAMED) - planned | (set() if driven else {"fs"}) | {SHARED}
     return [layer for layer in LAYERS if layer not in off]
 
 
@@ -81,6 +85,8 @@ def _refused(
             "No client drives all targets at once; name layers.fs.clients in plumbline_policy, "
             "deploy, and measure again."
         )
+    if layers == [SHARED] and not target:
+        return "Shared parts are read one at a time; name one: -e together=PART."
     components = list(_components(plan, layers))
     nodes = list(dict.fromkeys(node for node, name in components if name == target))
     if target and not nodes:

@@ -58,4 +58,7 @@ def components_of(node: Mapping[str, Any]) -> dict[str, list[str]]:
     components: dict[str, list[str]] = {}
     for entry in node["entries"]:
         components.setdefault(entry["layer"], []).append(entry["component"])
-    return components
+    # the node of the first flow alone has the expectation of a shared part
+    own = components.setdefault("shared", [])
+    own += [reads["component"] for reads in node.get("shared", ()) if reads["component"] not in own]
+    return {layer: names for layer, names in components.items() if names}

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple, Optional, Sequence
 
-LAYERS = ("ost", "raw", "fs", "net", "mdt", "oss")
+LAYERS = ("ost", "raw", "fs", "net", "mdt", "oss", "shared")
 """Layers in measuring order."""
 
-IF_NAMED = ("mdt", "oss")
+IF_NAMED = ("mdt", "oss", "shared")
 """Layers that are off until the policy names them."""
 
 RECEIVER = "plumbline-netserver.service"

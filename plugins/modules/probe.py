@@ -21,7 +21,7 @@ options:
   layer:
     description: Where to measure.
     type: str
-    choices: [ost, raw, fs, net, mdt, oss]
+    choices: [ost, raw, fs, net, mdt, oss, shared]
     required: true
   components:
     description:

@@ -13,7 +13,10 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from plumbline.model.record import Record
 
 FOLDER = Path(os.environ.get("PRETENDED", "."))
 
@@ -83,6 +86,8 @@ def measure(name: str) -> None:
     with History(state / "history.sqlite") as history:
         for number, line in enumerate((here() / "measures.jsonl").read_text().splitlines()):
             record = Record.from_json(json.loads(line))
+            if layer == "shared" and record.layer == "flows":
+                history.save(at_moment(record, instance))
             if record.layer == layer and (layer == "net" or instance in ("", record.component)):
                 now = time.time()
                 ident = f"{record.id}-{number}-{now}"
@@ -93,6 +98,22 @@ def measure(name: str) -> None:
             for entry in document["entries"]
         }
         Publisher(history, state / "snapshot.json", document["node"], groups)(time.time())
+
+
+def at_moment(record: Record, turn: str) -> Record:
+    """Return a record of flows as of the moment of a turn, PART@SECONDS."""
+    moment = float(turn.rpartition("@")[2])
+    flows = [
+        {**flow, "started_at": moment, "finished_at": moment + 10.0}
+        for flow in (record.details or {})["flows"]
+    ]
+    return record._replace(
+        id=f"{record.host} {turn}",
+        run_id=turn,
+        started_at=moment,
+        finished_at=moment + 10.0,
+        details={"flows": flows},
+    )
 
 
 def journal(*_words: str) -> int:
@@ -114,7 +135,10 @@ def plumbline(verb: str, *words: str) -> int:
         ],
         "where": ["--expectations", str(here() / "etc/plumbline/expectations.json")],
         "stages": [],
-        "probe": ["--expectations", str(here() / "etc/plumbline/expectations.json")],
+        "probe": [
+            *("--expectations", str(here() / "etc/plumbline/expectations.json")),
+            *("--state", str(state), "--locks", str(here() / "locks")),
+        ],
     }
     return main([verb, *options[verb], *words])
 

@@ -45,7 +45,7 @@ META = Layer(
     scenarios=(Scenario.SINGLE,),
     spec=ProbeSpec("mdtest", bytes=0, seconds=10.0),
     min_efficiency=0.0,
-    depth=6,
+    depth=7,
     results="metadata",
     on_targets=True,
     grouped=True,
@@ -126,7 +126,7 @@ def branch(tmp_path_factory: pytest.TempPathFactory) -> Branch:
     insert(
         package / "model" / "layers" / "__init__.py",
         ("import FS\n", "import FS\nfrom plumbline.model.layers.meta import META\n"),
-        ("(OST, RAW, NET, FS, MDT, OSS)", "(OST, RAW, NET, FS, MDT, OSS, META)"),
+        ("(OST, RAW, NET, FS, MDT, OSS, SHARED)", "(OST, RAW, NET, FS, MDT, OSS, SHARED, META)"),
     )
     probes = package / "measure" / "probes"
     (probes / "mdtest.py").write_text(PROBE, encoding="utf-8")

@@ -13,7 +13,8 @@ from plumbline.plan.assignments import assignments
 from plumbline.plan.baseline import Key, read_baselines, write_baselines
 from plumbline.plan.policy import limits_of
 from plumbline.plan.policy import load as load_policy
-from plumbline.plan.references import Line, at_once, measurements, speeds, with_demonstrated
+from plumbline.plan.references import Line, at_once, measurements, with_demonstrated
+from plumbline.plan.speeds import speeds
 from plumbline.topology.ceiling import Capacities, together
 from plumbline.topology.document import Zone, load
 from plumbline.topology.graph import Topology, build

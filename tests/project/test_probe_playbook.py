@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from plumbline.model.codec import write
+from tests.package.measure.test_shared import of_node, part
 from tests.package.parts.locate.scenes import both
 from tests.package.parts.locate.test_verb_locate import measured
 from tests.project.pretended_site import FakeSite
@@ -47,7 +49,10 @@ def test_a_single_target_is_measured_by_its_unit_on_its_node_only(site: FakeSite
     ("variables", "refusal"),
     [
         ({"layers": "raw"}, "-e layers=... is not a variable of this playbook; write -e layer=..."),
-        ({"layer": "disks"}, "There is no layer disks; choose ost, raw, fs, net, mdt, oss or all."),
+        (
+            {"layer": "disks"},
+            "There is no layer disks; choose ost, raw, fs, net, mdt, oss, shared or all.",
+        ),
     ],
     ids=["misspelt variable", "unknown layer"],
 )
@@ -70,6 +75,44 @@ def test_a_limit_without_a_node_that_measures_is_refused(site: FakeSite, tmp_pat
         run = site.play(playbook, variables, "--limit", "mon1")
         assert run.code == 2, run.output
         run.shows(refusal)
+    assert site.units() == []
+
+
+def share(folder: Path, *rates: float) -> None:
+    """Put a controller between oss1 and oss2; each of their disks gives such a rate."""
+    entry, reads = part()
+    plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+    plan["schedule"]["shared"] = plan["schedule"]["raw"]
+    plan["nodes"]["oss1"]["entries"].append(entry.to_json())
+    for name in ("oss1", "oss2"):
+        plan["nodes"][name]["shared"] = [write(reads)]
+        expectations = json.dumps(plan["nodes"][name])
+        (folder / name / "etc/plumbline/expectations.json").write_text(expectations)
+        with (folder / name / "measures.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps(of_node(name, *rates).to_json()) + "\n")
+    (folder / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+
+
+def test_a_shared_part_is_read_by_its_nodes_at_one_moment(site: FakeSite, tmp_path: Path) -> None:
+    share(tmp_path, 190e6, 185e6)
+    run = site.play("probe", {"together": "ctl", "fail": "false"})
+    assert run.code == 0, run.output
+    run.shows("ctl: 4 reads of 2 nodes at once gave 750.0 MB/s, 94 % of its ceiling 800.0 MB/s.")
+    assert "OK ctl read together 750.0 MB/s" in " ".join(run.output.split())
+    first, second = sorted(site.units())
+    assert first.startswith("oss1 start plumbline-shared@ctl@")
+    assert second == first.replace("oss1", "oss2")
+
+
+def test_a_shared_part_with_half_of_its_nodes_is_not_measured(
+    site: FakeSite, tmp_path: Path
+) -> None:
+    share(tmp_path, 190e6, 185e6)
+    site.unreachable("oss2")
+    run = site.play("probe", {"together": "ctl", "fail": "false"})
+    run.shows(
+        "ctl is not measured: half of its 4 flows or more are on nodes that do not answer: oss2"
+    )
     assert site.units() == []
 
 

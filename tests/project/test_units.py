@@ -31,7 +31,9 @@ def test_each_unit_bounds_its_memory_and_capabilities(unit: Path) -> None:
     assert keys(unit.read_text(encoding="utf-8")) >= set(OWN)
 
 
-@pytest.mark.parametrize("role", ["fs_probe", "mdt_probe", "oss_probe", "ost_probe", "raw_probe"])
+@pytest.mark.parametrize(
+    "role", ["fs_probe", "mdt_probe", "oss_probe", "ost_probe", "raw_probe", "shared_probe"]
+)
 def test_a_unit_with_tools_that_can_hang_does_not_wait_for_them(role: str) -> None:
     """An unkillable process would delay a stop for four times its limit (systemd.kill)."""
     (unit,) = (ROOT / "roles" / role).glob("templates/plumbline-*.service.j2")

@@ -21,6 +21,7 @@ from plumbline.site.documents import read_verdicts
 from plumbline.site.gather import GatherOptions, NodeResult, gather, tidy
 from plumbline.site.kept import Answers, answers
 from plumbline.site.scope import Scopes
+from plumbline.site.shared import keep_sums
 from plumbline.store.history import Thinned
 from plumbline.store.plan import load_plan, without_collector
 from plumbline.store.replacing import replace_own
@@ -43,6 +44,7 @@ def collect(arguments: argparse.Namespace) -> int:
             text = "; ".join([f"{result.node} {result.new} new", *_remarks(result)])
             note(f"{len(results)} of {len(nodes)}: {text}")
     results.sort(key=lambda result: nodes.index(result.node))
+    keep_sums(history, plan.nodes, time.time())
     coverage = cover(history, plan.nodes, time.time())
     thinned = tidy(history, time.time(), time.monotonic)
     document = {

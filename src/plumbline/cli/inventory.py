@@ -9,6 +9,7 @@ from typing import Any, Callable, Iterator, Mapping, Optional, Sequence
 
 from plumbline.cli.output import print_json, say
 from plumbline.doors.ceilings import share_notes, tables
+from plumbline.doors.exposure import exposure_table
 from plumbline.doors.icinga import icinga_objects
 from plumbline.doors.monitored import monitored, read_options
 from plumbline.doors.nagios import nagios_objects
@@ -19,14 +20,16 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Reference
 from plumbline.model.units import format_duration
 from plumbline.model.validation import read_json
-from plumbline.plan.assignments import assignments
+from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.baseline import read_baselines
 from plumbline.plan.expectations import SCHEMA, Plan, meetings
+from plumbline.plan.exposure import OF_ONE_NODE, exposures
 from plumbline.plan.policy import load
 from plumbline.plan.references import at_once, measurements, pairs, with_demonstrated
 from plumbline.plan.schedule import collisions
 from plumbline.site.documents import read_text
 from plumbline.site.inventory import plan_of, read_inventory, topology_of
+from plumbline.topology.graph import Topology
 
 _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
 
@@ -59,7 +62,9 @@ def plan(arguments: argparse.Namespace) -> int:
         return _print_objects(arguments)
     if arguments.plan or arguments.options:
         raise UsageError("--plan and --options belong to --format: add it, or leave them out")
-    plan = plan_of(read_inventory(arguments.inventory))
+    inventory = read_inventory(arguments.inventory)
+    topology = topology_of(inventory)
+    plan = plan_of(inventory, topology)
     if arguments.node is not None and arguments.node not in plan.expectations:
         raise UsageError(
             f"{arguments.node!r} is no client or server of {plan.site}; "
@@ -71,7 +76,16 @@ def plan(arguments: argparse.Namespace) -> int:
         print_json(document, indent)
     else:
         say(*_plan_lines(plan, arguments.node))
+        if not arguments.node:
+            say(*_unexposed(topology, assignments(topology, load(inventory.policy))))
     return 0
+
+
+def _unexposed(topology: Topology, measured: Sequence[Assignment]) -> Iterator[str]:
+    """Yield a table of the parts whose loss shows in no measurement of one node."""
+    found = [item for item in exposures(topology, measured) if item.way not in OF_ONE_NODE]
+    if found:
+        yield from ("", exposure_table(topology, found))
 
 
 def _print_objects(arguments: argparse.Namespace) -> int:

@@ -20,28 +20,41 @@ from plumbline.cli.options import (
     spelled,
 )
 from plumbline.cli.output import note, remark, say, show
-from plumbline.cli.progress import end, print_commands, progress, show_result, verdict_table
+from plumbline.cli.progress import (
+    end,
+    print_calls,
+    print_commands,
+    progress,
+    show_result,
+    verdict_table,
+)
 from plumbline.doors.ranks import comparison
 from plumbline.doors.ranks import survey as survey_table
 from plumbline.doors.table import render
 from plumbline.judge.confirm import QueuePlace
 from plumbline.judge.phrases import odds, several
 from plumbline.measure.caches import CachesUnit
+from plumbline.measure.flows import commands
 from plumbline.measure.lock import Locks
 from plumbline.measure.net import PairUnit, slot_of
 from plumbline.measure.ost import TargetUnit
 from plumbline.measure.session import units_of
+from plumbline.measure.shared import flows_sentence, sentence
 from plumbline.measure.unit_context import Unit
 from plumbline.model import parts
 from plumbline.model.errors import INTERRUPTED, PrivilegeError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST
+from plumbline.model.record import Record
+from plumbline.model.shared import Turn
 from plumbline.model.units import format_bytes, format_rate
 from plumbline.model.verdict import State, worst
 from plumbline.observe.command import SystemClock, SystemRunner, locate
 from plumbline.site import measure as runs
+from plumbline.site import shared
 from plumbline.site import survey as surveys
+from plumbline.site.documents import read_text
 from plumbline.store.files import DATABASE
 from plumbline.store.history import History
 
@@ -66,6 +79,8 @@ def probe(arguments: argparse.Namespace) -> int:
     if arguments.mount:
         return _survey(arguments)
     expectations = deployed(arguments)
+    if layer.joint:
+        return _read_together(expectations, arguments)
     if arguments.confirm:
         return _confirm(expectations, arguments)
     return _measure(expectations, arguments)
@@ -87,6 +102,11 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--slot pairs hosts; layer {name} has none: leave it out")
     if arguments.directory and not layer.on_targets:
         raise UsageError("--directory compares storage targets: call plumbline probe ost or fs")
+    if arguments.flows and (not layer.joint or len(arguments.component or ()) != 1):
+        raise UsageError(
+            "--flows has the flows of one shared part: call plumbline probe shared with one "
+            "--component PART@SECONDS"
+        )
     _refuse_around_mount(arguments)
     refuse_parallel(arguments)
     refuse_both(arguments)
@@ -133,6 +153,54 @@ def _measure(expectations: Expectations, arguments: argparse.Namespace) -> int:
         options = run_options(arguments, keep_files=True)
         result = runs.measure(expectations, units, history, options)
     return show_result(arguments, result, verdict_table)
+
+
+def _read_together(expectations: Expectations, arguments: argparse.Namespace) -> int:
+    """Read this node's flows of shared parts at their moments, or judge the flows of all nodes."""
+    if arguments.component:
+        named = [shared.turn_of(expectations, text, time.time()) for text in arguments.component]
+    else:
+        named = shared.round_of(expectations, time.time())
+    if arguments.dry_run:
+        return print_calls(call for reads, _ in named for call in commands(expectations, reads))
+    with history_of_run(arguments) as history:
+        options = run_options(arguments)
+        if arguments.flows:
+            records = shared.records_in(read_text(arguments.flows, _FLOWS_REMEDY))
+            return _sum_up(expectations, named[0][1], records, history, arguments)
+        code = 0
+        with runs.interruptible():
+            for record in shared.drive_turns(expectations, named, history, options.locks):
+                turn = Turn.parse(record.run_id, [record.component])
+                if shared.is_alone(expectations, turn):
+                    code = max(code, _sum_up(expectations, turn, [record], history, arguments))
+                else:
+                    show(arguments, record, [flows_sentence(record)])
+                    code = max(code, 0 if record.rate else State.UNKNOWN)
+        return code
+
+
+_FLOWS_REMEDY = "give the output of plumbline history --json --layer flows"
+
+
+def _sum_up(
+    expectations: Expectations,
+    turn: Turn,
+    records: Sequence[Record],
+    history: History,
+    arguments: argparse.Namespace,
+) -> int:
+    """Record and judge the sum of all nodes' flows; print it and return the exit code."""
+    options = run_options(arguments)
+    result = shared.keep_sum(expectations, turn, records, history, options)
+    return show_result(arguments, result, partial(_sum_lines, expectations))
+
+
+def _sum_lines(expectations: Expectations, result: runs.Result) -> Iterator[str]:
+    for record in result.records:
+        (entry,) = expectations.find(record.layer, record.component)
+        yield sentence(record, shared.ceiling_of(entry))
+    yield from verdict_table(result)
 
 
 def _chosen(expectations: Expectations, arguments: argparse.Namespace) -> list[Expectation]:

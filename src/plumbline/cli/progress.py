@@ -108,9 +108,13 @@ def end(result: Result) -> int:
 
 def print_commands(units: Sequence[Unit]) -> int:
     """Print the commands of the tools, quoted for a shell; return 0."""
-    for unit in units:
-        for argv in unit.commands():
-            say(" ".join(word if word == "<>" else shlex.quote(word) for word in argv))
+    return print_calls(argv for unit in units for argv in unit.commands())
+
+
+def print_calls(calls: Iterable[Sequence[str]]) -> int:
+    """Print the calls of tools, quoted for a shell; return 0."""
+    for argv in calls:
+        say(" ".join(word if word == "<>" else shlex.quote(word) for word in argv))
     return 0
 
 

@@ -43,6 +43,10 @@ def check(arguments: argparse.Namespace) -> int:
             "or on the control host"
         )
     from plumbline.doors.ceilings import baseline_notes, share_notes
+    from plumbline.doors.exposure import exposure_table
+    from plumbline.plan.assignments import assignments
+    from plumbline.plan.exposure import exposures
+    from plumbline.plan.policy import load
     from plumbline.plan.schedule import collisions
     from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory, topology_of
 
@@ -53,14 +57,17 @@ def check(arguments: argparse.Namespace) -> int:
     entries = [entry for entries in plan.expectations.values() for entry in entries]
     notes = [*_notes(topology, deployed_hosts(inventory)), *share_notes(entries)]
     notes += [*baseline_notes(entries), *collisions(plan.schedule)]
+    found = list(exposures(topology, assignments(topology, load(inventory.policy))))
     document = {
         "schema": 1,
         "site": topology.site,
         "components": [*topology.components.values()],
         "targets": [*topology.targets.values()],
+        "exposure": [exposure.to_json() for exposure in found],
         "notes": notes,
     }
-    lines = [_table(topology), *(f"note: {note}" for note in notes)]
+    lines = [_table(topology), *_exposure_lines(exposure_table(topology, found) if found else "")]
+    lines += [f"note: {note}" for note in notes]
     lines.append(
         f"{topology.site} is sound: {len(entries)} measurements, {len(plan.services)} services"
     )
@@ -129,6 +136,10 @@ def _mounts(node: Expectations) -> dict[str, list[str]]:
         if LAYERS[entry["layer"]].per_target and target["kind"] == "lustre":
             mounts.setdefault(target["mount"], []).append(target["ost"])
     return mounts
+
+
+def _exposure_lines(table: str) -> list[str]:
+    return ["", table, ""] if table else []
 
 
 def _notes(topology: Topology, deployed: Collection[str]) -> list[str]:

@@ -66,7 +66,7 @@ def provisional(series: Series, weak: Optional[Baseline], limits: Limits) -> Opt
 
     ``weak`` is a baseline under the same conditions that is not firm.
     """
-    if not LAYERS[series.latest.layer].grouped:
+    if not LAYERS[series.latest.layer].has_provisional:
         return None
     if weak is None:
         return _recent(series, limits)

@@ -22,6 +22,7 @@ from plumbline.model.evidence import Subject
 from plumbline.model.limits import Ceiling, Limits, Reference
 from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation, Scenario
+from plumbline.model.shared import SharedReads
 from plumbline.model.space import SpaceTerms
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.validation import Within, amounts, counts, rates, texts
@@ -271,6 +272,8 @@ class Expectations(NamedTuple):
     """Limits of the file systems whose space the node keeps."""
     fabric: Optional[tuple[FabricLink, ...]] = None
     """Links of the InfiniBand fabric that the node looks at; None if it does not."""
+    shared: tuple[SharedReads, ...] = ()
+    """Shared parts that this node reads with others."""
 
     def find(self, layer: str, component: Optional[str] = None) -> tuple[Expectation, ...]:
         """Return the expectations of a layer, or of one component in it, in measuring order.
@@ -346,5 +349,6 @@ class Expectations(NamedTuple):
             **({"drops_caches": True} if self.drops_caches else {}),
             **({"space": write(self.space)} if self.space else {}),
             **({} if self.fabric is None else {"fabric": write(self.fabric)}),
+            **({"shared": write(self.shared)} if self.shared else {}),
             "entries": self.entries,
         }

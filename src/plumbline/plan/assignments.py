@@ -26,6 +26,7 @@ from plumbline.model.ranks import (
     SPARE_S,
     limit_s,
 )
+from plumbline.model.shared import KIND as SHARED_KIND
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import format_duration
 from plumbline.plan.places import (
@@ -39,6 +40,7 @@ from plumbline.plan.places import (
 )
 from plumbline.plan.policy import Policy, explicit, limits_of, spec_of
 from plumbline.plan.server_places import on_servers
+from plumbline.plan.shared import shared_parts, shared_spec
 from plumbline.topology.graph import Topology
 
 
@@ -117,7 +119,8 @@ def refuse_infeasible(layer: str, location: Place, spec: ProbeSpec, limits: Limi
     try:
         refuse_impossible(limits)
         refuse_impossible(spec)
-        if not LAYERS[layer].by_ranks:  # ranks have no choice of tools
+        # ranks have no choice of tools, and flows the tool of their own layer
+        if not LAYERS[layer].by_ranks and not LAYERS[layer].joint:
             _refuse_tool(tools_of(LAYERS[layer]), spec.tool)
             _build_commands(location, spec, *subject)
     except (DocumentError, TypeError) as error:
@@ -126,7 +129,7 @@ def refuse_infeasible(layer: str, location: Place, spec: ProbeSpec, limits: Limi
 
 def _subject(location: Place) -> tuple[str, Optional[Within]]:
     """Return the argument of a tool: a file and its folder, a device, or an address."""
-    if location.target["kind"] == PARALLEL:
+    if location.target["kind"] in (PARALLEL, SHARED_KIND):
         return "", None
     if location.target["kind"] == "pair":
         return str(location.target["address"]), None
@@ -169,17 +172,25 @@ def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
         DocumentError: parts are not connected, the policy names something that is not measured, or
             two clients would measure one target.
     """
-    measured = []
+    measured: list[Assignment] = []
     for layer in LAYERS.values():
-        places = _places(layer, topology, policy) if policy.measures(layer.name) else []
+        places = _places(layer, topology, policy, measured) if policy.measures(layer.name) else []
         _refuse_unknown_names(policy, layer.name, places)
-        measured += [_assignment(policy, layer.name, place, places) for place in places]
+        specs = [_spec(policy, layer.name, place, places, measured) for place in places]
+        measured += [
+            _assignment(policy, layer.name, place, len(places), spec)
+            for place, spec in zip(places, specs)
+        ]
     refuse_two_clients(measured)
     return tuple(measured)
 
 
-def _places(layer: Layer, topology: Topology, policy: Policy) -> list[Place]:
-    """Return the places of a layer's components."""
+def _places(
+    layer: Layer, topology: Topology, policy: Policy, measured: Sequence[Assignment]
+) -> list[Place]:
+    """Return the places of a layer's components; ``measured`` are those of earlier layers."""
+    if layer.joint:
+        return shared_parts(topology, policy, layer, measured)
     if layer.whole:
         return parallel(topology, policy)
     if layer.paired:
@@ -194,11 +205,12 @@ def _places(layer: Layer, topology: Topology, policy: Policy) -> list[Place]:
     return devices(topology, layer) if layer.on_devices else targets(topology, layer)
 
 
-def _assignment(policy: Policy, layer: str, location: Place, places: Sequence[Place]) -> Assignment:
+def _assignment(
+    policy: Policy, layer: str, location: Place, members: int, spec: ProbeSpec
+) -> Assignment:
     names = (layer, _system(location), location.component)
-    spec = _spec(policy, layer, location, places)
     limits = limits_of(policy, *names)._replace(
-        stale_after_s=policy.layer(layer).stale_after_s(len(places))
+        stale_after_s=policy.layer(layer).stale_after_s(members)
     )
     if _test(policy, location) != policy.layers.fs.tests[0]:
         # small or shared calls have no known ceiling, only their baseline
@@ -231,7 +243,15 @@ def _test(policy: Policy, location: Place) -> str:
     return str(location.target.get("test", policy.layers.fs.tests[0]))
 
 
-def _spec(policy: Policy, layer: str, location: Place, places: Sequence[Place]) -> ProbeSpec:
+def _spec(
+    policy: Policy,
+    layer: str,
+    location: Place,
+    places: Sequence[Place],
+    measured: Sequence[Assignment],
+) -> ProbeSpec:
+    if LAYERS[layer].joint:
+        return shared_spec(policy, location, measured)
     if not LAYERS[layer].by_ranks:
         return spec_of(policy, layer, _system(location), location.component)
     system = _system(location)

@@ -28,6 +28,7 @@ from plumbline.model.parts import is_installed, load
 from plumbline.model.record import Scenario
 from plumbline.model.rounds import cycle
 from plumbline.model.service import PathService, Service, SitePart
+from plumbline.model.shared import SharedReads
 from plumbline.model.space import SpaceTerms
 from plumbline.model.units import DAY_S, LARGEST
 from plumbline.plan.assignments import Assignment, assignments
@@ -39,6 +40,7 @@ from plumbline.plan.references import PairLimits, expectation, find_ceilings, fi
 from plumbline.plan.schedule import Timer
 from plumbline.plan.server_places import left_out
 from plumbline.plan.services import parents, path_services, services, symptom_services
+from plumbline.plan.shared import with_own_terms
 from plumbline.plan.space import space_services, space_terms
 from plumbline.plan.waves import with_waves
 from plumbline.topology.document import NETWORK
@@ -303,6 +305,8 @@ class Plan(NamedTuple):
     """Sentences on targets that a named layer leaves out."""
     fabric: Mapping[str, tuple[FabricLink, ...]] = {}
     """Links of the topology for each node that looks at the InfiniBand fabric."""
+    shared: Mapping[str, Sequence[SharedReads]] = {}
+    """Shared parts that each node reads with others."""
 
     def node(self, name: str) -> Expectations:
         """Return the document of one node; raise KeyError for an unknown name."""
@@ -314,6 +318,7 @@ class Plan(NamedTuple):
             drops_caches=name in self.drop_caches,
             space=self.space.get(name, ()),
             fabric=self.fabric.get(name),
+            shared=tuple(self.shared.get(name, ())),
         )
 
     def takes_s(self, layer: str) -> dict[str, float]:
@@ -407,6 +412,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
             for sentence in left_out(topology, layer)
         ),
         fabric=fabric_links(topology, policy.symptoms),
+        shared=with_own_terms(policy, measured),
     )
 
 

@@ -29,6 +29,7 @@ from plumbline.plan.schedule import (
     LaterTimer,
     Slots,
     Timer,
+    TwoDaysTimer,
 )
 from plumbline.topology.names import expand
 from plumbline.topology.strict import (
@@ -462,6 +463,36 @@ class MdtLayer(TimedLayer):
     schedule: EarlyTimer = EarlyTimer()
 
 
+class SharedLayer(TimedLayer):
+    """The layer of shared parts; the terms of their flows are those of the flows' own layers.
+
+    A flow does not start while others move more than ``max_load`` of its rate; ``budget`` is the
+    limit of bytes read by a round of all parts.
+    """
+
+    schedule: TwoDaysTimer = TwoDaysTimer()
+    max_load: Percent = 0.1
+    budget: Optional[Size] = None
+
+    @model_validator(mode="after")
+    def _has_terms_of_others(self) -> SharedLayer:
+        overrides = (*self.groups.items(), *self.components.items())
+        for where, probe in (
+            ("probe", self.probe),
+            *((f"{name} probe", override.probe) for name, override in overrides),
+        ):
+            for key in sorted(probe.model_fields_set - _OF_FLOWS):
+                raise ValueError(
+                    f"{where} has no {key}, which is that of the layer whose reads it drives; "
+                    f"known are {', '.join(sorted(_OF_FLOWS))}"
+                )
+        return self
+
+
+_OF_FLOWS = {"bytes", "seconds"}
+"""Terms of a shared part's flows that are not those of their layer."""
+
+
 class Layers(Strict):
     """Layers with specific rules; a missing layer has the defaults."""
 
@@ -471,6 +502,7 @@ class Layers(Strict):
     fs: FsLayer = FsLayer()
     mdt: MdtLayer = MdtLayer()
     oss: OssLayer = OssLayer()
+    shared: SharedLayer = SharedLayer()
 
 
 if TYPE_CHECKING:

@@ -31,6 +31,8 @@ from plumbline.plan.assignments import Assignment, by_server
 from plumbline.plan.baseline import Baselines, Key
 from plumbline.plan.places import Step
 from plumbline.plan.policy import Policy, goal_of
+from plumbline.plan.shared import paths_of
+from plumbline.plan.speeds import Speeds, speeds
 from plumbline.topology.ceiling import Capacities, Limit, alone, in_sum, minimum, together
 from plumbline.topology.document import NETWORK
 from plumbline.topology.graph import Route, Topology
@@ -38,32 +40,6 @@ from plumbline.topology.paths import Sharing, between, sharings, to_target
 
 Limits = Mapping[tuple[str, str, Step], Optional[Limit]]
 """By layer, component and step; None if no part on the path has a rate."""
-
-_AWAY = (Operation.WRITE, Operation.SEND)
-
-
-class Speeds(NamedTuple):
-    """The capacities of all parts of a site, in each direction."""
-
-    reads: Capacities
-    writes: Capacities
-
-    def of(self, operation: Operation, kind: str = "") -> Capacities:
-        """Return the capacities of the parts in the direction of ``operation``.
-
-        A part's write is towards storage, its read away from it: a client that sends uses the
-        direction of writes, a server (``kind`` of the sending or receiving host) that of reads.
-        """
-        return self.writes if (operation in _AWAY) is not (kind == "server") else self.reads
-
-
-def speeds(topology: Topology) -> Speeds:
-    """Return the capacities of a site; the same mapping twice if both directions are equal."""
-    parts = topology.components.items()
-    reads = {name: part.read_Bps for name, part in parts}
-    writes = {name: part.write_Bps for name, part in parts}
-    return Speeds(reads, reads if reads == writes else writes)
-
 
 Goals = Mapping[tuple[str, str, Step], Reference]
 """By layer, component and step: references that have only a goal."""
@@ -255,6 +231,9 @@ def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
             capacities.reads, {assignment.component: assignment.path for assignment in members}
         )
         limits.update({(RAW.name, name, step): share for name, share in shares.items()})
+    for shared in (item for item in measured if LAYERS[item.layer].joint):
+        total = in_sum(capacities.reads, dict(paths_of(shared, measured)))
+        limits[shared.layer, shared.component, step] = total and total.limit
     for members, tests in by_file_system(measured):
         limits.update(file_system_limits(topology, capacities, members, tests))
     return limits

@@ -275,6 +275,19 @@ class LastTimer(Timer):
     calendar: Calendar = "*-*-* 04:06"
 
 
+class TwoDaysTimer(Timer):
+    """Default for shared parts, before all others; they take turns by the clock.
+
+    Four low runs make an alarm, so a loss is found within two weeks.
+    """
+
+    calendar: Calendar = "Tue,Thu,Sun *-*-* 00:36:30"
+    every: Duration = 2 * DAY_S
+    stale_after: Optional[Duration] = 4 * DAY_S
+    randomized_delay: Duration = 0.0
+    limit: Duration = 10800.0
+
+
 class Slots(Strict):
     """Slots of host pairs: they are tested at the start of each slot, for the window."""
 

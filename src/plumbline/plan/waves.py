@@ -10,11 +10,9 @@ from typing import Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.expectation import ALONE, Expectation
 from plumbline.model.layers import LAYERS
+from plumbline.plan.exposure import MAX_AT_ONCE
 from plumbline.topology.document import NETWORK
 from plumbline.topology.graph import Topology
-
-MAX_AT_ONCE = 16
-"""Most targets of a wave: fio needs about 30 MiB for each, and the unit may use 1 GiB."""
 
 _OPEN_WAVES = 64
 """Most open waves, for as many successive targets on one server."""

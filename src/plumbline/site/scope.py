@@ -20,6 +20,7 @@ from plumbline.model.exchange import Begun
 from plumbline.model.expectation import Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
+from plumbline.model.shared import FLOWS
 from plumbline.model.symptom import TROUBLE, Report, Symptom
 from plumbline.model.trend import SERVER
 
@@ -184,6 +185,8 @@ def _measured_by(document: Expectations) -> Iterator[tuple[str, str]]:
             yield SERVER, entry["component"]
     for target in document.served:
         yield SERVER, target
+    for reads in document.shared:
+        yield FLOWS, reads.component
 
 
 def _lustre_targets(nodes: Iterable[Expectations]) -> Iterator[str]:

@@ -104,6 +104,13 @@ class ConsoleHistory(History):
             self.change(_KEEP, (node, *cursor, now, now, day_of(now), size))
         return new
 
+    def add(self, record: Record) -> None:
+        """Store a record that follows from those of several nodes, unless its id is known."""
+        *values, software = row(record, deflate)
+        with self.transaction():
+            self.change(SOFTWARE, (software,))
+            self.change(_NEW, (*values, software))
+
     def kept_bytes(self, node: str, now: float) -> int:
         """Return the bytes of the records that were stored of a node today, in UTC."""
         query = "SELECT kept FROM collected WHERE node = ? AND day = ?"

@@ -23,7 +23,7 @@ def test_each_layer_has_a_module_of_its_name_and_is_registered() -> None:
 
 def test_an_unknown_layer_is_refused_with_the_known_ones() -> None:
     with pytest.raises(
-        DocumentError, match="no layer 'metadata'; known are ost, raw, net, fs, mdt, oss"
+        DocumentError, match="no layer 'metadata'; known are ost, raw, net, fs, mdt, oss, shared"
     ):
         layer_of("metadata")
 
@@ -35,13 +35,22 @@ def test_the_default_terms_are_valid(layer: Layer) -> None:
 
 @EACH
 def test_a_layer_is_measured_in_groups_in_pairs_or_as_a_whole(layer: Layer) -> None:
-    assert [layer.grouped, layer.paired, layer.whole].count(True) == 1
-    assert [layer.on_targets, layer.on_devices, layer.paired].count(True) == 1
+    assert [layer.grouped, layer.paired, layer.whole, layer.joint].count(True) == 1
+    kinds = [layer.on_targets, layer.on_devices, layer.paired, layer.joint]
+    assert kinds.count(True) == 1
 
 
 def test_reports_name_the_layers_from_the_disk_up() -> None:
     names = [layer.name for layer in BY_DEPTH]
-    assert [name for name in names if name in PURPOSES] == ["raw", "oss", "net", "ost", "fs", "mdt"]
+    assert [name for name in names if name in PURPOSES] == [
+        "raw",
+        "shared",
+        "oss",
+        "net",
+        "ost",
+        "fs",
+        "mdt",
+    ]
     assert len({layer.depth for layer in BY_DEPTH}) == len(LAYERS)
 
 

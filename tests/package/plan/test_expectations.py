@@ -25,10 +25,10 @@ from plumbline.plan.expectations import (
     elsewhere,
     meetings,
 )
+from plumbline.plan.exposure import MAX_AT_ONCE
 from plumbline.plan.places import Step
 from plumbline.plan.policy import load
-from plumbline.plan.references import speeds
-from plumbline.plan.waves import MAX_AT_ONCE
+from plumbline.plan.speeds import speeds
 from plumbline.topology.ceiling import alone, together
 from plumbline.topology.graph import Topology, build
 from tests.package.sites import paper, part, site

@@ -17,6 +17,7 @@ from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.layers.oss import OSS
 from plumbline.model.layers.ost import OST
+from plumbline.model.layers.shared import SHARED
 from plumbline.model.quantity import LATENCIES
 from plumbline.model.record import Flag, Measurement, Operation
 from plumbline.model.spec import ProbeSpec
@@ -99,7 +100,7 @@ def _constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number")
 
 
-LAYERS = (OST, OSS)
+LAYERS = (OST, OSS, SHARED)
 VERSION_COMMAND = ("fio", "--version")
 
 FILE = "/proc/self/fd/0"

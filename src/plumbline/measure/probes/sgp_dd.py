@@ -12,12 +12,13 @@ from plumbline.measure.probes.interface import Job
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.layers.raw import RAW
+from plumbline.model.layers.shared import SHARED
 from plumbline.model.names import DEVICE
 from plumbline.model.record import Flag, Measurement, Operation
 from plumbline.model.validation import whole
 from plumbline.observe.query import breaks
 
-LAYERS = (RAW,)
+LAYERS = (RAW, SHARED)
 VERSION_COMMAND = ("sgp_dd", "--version")
 
 # sg3-utils 1.46: "time to transfer data was 1.0 secs, 2.0 MB/sec"

@@ -47,6 +47,9 @@ class Layer(NamedTuple):
     whole: bool = False
     """All components of a group are measured at once, and the group gets its own verdict."""
 
+    joint: bool = False
+    """Components are parts that the flows of several nodes share; their group is their kind."""
+
     quantities: tuple[Operation, ...] = ()
     """Further quantities of the operations' runs; recorded, and judged if the policy names them."""
     if_named: bool = False
@@ -87,13 +90,18 @@ class Layer(NamedTuple):
 
     @property
     def site_wide(self) -> bool:
-        """True if all its components are one group, which several nodes measure."""
-        return self.paired
+        """True if several nodes measure the components of a group, which has no service."""
+        return self.paired or self.joint
 
     @property
     def has_peers(self) -> bool:
         """True if its components are judged individually and have peers."""
-        return self.grouped or self.paired
+        return self.grouped or self.paired or self.joint
+
+    @property
+    def has_provisional(self) -> bool:
+        """True if its own last runs are a reference until it has a baseline."""
+        return self.grouped or self.joint
 
     @property
     def more_than_rates(self) -> bool:
@@ -102,7 +110,7 @@ class Layer(NamedTuple):
 
     def peer_group(self, group: str) -> str:
         """Return the peer group of a component with ``group`` in the plan; empty if site-wide."""
-        return "" if self.site_wide else group
+        return "" if self.paired else group
 
     def steps(self, *, alone: bool = False) -> tuple[tuple[Operation, Scenario], ...]:
         """Return the steps to measure a component, in order; ``alone``: it has no peers."""

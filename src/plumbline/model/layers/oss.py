@@ -18,7 +18,7 @@ OSS = Layer(
     scenarios=(Scenario.SINGLE,),
     spec=ProbeSpec("fio", bytes=1 << 30, seconds=60.0, transfer_bytes=1 << 20, queue_depth=8),
     min_efficiency=0.4,
-    depth=2,
+    depth=3,
     results="file systems of servers",
     one="write and read of target {} on its server",
     all="write and read of all targets on their servers",

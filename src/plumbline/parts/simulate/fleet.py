@@ -21,7 +21,8 @@ from plumbline.plan.baseline import Baselines, Key
 from plumbline.plan.duration import seconds_of
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import Policy
-from plumbline.plan.references import Speeds, speeds
+from plumbline.plan.shared import flows_of
+from plumbline.plan.speeds import Speeds, speeds
 from plumbline.topology.graph import Topology
 from plumbline.topology.paths import sharings
 
@@ -263,6 +264,7 @@ def build(topology: Topology, policy: Policy, healthy: Optional[Baselines] = Non
     """
     plan = compile_plan(topology, policy, {})
     systems = {target.on: target.file_system for target in topology.targets.values()}
+    systems.update({target.name: target.file_system for target in topology.targets.values()})
     periods = {
         name: policy.layer(name).period_s() for name, layer in LAYERS.items() if layer.has_peers
     }
@@ -324,6 +326,8 @@ def _demonstrated(
 
 
 def _system(expectation: Expectation, systems: Mapping[str, str]) -> str:
+    if LAYERS[expectation.layer].joint:
+        return systems.get(flows_of(expectation.target)[0].component, "")
     if LAYERS[expectation.layer].site_wide:
         return ""
     return (
@@ -336,6 +340,8 @@ def _system(expectation: Expectation, systems: Mapping[str, str]) -> str:
 def _covered(expectation: Expectation, node: str) -> bool:
     if LAYERS[expectation.layer].paired:
         return False
+    if LAYERS[expectation.layer].joint:
+        return LAYERS[flows_of(expectation.target)[0].layer].on_devices
     # the server of a Lustre target sees its traffic, a mere client does not
     local = expectation.target["kind"] == "lustre" and expectation.host == node
     return local or expectation.target["kind"] in _COVERED_KINDS

@@ -16,6 +16,7 @@ from itertools import chain
 from math import ceil, exp, log, sqrt
 from random import Random
 from statistics import median
+from types import MappingProxyType
 from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.expectation import Expectation
@@ -42,6 +43,7 @@ from plumbline.parts.simulate.fleet import (
 )
 from plumbline.parts.simulate.memory import Memory, Rate
 from plumbline.plan.capture import LAST_RUNS
+from plumbline.plan.shared import flows_of
 from plumbline.topology.ceiling import Capacities, Limit, alone, together
 
 _NIGHT_S = 0.75 * DAY_S
@@ -212,11 +214,16 @@ _DIRECTIONS = {Operation.WRITE: "away", Operation.SEND: "pair", Operation.RECEIV
 
 
 class _Place(NamedTuple):
-    """A flow's direction and path, and the concurrent flows, itself included."""
+    """A flow's direction and path, and the concurrent flows, itself included.
+
+    Of the sum of several reads ``path`` has all parts that one of them crosses, and ``reads`` the
+    path of each.
+    """
 
     direction: str
     path: tuple[str, ...]
     concurrent: tuple[Flow, ...]
+    reads: Mapping[str, tuple[str, ...]] = MappingProxyType({})
 
 
 ROUNDING = 1e-9
@@ -296,6 +303,9 @@ class Capacity:
             if flow.operation not in remaining:
                 remaining[flow.operation] = _remaining_shares(faults, flow.operation)
             share = remaining[flow.operation]
+            if place.reads:
+                rates[flow] = sum(self._reads(place, share).values())
+                continue
             paths = {other: self._places[other].path for other in place.concurrent}
             capacities = {
                 name: self._capacity(name, place.direction, share)
@@ -309,6 +319,11 @@ class Capacity:
             rates.update(zip(paths, map(_rate, shares.values())))
         return {flow: min(rate, self._caps_Bps.get(flow, rate)) for flow, rate in rates.items()}
 
+    def _reads(self, place: _Place, share: Mapping[str, float]) -> dict[str, float]:
+        """Return the rate of each read of a sum."""
+        capacities = {name: self._capacity(name, place.direction, share) for name in place.path}
+        return {name: _rate(limit) for name, limit in together(capacities, place.reads).items()}
+
     def _capacity(self, name: str, direction: str, share: Mapping[str, float]) -> Optional[float]:
         rate_Bps = self._speeds[direction].get(name)
         if name not in share:
@@ -320,9 +335,15 @@ class Capacity:
         demands: dict[str, float] = {}
         for place in self._places.values():
             sums: dict[str, float] = {}
-            for other in place.concurrent:
-                for name in self._places[other].path:
-                    sums[name] = sums.get(name, 0.0) + self.healthy_Bps[other]
+            loads = [
+                (self._places[other].path, self.healthy_Bps[other]) for other in place.concurrent
+            ]
+            if place.reads:
+                rates = self._reads(place, {})
+                loads = [(path, rates[name]) for name, path in place.reads.items()]
+            for path, rate in loads:
+                for name in path:
+                    sums[name] = sums.get(name, 0.0) + rate
             for name, total in sums.items():
                 demands[name] = max(demands.get(name, 0.0), total)
         return demands
@@ -361,16 +382,35 @@ def _places(fleet: Fleet) -> dict[Flow, _Place]:
     servers: dict[Flow, tuple[str, str]] = {}
     for member in fleet.members:
         for flow in member.flows():
-            if flow.scenario is Scenario.TOGETHER:
+            if flow.scenario is Scenario.TOGETHER and not LAYERS[flow.layer].joint:
                 servers[flow] = member.node, flow.operation.value
                 groups.setdefault(servers[flow], []).append(flow)
+    reads = _joint_reads(fleet.members)
     return {
         flow: _Place(
             _DIRECTIONS.get(flow.operation, "back"),
-            path,
-            tuple(groups[servers[flow]]) if flow in servers else (flow,),
+            tuple(dict.fromkeys(chain(*reads[flow].values()))) if flow in reads else path,
+            (flow,) if flow in reads else tuple(groups.get(servers.get(flow, _NO_SERVER), (flow,))),
+            reads.get(flow, {}),
         )
         for flow, path in paths.items()
+    }
+
+
+_NO_SERVER = "", ""
+
+
+def _joint_reads(members: Sequence[Member]) -> dict[Flow, dict[str, tuple[str, ...]]]:
+    """Return the paths of the reads whose sum each shared part's flow is."""
+    paths = {member.key: member.expectation.path for member in members}
+    return {
+        flow: {
+            read.component: paths[read.layer, read.component]
+            for read in flows_of(member.expectation.target)
+        }
+        for member in members
+        if LAYERS[member.key[0]].joint
+        for flow in member.flows()
     }
 
 

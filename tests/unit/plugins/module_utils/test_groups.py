@@ -19,6 +19,7 @@ def test_a_host_is_in_the_groups_of_what_it_measures() -> None:
         "plumbline_fs": ["client1"],
         "plumbline_mdt": [],
         "plumbline_oss": [],
+        "plumbline_shared": [],
         "plumbline_fs_clients": ["client1", "oss1"],
         "plumbline_asked": ["client1", "oss1"],
         "plumbline_symptoms": ["oss1"],

@@ -1,0 +1,61 @@
+# GNU General Public License v3.0+ (see LICENSE or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Read a shared part on all its nodes; plugins/modules/together.py documents the options."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Iterable, Optional
+
+from ansible.errors import AnsibleActionFail
+from ansible.plugins.action import ActionBase
+from ansible.utils.display import Display
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Nodes
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.together import (
+    Impossible,
+    Together,
+)
+
+OPTIONS = {
+    "plan": {"type": "dict", "required": True},
+    "part": {"type": "str", "required": True},
+}
+
+
+class ActionModule(ActionBase):  # type: ignore[misc]
+    """Action plug-in: runs on the control host, once for all hosts of the play."""
+
+    TRANSFERS_FILES = False
+    _requires_connection = False
+    _supports_check_mode = True
+
+    def run(
+        self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None
+    ) -> dict[str, Any]:
+        """Return the sum of the flows; raise AnsibleActionFail if there is none."""
+        result: dict[str, Any] = super().run(tmp, task_vars)
+        variables = task_vars or {}
+        _, options = self.validate_argument_spec(argument_spec=OPTIONS)
+        plan, part = options["plan"], options["part"]
+        # all nodes wait for one moment, so each needs a fork of its own
+        forks = len(plan["nodes"])
+        crew = Crew(
+            plan,
+            variables["ansible_play_hosts"],
+            variables["ansible_play_hosts_all"],
+            Nodes(self, variables["hostvars"], forks),
+        )
+        try:
+            together = Together(plan, part, crew, _display, time.time)
+            if self._task.check_mode:
+                return {**result, "changed": True, "nodes": together.nodes}
+            found = together.run()
+        except Impossible as error:
+            raise AnsibleActionFail(str(error)) from error
+        return {**result, "changed": True, "nodes": together.nodes, **found, "lost": crew.lost}
+
+
+def _display(lines: Iterable[str]) -> None:
+    for line in lines:
+        Display().display(line)

@@ -1,0 +1,151 @@
+"""Flows of one node: at the moment, under locks, not beside others' traffic, never writing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from plumbline.measure.flows import Surroundings, commands, drive
+from plumbline.measure.lock import Locks
+from plumbline.model.expectation import Expectations
+from plumbline.model.record import Outcome, Record
+from plumbline.model.shared import Flow, SharedReads, Turn, next_moment, results_in
+from tests.package.fakes import FakeRunner, answer
+from tests.package.measure.test_raw import device
+from tests.package.measure.units import FakeClock, is_free
+
+AT = 1100
+READS = SharedReads(
+    "ctl",
+    (
+        Flow("oss1", "raw", "sda", 400e6),
+        Flow("oss1", "raw", "sdb", 400e6),
+        Flow("oss2", "raw", "sdc", 400e6),
+    ),
+    bytes=1 << 20,
+    seconds=10.0,
+    max_load=0.1,
+)
+NODE = Expectations("oss1", "site", tuple(device(name).to_json() for name in ("sda", "sdb")))
+DONE = """time to transfer data was 0.005243 secs, 200.00 MB/sec
+2048+0 records in
+2048+0 records out
+"""
+
+
+def counter(*sectors: int) -> list[Any]:
+    """Return answers with these counters of sectors read by all."""
+    return [answer(f"1 2 {number} 4 5 6 0 0") for number in sectors]
+
+
+def server(**answers: Any) -> FakeRunner:
+    return FakeRunner(
+        {
+            "stat --dereference": "block special file/8/10\n",
+            "test -r": "",
+            "cat /sys/dev/block/8:16/stat": counter(1000),
+            "sgp_dd": answer(stderr="sgp_dd: 5.89 20250912\n"),
+            "timeout": answer(stderr=DONE),
+            **answers,
+        }
+    )
+
+
+def driven(
+    folder: Path, runner: FakeRunner, reads: SharedReads = READS, at: int = AT
+) -> tuple[Record, FakeClock]:
+    clock = FakeClock()
+    around = Surroundings(NODE, Locks(folder, clock), clock, lambda *_: runner)
+    return drive(around, reads, Turn("ctl", at)), clock
+
+
+def test_a_node_reads_its_own_flows_at_the_moment(tmp_path: Path) -> None:
+    runner = server()
+    record, _ = driven(tmp_path, runner)
+    assert (record.layer, record.component, record.run_id) == ("flows", "ctl", f"ctl@{AT}")
+    assert (record.host, record.outcome, record.started_at) == ("oss1", Outcome.OK, AT)
+    assert record.rate == pytest.approx(400e6, rel=1e-3)
+    assert [result.component for result in results_in(record)] == ["sda", "sdb"]
+    # written is nothing, and each device is read once
+    assert all("of=/dev/null" in call for call in runner.called("timeout"))
+    assert len(runner.called("timeout")) == 2
+    assert Record.from_json(record.to_json()) == record
+
+
+def test_bytes_and_seconds_are_those_of_the_part(tmp_path: Path) -> None:
+    runner = server()
+    driven(tmp_path, runner, READS._replace(bytes=4 << 20, seconds=20.0))
+    (call, _) = runner.called("timeout")
+    assert "--signal=INT 20 sgp_dd" in call
+    assert "count=8192" in call
+
+
+@pytest.mark.parametrize(
+    ("at", "reason"),
+    [
+        (1002, "the moment is too near or was 0 s ago"),
+        (940, "the moment is too near or was 60 s ago"),
+        (3000, "the moment is still 33 min ahead"),
+    ],
+)
+def test_a_node_whose_clock_is_wrong_stays_out(tmp_path: Path, at: int, reason: str) -> None:
+    runner = server()
+    record, _ = driven(tmp_path, runner, at=at)
+    assert record.outcome is Outcome.SKIPPED
+    assert reason in record.reason
+    assert "its clock is wrong" in record.reason
+    assert runner.calls == []
+
+
+def test_a_node_stays_out_while_others_read_its_devices(tmp_path: Path) -> None:
+    # 2 s with 100 MB/s of others, a quarter of what the flow may take
+    busy = server(**{"cat /sys/dev/block/8:16/stat": counter(1000, 1000, 391_625)})
+    record, _ = driven(tmp_path, busy)
+    assert record.reason == (
+        "others move 100.0 MB/s on sda, more than 10 % of what it may take (max_load)"
+    )
+    assert busy.called("timeout") == []
+    allowed = READS._replace(max_load=0.3)
+    assert driven(tmp_path, server(), allowed)[0].outcome is Outcome.OK
+
+
+def test_a_device_of_another_run_is_left_out_and_the_others_are_read(tmp_path: Path) -> None:
+    locks = Locks(tmp_path, FakeClock())
+    with locks.hold("raw", "sdb"):
+        record, _ = driven(tmp_path, server())
+    first, second = results_in(record)
+    assert (first.component, first.reason) == ("sda", "")
+    assert second.rate_Bps is None
+    assert "sdb" in second.reason
+    assert is_free(locks, "raw", "sda")
+
+
+def test_a_flow_that_cannot_be_read_has_its_reason(tmp_path: Path) -> None:
+    gone = answer(stderr="stat: cannot statx '/dev/sda': No such file or directory", exit_code=1)
+    record, _ = driven(
+        tmp_path, server(**{"stat --dereference --format=%F/%t/%T -- /dev/sda": gone})
+    )
+    first = next(result for result in results_in(record) if result.component == "sda")
+    assert "the device is gone" in first.reason
+    assert record.rate == pytest.approx(200e6, rel=1e-3)
+
+
+def test_the_calls_are_shown_before() -> None:
+    shown = [" ".join(call) for call in commands(NODE, READS)]
+    assert len(shown) == 2
+    assert "if=/dev/sda" in shown[0]
+
+
+# Moments that nobody needs to tell.
+
+
+def test_parts_take_turns_in_slots_of_the_clock() -> None:
+    parts = [READS._replace(turn=turn, turns=3, slot_s=60) for turn in range(3)]
+    moments = [next_moment(part, 1000.0) for part in parts]
+    assert sorted(moments) == [1020, 1080, 1140]
+    assert all(moment // 60 % 3 == part.turn for moment, part in zip(moments, parts))
+    # a node that looks a little later agrees
+    assert next_moment(parts[0], 1019.0) == next_moment(parts[0], 1000.0)
+    assert next_moment(parts[0], moments[0]) == moments[0] + 180

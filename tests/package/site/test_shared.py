@@ -1,0 +1,150 @@
+"""Sums of shared parts: on a console by its collected flows, on a node by those that are given."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Mapping
+
+import pytest
+
+from plumbline.measure.lock import Locks
+from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.exchange import Cursor
+from plumbline.model.expectation import Expectations
+from plumbline.model.record import Outcome, Record
+from plumbline.model.shared import Turn
+from plumbline.observe.command import SystemClock
+from plumbline.site.measure import RunOptions
+from plumbline.site.shared import (
+    is_alone,
+    keep_sum,
+    keep_sums,
+    records_in,
+    round_of,
+    turn_of,
+)
+from plumbline.store.collection import ConsoleHistory
+from plumbline.store.database import Selection
+from plumbline.store.history import History
+from tests.package.measure.test_shared import AT, TURN, of_node
+from tests.package.plan.test_exposure import array
+from tests.package.plan.test_shared import compiled
+
+
+def site() -> Mapping[str, Expectations]:
+    plan = compiled(array())
+    return {name: plan.node(name) for name in plan.expectations}
+
+
+def sums(path: Path) -> list[Record]:
+    with History(path) as history:
+        return list(history.records(Selection(layer="shared")))
+
+
+def collected(path: Path, *records: Record) -> None:
+    with ConsoleHistory(path) as history:
+        for record in records:
+            history.keep(record.host, [record], Cursor(), AT)
+
+
+# On a console.
+
+
+def test_a_console_adds_the_flows_of_a_turn_once(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    collected(path, of_node("oss1", 200e6, 180e6), of_node("oss2", 190e6, 190e6))
+    assert keep_sums(path, site(), AT + 300.0) == 1
+    (record,) = sums(path)
+    assert (record.component, record.rate, record.host) == ("ctl", 760e6, "oss1")
+    assert keep_sums(path, site(), AT + 600.0) == 0
+    assert len(sums(path)) == 1
+
+
+def test_a_console_waits_an_hour_for_a_node_that_did_not_answer(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    collected(path, of_node("oss1", 200e6, 180e6))
+    assert keep_sums(path, site(), AT + 1800.0) == 0
+    collected(path, of_node("oss2", 190e6, 190e6))
+    assert keep_sums(path, site(), AT + 1900.0) == 1
+    assert sums(path)[0].outcome is Outcome.OK
+
+
+def test_a_node_that_brings_nothing_makes_the_turn_unmeasured(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    collected(path, of_node("oss1", 200e6, 180e6))
+    assert keep_sums(path, site(), AT + 3700.0) == 1
+    (record,) = sums(path)
+    assert record.outcome is Outcome.FAILED
+    assert "first oss2-disk1: oss2 gave no record" in record.reason
+
+
+def test_a_turn_that_its_node_has_recorded_is_not_added_again(tmp_path: Path) -> None:
+    path = tmp_path / "history.sqlite"
+    records = of_node("oss1", 200e6, 180e6), of_node("oss2", 190e6, 190e6)
+    collected(path, *records)
+    keep_sums(path, site(), AT + 300.0)
+    (own,) = sums(path)
+    collected(path, own)
+    assert keep_sums(path, site(), AT + 600.0) == 0
+    assert len(sums(path)) == 1
+
+
+def test_a_site_without_shared_parts_opens_no_history(tmp_path: Path) -> None:
+    assert keep_sums(tmp_path / "none" / "history.sqlite", {}, AT) == 0
+
+
+# On a node.
+
+
+def test_the_first_node_records_and_judges_the_sum(tmp_path: Path) -> None:
+    options = RunOptions(
+        Locks(tmp_path / "locks", SystemClock()), tmp_path / "snapshot.json", Quiet
+    )
+    records = [of_node("oss1", 200e6, 180e6), of_node("oss2", 190e6, 190e6)]
+    with History(tmp_path / "history.sqlite") as history:
+        history.save(records[0])
+        result = keep_sum(site()["oss1"], TURN, records, history, options)
+    (record,), (verdict,) = result.records, result.verdicts
+    assert record.rate == 760e6
+    assert (verdict.layer, verdict.component) == ("shared", "ctl")
+    # the records are of the year 1970
+    assert verdict.sentence.startswith("ctl read together is stale")
+    with History(tmp_path / "history.sqlite") as history, pytest.raises(UsageError, match="oss1"):
+        keep_sum(site()["oss2"], TURN, records, history, options)
+
+
+class Quiet:
+    """Progress that shows nothing."""
+
+    def __enter__(self) -> object:
+        return lambda _step: None
+
+    def __exit__(self, *_: object) -> None:
+        pass
+
+
+def test_a_part_of_several_nodes_needs_the_playbook_or_a_moment() -> None:
+    node = site()["oss1"]
+    assert not is_alone(node, TURN)
+    assert turn_of(node, f"ctl@{AT}", AT)[1] == Turn("ctl", AT)
+    with pytest.raises(UsageError, match=r"read by oss1, oss2 at one moment: .* -e together=ctl"):
+        turn_of(node, "ctl", AT)
+    for text in ("ctl@", "ctl@soon", "ctl@99999999999999", "hba@1000", ""):
+        with pytest.raises(UsageError, match="no shared part that this node reads; it has ctl"):
+            turn_of(node, text, AT)
+
+
+def test_all_nodes_agree_on_the_moments_of_a_round() -> None:
+    first, second = (
+        round_of(site()[name], AT + delay) for name, delay in (("oss1", 0), ("oss2", 9))
+    )
+    assert [turn for _, turn in first] == [turn for _, turn in second]
+    ((_, turn),) = first
+    assert turn.at is not None
+    assert turn.at % 60 == 0
+
+
+@pytest.mark.parametrize("text", ["nothing", "[]", '{"id": "x"}', "null"])
+def test_flows_that_are_no_records_are_refused(text: str) -> None:
+    with pytest.raises(DocumentError):
+        records_in(text)
