@@ -30,7 +30,7 @@ from plumbline.model.units import DAY_S, LARGEST
 from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.baseline import Baselines
 from plumbline.plan.duration import seconds_of
-from plumbline.plan.policy import FsLayer, OstLayer, Policy
+from plumbline.plan.policy import FsLayer, Policy, TargetLayer
 from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
 from plumbline.plan.schedule import Timer
 from plumbline.plan.services import parents, path_services, services, symptom_services
@@ -81,7 +81,7 @@ def alarm_thresholds(policy: Policy, measured: Sequence[Assignment]) -> dict[str
 def _confirmations(policy: Policy, layer: str) -> float:
     """Return the number of confirmations per planned run of a layer."""
     rules = policy.layer(layer)
-    return rules.confirm.bytes if isinstance(rules, OstLayer) and rules.confirm.runs else 0.0
+    return rules.confirm.bytes if isinstance(rules, TargetLayer) and rules.confirm.runs else 0.0
 
 
 def _group_tests(measured: Sequence[Assignment]) -> Iterator[str]:
@@ -163,7 +163,7 @@ def confirm_schedule(policy: Policy) -> dict[str, dict[str, Any]]:
     }
 
 
-def _terms(layer: OstLayer, measured: Sequence[Assignment]) -> Confirm:
+def _terms(layer: TargetLayer, measured: Sequence[Assignment]) -> Confirm:
     """Return the terms of confirmation for a node's layer with at least one measurement.
 
     The saved-up bytes always suffice to confirm one component, even if a node measures little.
@@ -180,9 +180,9 @@ def _terms(layer: OstLayer, measured: Sequence[Assignment]) -> Confirm:
     return Confirm(policy.runs, policy.every, min(LARGEST, daily), min(LARGEST, least + share))
 
 
-def _rules(policy: Policy) -> dict[str, OstLayer]:
+def _rules(policy: Policy) -> dict[str, TargetLayer]:
     layers = {name: policy.layer(name) for name, layer in LAYERS.items() if layer.confirmable}
-    return {name: rules for name, rules in layers.items() if isinstance(rules, OstLayer)}
+    return {name: rules for name, rules in layers.items() if isinstance(rules, TargetLayer)}
 
 
 def elsewhere(topology: Topology) -> dict[str, dict[str, str]]:
@@ -337,7 +337,8 @@ def _flow(
         if name in route_parts or (name in parts and parts[name].kind in NETWORK)
     ]
     link = [name for name in shared if name in route_parts and parts[name].kind not in NETWORK]
-    keys = (f"{operation.value}/{scenario.value}" for operation, scenario, _ in entry.runs())
+    steps = entry.steps_in_bytes()
+    keys = (f"{operation.value}/{scenario.value}" for operation, scenario, _ in steps)
     rates = {key: _rate(entry, key) for key in keys}
     load: dict[tuple[str, str], float] = {}
     for key, rate in rates.items():

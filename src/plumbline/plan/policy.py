@@ -300,15 +300,27 @@ class TimedLayer(Layer):
     schedule: Timer = Timer()
 
 
-class OstLayer(TimedLayer):
-    """The layer of storage targets."""
+class TargetLayer(TimedLayer):
+    """A layer that measures target by target."""
 
     confirm: ConfirmPolicy = ConfirmPolicy()
 
 
-class RawLayer(OstLayer):
+_JUDGED = ["p99.9"]
+"""Of small reads: a device that is slow by its tail alone has a usual rate."""
+
+
+class OstLayer(TargetLayer):
+    """The layer of storage targets; ``random_reads`` are file systems with small reads."""
+
+    judge: list[str] = _JUDGED
+    random_reads: list[str] = []
+
+
+class RawLayer(TargetLayer):
     """The layer of block devices."""
 
+    judge: list[str] = _JUDGED
     schedule: LaterTimer = LaterTimer()
     confirm: LaterConfirmPolicy = LaterConfirmPolicy()
 
@@ -456,7 +468,9 @@ else:
     EveryLayer = create_model(
         "EveryLayer",
         __base__=Layers,
-        **{name: (OstLayer, OstLayer()) for name in LAYERS if name not in Layers.model_fields},
+        **{
+            name: (TargetLayer, TargetLayer()) for name in LAYERS if name not in Layers.model_fields
+        },
     )
     """All layers; those measured target by target have the rules of targets."""
 

@@ -22,6 +22,7 @@ from plumbline.model.layers import BY_DEPTH, LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.layers.ost import OST
 from plumbline.model.layers.raw import RAW
+from plumbline.model.layers.small_reads import RANDREAD32
 from plumbline.model.limits import Ceiling, Reference
 from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.ranks import assign, readers, spread
@@ -232,7 +233,7 @@ _NO_GOAL = Reference(None, None)
 def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
     """Return the limits of all steps; peers that run together share the parts on their paths.
 
-    Only steps measured in bytes have a ceiling.
+    Steps measured in bytes have a ceiling, and those that a data sheet states.
     """
     capacities = speeds(topology)
     sharers = _sharers(measured)
@@ -244,7 +245,7 @@ def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
             sharers,
         )
         if step[0].quantity == BYTES_PER_S
-        else None
+        else _of_data_sheet(topology, assignment, step[0])
         for assignment in measured
         for step in assignment.steps
         if step[1] is Scenario.SINGLE
@@ -258,6 +259,16 @@ def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
     for members, tests in by_file_system(measured):
         limits.update(file_system_limits(topology, capacities, members, tests))
     return limits
+
+
+def _of_data_sheet(
+    topology: Topology, assignment: Assignment, operation: Operation
+) -> Optional[Limit]:
+    """Return the small reads per second that a data sheet states: with many of them in flight."""
+    part = topology.components.get(assignment.component)
+    if part is None or part.iops is None or operation is not RANDREAD32:
+        return None
+    return Limit(Ceiling(float(part.iops), (part.name,)), None)
 
 
 def _sharers(measured: Sequence[Assignment]) -> Mapping[tuple[str, str], int]:
@@ -450,6 +461,9 @@ def measurements(topology: Topology, measured: Sequence[Assignment]) -> Iterator
     further = {test.component for _, (_, *tests) in by_file_system(measured) for test in tests}
     for assignment in (entry for entry in measured if entry.component not in further):
         for operation, scenario in assignment.steps:
+            # what a data sheet states follows from no path
+            if operation in LAYERS[assignment.layer].chosen:
+                continue
             limit = limits[assignment.layer, assignment.component, (operation, scenario)]
             yield _single_line(assignment, None, (operation.value, scenario.value), limit)
 
