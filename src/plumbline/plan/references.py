@@ -22,12 +22,12 @@ from plumbline.model.layers import BY_DEPTH, LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.layers.ost import OST
 from plumbline.model.layers.raw import RAW
-from plumbline.model.layers.small_reads import RANDREAD32
 from plumbline.model.limits import Ceiling, Reference
 from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.ranks import assign, readers, spread
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.rounds import partners
+from plumbline.model.small_reads import RANDREAD32
 from plumbline.plan.assignments import Assignment, by_server
 from plumbline.plan.baseline import Baselines, Key
 from plumbline.plan.places import Step

@@ -16,10 +16,10 @@ from plumbline.measure.probes.interface import Job
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.layers.ost import OST
-from plumbline.model.layers.small_reads import QUANTILES, RANDOM
 from plumbline.model.names import DEVICE
 from plumbline.model.quantity import LATENCIES
 from plumbline.model.record import Flag, Measurement, Operation
+from plumbline.model.small_reads import QUANTILES, RANDOM
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.validation import whole
 

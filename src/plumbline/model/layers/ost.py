@@ -6,8 +6,8 @@ File systems that the policy names have small random reads of that file as well.
 from __future__ import annotations
 
 from plumbline.model.layers.layer import Layer, times_of_calls
-from plumbline.model.layers.small_reads import SMALL_READS, TIMES_OF_SMALL_READS
 from plumbline.model.record import Operation, Scenario
+from plumbline.model.small_reads import SMALL_READS, TIMES_OF_SMALL_READS
 from plumbline.model.spec import ProbeSpec
 
 OST = Layer(

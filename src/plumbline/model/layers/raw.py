@@ -6,8 +6,8 @@ Devices that the topology calls flash have small random reads as well.
 from __future__ import annotations
 
 from plumbline.model.layers.layer import Layer
-from plumbline.model.layers.small_reads import SMALL_READS, TIMES_OF_SMALL_READS
 from plumbline.model.record import Operation, Scenario
+from plumbline.model.small_reads import SMALL_READS, TIMES_OF_SMALL_READS
 from plumbline.model.spec import ProbeSpec
 
 RAW = Layer(
