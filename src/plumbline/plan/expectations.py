@@ -338,8 +338,7 @@ def _flow(
     ]
     link = [name for name in shared if name in route_parts and parts[name].kind not in NETWORK]
     steps = entry.steps_in_bytes()
-    keys = (f"{operation.value}/{scenario.value}" for operation, scenario, _ in steps)
-    rates = {key: _rate(entry, key) for key in keys}
+    rates = {key: _rate(entry, key) for key in (f"{step[0]}/{step[1].value}" for step in steps)}
     load: dict[tuple[str, str], float] = {}
     for key, rate in rates.items():
         rated = [name for name in shared if _capacity(topology, key, name) is not None]
