@@ -37,6 +37,7 @@ from plumbline.model.errors import INTERRUPTED, PrivilegeError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST
+from plumbline.model.small_reads import SMALL_READS, TAILS
 from plumbline.model.units import format_bytes, format_rate
 from plumbline.model.verdict import State, worst
 from plumbline.observe.command import SystemClock, SystemRunner, locate
@@ -87,6 +88,11 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
         raise UsageError(f"--slot pairs hosts; layer {name} has none: leave it out")
     if arguments.directory and not layer.on_targets:
         raise UsageError("--directory compares storage targets: call plumbline probe ost or fs")
+    if arguments.random_reads and not (arguments.directory and layer.per_target):
+        raise UsageError(
+            "--random-reads reads files of directories: call plumbline probe ost --directory; the "
+            "policy chooses file systems by random_reads, the topology devices by media"
+        )
     _refuse_around_mount(arguments)
     refuse_parallel(arguments)
     refuse_both(arguments)
@@ -165,7 +171,10 @@ def _compare(arguments: argparse.Namespace) -> int:
     # one metadata target has no peers on most sites either
     directories = named_directories(arguments.directory, least=1 if layer.of_metadata else 2)
     size = 0 if layer.of_metadata else arguments.bytes or _FILE_BYTES
-    expectations = runs.expected(directories, size, layer)
+    operations = layer.operations
+    if arguments.random_reads:
+        operations = (*operations, *SMALL_READS, *TAILS)
+    expectations = runs.expected(directories, size, layer, operations)
     units = [TargetUnit(entry) for entry in expectations.find(layer.name)]
     if arguments.dry_run:
         return print_commands(units)
@@ -176,7 +185,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         say(caveat)
     locks, steps = runs.own_locks(directories), partial(progress, arguments.quiet)
     result = runs.measure_once(expectations, units, locks, steps)
-    return show_result(arguments, result, partial(comparison, operations=layer.operations))
+    return show_result(arguments, result, partial(comparison, operations=operations))
 
 
 def _survey(arguments: argparse.Namespace) -> int:

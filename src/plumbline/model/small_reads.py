@@ -18,6 +18,9 @@ RANDOM = "random"
 QUANTILES = {"p50": "50", "p99": "99", "p99.9": "99.9"}
 """Quantities of small reads: the time that so many percent of the reads keep."""
 
+TAIL = "p99.9"
+"""Quantity judged besides the rate: a device that is slow by its tail alone has a usual rate."""
+
 
 def _define(name: str, depth: int) -> Operation:
     return Operation.define(
@@ -38,3 +41,4 @@ SMALL_READS = (RANDREAD, RANDREAD32)
 TIMES_OF_SMALL_READS = tuple(
     operation.define_quantity(name, SECONDS) for operation in SMALL_READS for name in QUANTILES
 )
+TAILS = tuple(operation.quantities[TAIL] for operation in SMALL_READS)

@@ -18,6 +18,7 @@ from plumbline.model.ledger import DEFAULT_PARAMETERS, PARAMETER_PATTERN, is_sec
 from plumbline.model.limits import Limits, Range
 from plumbline.model.names import PATH, PROGRAM, SCRATCH
 from plumbline.model.ranks import TESTS, may_be_direct, named_test
+from plumbline.model.small_reads import TAIL
 from plumbline.model.spec import MAX_DEPTH, MAX_REPEATS, ProbeSpec
 from plumbline.model.symptom import VALID_S
 from plumbline.model.units import DAY_S, HOUR_S, format_duration
@@ -306,21 +307,17 @@ class TargetLayer(TimedLayer):
     confirm: ConfirmPolicy = ConfirmPolicy()
 
 
-_JUDGED = ["p99.9"]
-"""Of small reads: a device that is slow by its tail alone has a usual rate."""
-
-
 class OstLayer(TargetLayer):
     """The layer of storage targets; ``random_reads`` are file systems with small reads."""
 
-    judge: list[str] = _JUDGED
+    judge: list[str] = [TAIL]
     random_reads: list[str] = []
 
 
 class RawLayer(TargetLayer):
     """The layer of block devices."""
 
-    judge: list[str] = _JUDGED
+    judge: list[str] = [TAIL]
     schedule: LaterTimer = LaterTimer()
     confirm: LaterConfirmPolicy = LaterConfirmPolicy()
 

@@ -10,12 +10,12 @@ from typing import Any, Iterator
 import pytest
 
 from plumbline.model.expectation import Expectation
-from plumbline.model.record import Operation
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
 from plumbline.topology.graph import build
 from tests.characterization.door import Node, bring
 from tests.characterization.product import Answer, run
+from tests.package.cli.driver import finish
 from tests.package.sites import parts
 
 pytestmark = [
@@ -152,5 +152,28 @@ def test_metrics_and_report_have_small_reads_in_their_units(site: Path) -> None:
     assert f"{LATE},randread p99.9,single,CRITICAL,0.012," in numbers
 
 
-def test_operations_have_the_quantities_that_they_declare() -> None:
-    assert [*Operation("randread").quantities] == ["p50", "p99", "p99.9"]
+@pytest.mark.skipif(shutil.which("fio") is None, reason="there is no fio")
+def test_files_of_directories_are_read_at_random_by_fio(tmp_path: Path) -> None:
+    words = []
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        words += ["--directory", f"{name}={tmp_path}/{name}"]
+    done = finish(tmp_path, "probe", "ost", *words, "--random-reads", "--bytes", "4MiB", "--json")
+    records = json.loads(done.stdout)["records"]
+    if "direct" in records[0]["reason"]:
+        pytest.skip("this file system takes no direct I/O")
+    small = [record for record in records if record["operation"] in ("randread", "randread32")]
+    assert [record["outcome"] for record in small] == ["ok"] * 4, records
+    for record in small:
+        assert record["spec"]["transfer_bytes"] == 4096
+        assert 0 < record["bytes"] <= len(record["repeats"]) * 4 << 20
+        times = [record["quantities"][name] for name in ("p50", "p99", "p99.9")]
+        assert 0 < times[0] <= times[1] <= times[2] < 60
+    assert [list((tmp_path / name).iterdir()) for name in ("a", "b")] == [[], []]
+
+
+@pytest.mark.parametrize("words", [["raw"], ["ost"], ["mdt", "--directory", "a=/tmp"]])
+def test_random_reads_are_of_directories_alone(words: list[str], tmp_path: Path) -> None:
+    done = finish(tmp_path, "probe", *words, "--random-reads")
+    assert done.returncode == 64
+    assert "--random-reads reads files of directories" in done.stderr
