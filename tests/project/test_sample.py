@@ -18,10 +18,18 @@ pytestmark = pytest.mark.long
 OST = {"calendar": "*-*-* 02:06", "randomized_delay_s": 600, "limit_s": 2400}
 FS = {"calendar": "Sun *-*-* 04:06", "randomized_delay_s": 300, "limit_s": 2400}
 SERVED = {"served": ["scratch-OST0000"]}
+MDT = {"calendar": "*-*-* 01:06", "randomized_delay_s": 0, "limit_s": 1800}
 CASES: dict[str, Any] = {
     "both": ({"ost": OST, "fs": FS}, SERVED, True, [FS["calendar"], OST["calendar"]], 3000),
     "no_targets": ({"ost": OST, "fs": FS}, {}, True, [FS["calendar"]], 1500),
     "not_wanted": ({"ost": OST}, SERVED, False, [], 1200),
+    "metadata": (
+        {"ost": OST, "mdt": MDT},
+        {"served": ["scratch-MDT0000"]},
+        True,
+        [MDT["calendar"]],
+        1800,
+    ),
     "an_hour_at_most": ({"ost": {**OST, "limit_s": 7200}}, SERVED, True, [OST["calendar"]], 3600),
 }
 """Schedule, node, whether it samples with targets, and the expected calendars and limit."""

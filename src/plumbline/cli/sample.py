@@ -18,8 +18,7 @@ from plumbline.measure.sample import Devices, SamplePart, Targets
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectations
 from plumbline.model.layers.raw import RAW
-from plumbline.model.record import Record
-from plumbline.model.units import format_rate
+from plumbline.model.record import Operation, Record
 from plumbline.observe.command import Clock, LocalSystem, SystemClock, SystemRunner
 from plumbline.observe.job_stats import Jobs
 from plumbline.store.files import DATABASE
@@ -134,16 +133,18 @@ class _SampleOutput:
             source = str((record.details or {}).get("source", ""))
             key = record.component, record.operation.value, source
             moved, highest = self._counters.get(key, (0.0, 0.0))
-            self._counters[key] = moved + record.bytes, max((highest, *record.profile))
+            amount = (record.rate or 0.0) * (record.seconds or 0.0)
+            self._counters[key] = moved + amount, max((highest, *record.profile))
 
     def end(self) -> None:
         """Print the table."""
         if self._as_json:
             return
         rows = [
-            (*key, format_rate(moved / self._seconds), format_rate(highest))
+            (*key, shown(moved / self._seconds), shown(highest))
             for key, (moved, highest) in self._counters.items()
             if moved
+            for shown in [Operation(key[1]).quantity.format]
         ]
         if rows:
             headers = ("component", "operation", "counted by", "rate", "highest second")

@@ -27,6 +27,7 @@ from plumbline.measure.unit_context import Retry, UnitContext
 from plumbline.model.errors import SkipTarget, ToolError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
+from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.spec import ProbeSpec
 
@@ -136,8 +137,9 @@ class _Operations:
         """Return the obstacle to a task, empty if it can start."""
         if self._hung:
             return f"not tried, because {self._hung}"
-        writes = task.operation is Operation.WRITE or LAYERS[task.entry.layer].of_metadata
-        if self._written is None and not writes:
+        chosen = task.operation in LAYERS[task.entry.layer].chosen
+        reads = chosen or task.operation.quantity == BYTES_PER_S
+        if reads and task.operation is not Operation.WRITE and self._written is None:
             return (
                 f"{task.title} was not tried: no write before it in this run went well, and holes "
                 "in the file read too fast"

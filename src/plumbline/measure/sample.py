@@ -25,9 +25,16 @@ from plumbline.model.trend import SERVER
 from plumbline.model.units import format_duration
 from plumbline.model.validation import whole
 from plumbline.observe.command import Clock
-from plumbline.observe.coverage import LUSTRE, RequestRow
+from plumbline.observe.coverage import LUSTRE, REQUESTS, RequestRow
 from plumbline.observe.job_stats import JobTraffic
-from plumbline.observe.lustre_output import METADATA, OPERATIONS, ROOTS, STORAGE, lustre_stats
+from plumbline.observe.lustre_output import (
+    METADATA,
+    OPERATIONS,
+    ROOTS,
+    STORAGE,
+    lustre_stats,
+    metadata_requests,
+)
 
 DISKSTATS = "/proc/diskstats"
 LUSTRE_STATS = tuple(f"{root}/obdfilter" for root in ROOTS)
@@ -49,7 +56,10 @@ Number = tuple[int, int]
 
 
 class Counter(NamedTuple):
-    """Byte counter of a component and direction; ``source`` is ``diskstats`` or ``lustre``."""
+    """Counter of a component's bytes in one direction, or of its requests.
+
+    ``source`` is ``diskstats`` or ``lustre``.
+    """
 
     component: str
     operation: Operation
@@ -57,7 +67,7 @@ class Counter(NamedTuple):
 
 
 Reading = Mapping[Counter, int]
-"""Bytes of each readable counter."""
+"""Bytes or requests of each readable counter."""
 
 
 class Source(Protocol):
@@ -108,16 +118,28 @@ class Targets:
         self.metadata: tuple[str, ...] = tuple(
             sorted(name for name in names if re.fullmatch(METADATA, name))
         )
-        """Metadata targets, sampled only by job: they move few bytes."""
+        """Metadata targets, whose requests are counted: they move few bytes."""
+        self._requests = {
+            name: path
+            for name in self.metadata
+            for folder in _METADATA
+            if files.read(path := f"{folder}/{name}/md_stats")
+        }
 
     def read(self) -> Reading:
-        """Return the bytes of each target; raise ToolError for unknown text."""
-        return {
-            Counter(name, operation, "lustre"): count
+        """Return bytes and requests of each target; raise ToolError for unknown text."""
+        moved = {
+            Counter(name, operation, LUSTRE): count
             for name, path in self.names.items()
             if (text := self._files.read(path))
             for operation, count in lustre_stats(text, path).items()
         }
+        answered = {
+            Counter(name, REQUESTS, LUSTRE): metadata_requests(text, path)
+            for name, path in self._requests.items()
+            if (text := self._files.read(path))
+        }
+        return {**moved, **answered}
 
 
 def closed(targets: Targets) -> dict[Counter, str]:
@@ -137,7 +159,7 @@ def unwatched(targets: Targets, planned: Sequence[str]) -> Iterator[str]:
     if targets.closed:
         total = len(targets.names) + len(targets.closed)
         yield f"{len(targets.names) or 'none'} of {total} OSTs watched: {NEEDS_DEBUGFS}"
-    absent = sorted(set(planned) - set(targets.names) - set(targets.closed))
+    absent = sorted({*planned} - {*targets.names, *targets.closed, *targets.metadata})
     if absent:
         yield (
             f"{', '.join(absent)} not watched: this server does not have what the topology puts "
@@ -392,7 +414,7 @@ def _moved(part: SamplePart, origin: Origin, counter: Counter, stretch: Stretch)
         started_at=part.began_at + busy.begin_s,
         finished_at=part.began_at + busy.end_s,
         outcome=Outcome.OK,
-        bytes=round(moved),
+        bytes=0 if counter.operation is REQUESTS else round(moved),
         seconds=float(seconds),
         rate=moved / seconds,
         profile=tuple(map(round, busy.rates_Bps)),
@@ -416,12 +438,16 @@ def _precision(part: SamplePart, stretch: Stretch, begin_s: int) -> dict[str, An
     }
 
 
+def _one(counter: Counter) -> str:
+    return "request" if counter.operation is REQUESTS else "byte"
+
+
 def _idle(
     part: SamplePart, origin: Origin, counter: Counter, stretches: Sequence[Stretch], closed: str
 ) -> Record:
     seconds = format_duration(part.seconds)
     outcome, reason = (
-        (Outcome.SKIPPED, f"{counter.source} counted no byte in {seconds}")
+        (Outcome.SKIPPED, f"{counter.source} counted no {_one(counter)} in {seconds}")
         if stretches
         else (Outcome.FAILED, closed or f"{counter.source} had no counter to follow for {seconds}")
     )

@@ -13,11 +13,23 @@ moved no fewer bytes during the whole run than during one operation.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import (
+    Annotated,
+    Any,
+    Iterable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Union,
+)
 
 from plumbline.model.codec import positional, read, read_all
 from plumbline.model.errors import DocumentError
-from plumbline.model.record import Operation, Outcome, Record
+from plumbline.model.layers.mdt import REQUESTS_OF, REQUESTS_OF_SHORT
+from plumbline.model.quantity import OPERATIONS_PER_S
+from plumbline.model.record import Flag, Operation, Outcome, Record
 from plumbline.model.trend import NodeClock
 from plumbline.model.units import format_bytes, format_duration
 from plumbline.model.validation import Within, amounts, counts, numbers, times, unicode_text
@@ -27,16 +39,25 @@ OTHERS = "others"
 
 
 class Job(NamedTuple):
-    """The job that moved most on the target; ``seconds`` is the time between the readings."""
+    """The job that moved most on the target; ``seconds`` is the time between the readings.
+
+    On a metadata target it is the one with most ``requests``.
+    """
 
     id: Annotated[str, unicode_text]
     bytes: Annotated[int, counts]
     seconds: Annotated[float, amounts]
+    requests: Annotated[int, counts] = 0
 
     def __str__(self) -> str:
         """Return e.g. ``job 4711 moved 38.0 GB in the 40 s around it``."""
-        moved, time = format_bytes(self.bytes), format_duration(self.seconds)
-        return f"job {self.id} moved {moved} in the {time} around it"
+        time = format_duration(self.seconds)
+        did = (
+            f"sent {self.requests} requests"
+            if self.requests
+            else f"moved {format_bytes(self.bytes)}"
+        )
+        return f"job {self.id} {did} in the {time} around it"
 
 
 class Others(NamedTuple):
@@ -73,6 +94,23 @@ def others_of(record: Record) -> Optional[Others]:
         raise DocumentError(f"the traffic of others in a record is damaged: {error!r}") from error
 
 
+class LastRun(NamedTuple):
+    """Last run of a component; ``coverage`` is the least of its operations, None if unknown.
+
+    ``job`` moved most there meanwhile, None if unknown.
+    """
+
+    layer: str
+    component: str
+    coverage: Optional[float]
+    job: Optional[Job] = None
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """Layer and component."""
+        return self.layer, self.component
+
+
 LUSTRE = "lustre"
 """Source of counters of clients' bytes, as opposed to disks' bytes."""
 
@@ -82,6 +120,8 @@ PART_S = 300.0
 _GAP_S = 0.01
 _LATEST_S = 3600.0
 _DIRECTIONS = (Operation.READ, Operation.WRITE)
+REQUESTS = Operation.define("requests", OPERATIONS_PER_S)
+"""All that a metadata target answers, whose bytes nobody counts."""
 
 
 class Bounds(NamedTuple):
@@ -107,7 +147,7 @@ class JobRow(NamedTuple):
     written: Annotated[int, counts]
 
     @property
-    def bytes(self) -> int:
+    def amount(self) -> int:
         """Return the bytes of both directions."""
         return self.read + self.written
 
@@ -120,6 +160,11 @@ class RequestRow(NamedTuple):
     end: Annotated[float, times]
     job: Annotated[str, unicode_text]
     requests: Mapping[str, Annotated[int, counts]]
+
+    @property
+    def amount(self) -> int:
+        """Return all requests."""
+        return sum(self.requests.values())
 
 
 class _Bin(NamedTuple):
@@ -160,8 +205,10 @@ class Sampling:
     def __init__(self, host: str, records: Sequence[Record]) -> None:
         """Take one target's records of layer ``server``; raise DocumentError for damaged ones."""
         self.host = host
-        self._counters = {operation: _Direction() for operation in _DIRECTIONS}
-        self.jobs: list[JobRow] = []
+        of_metadata = any(record.operation is REQUESTS for record in records)
+        counted = (REQUESTS,) if of_metadata else _DIRECTIONS
+        self._counters = {operation: _Direction() for operation in counted}
+        self.jobs: list[Union[JobRow, RequestRow]] = []
         self._late_s = 0.0
         try:
             for record in records:
@@ -170,7 +217,7 @@ class Sampling:
             raise DocumentError(f"what {host} counted is damaged: {error!r}") from error
 
     def covers(self, begin: float, end: float, slack_s: float) -> bool:
-        """Return whether both directions were read all the time, by the server's clock."""
+        """Return whether all counters were read all the time, by the server's clock."""
         reach_s = slack_s + self._late_s
         return all(
             counter.covers(begin - reach_s, end + reach_s) for counter in self._counters.values()
@@ -186,6 +233,7 @@ class Sampling:
         if details["source"] != LUSTRE or record.outcome is Outcome.FAILED:
             return
         self.jobs += read_all(JobRow, details.get("jobs", ()))
+        self.jobs += read_all(RequestRow, details.get("requests", ()))
         watched = details.get("watched")
         if watched is None:
             return
@@ -239,6 +287,10 @@ _MIN_JOB_SHARE = 0.1
 """Least share of the others' bytes at which a job explains them."""
 
 
+_IN_PYTHON = ("mpi", "calls")
+"""Tools that are programs in Python."""
+
+
 class Coverage(NamedTuple):
     """Coverage of a record, None if uncertain, and its bounds."""
 
@@ -254,11 +306,22 @@ class Servers(NamedTuple):
 
 
 class _Window(NamedTuple):
-    """A period by the client's clock, and the probe's bytes in it."""
+    """A period by the client's clock, and the probe's bytes or requests in it."""
 
     begin: float
     end: float
-    own: float
+    own: Bounds
+
+
+def _own(record: Record) -> Bounds:
+    """Return the bytes that a measurement moved, or the requests that it sent."""
+    if record.operation not in REQUESTS_OF:
+        return Bounds(record.bytes, record.bytes, record.bytes)
+    least, most = REQUESTS_OF[record.operation]
+    if Flag.SHORT in record.flags:
+        least = min(least, REQUESTS_OF_SHORT)
+    calls = (record.rate or 0.0) * (record.seconds or 0.0)
+    return Bounds(least * calls, (least + most) / 2 * calls, most * calls)
 
 
 class _Server(NamedTuple):
@@ -284,9 +347,10 @@ def covered(
 
     ``run`` are all measurements of the same component in the same run, including this one.
     """
-    if not record.bytes:
+    own = _own(record)
+    if not own.most:
         return None
-    window = _Window(record.started_at, record.finished_at, record.bytes)
+    window = _Window(record.started_at, record.finished_at, own)
     matches: list[_Server] = []
     for samplings in servers.counted.values():
         all_servers = (
@@ -308,21 +372,23 @@ def covered(
         return None
     names = ", ".join(dict.fromkeys(server.counted.host for server in matches))
     traffic = _total(server.moved(window) for server in matches)
-    if traffic.most * (1 + _MAX_MISSING) < window.own:
-        return _unknown(
-            names,
-            f"the probe moved {format_bytes(window.own)}, but {names} counted only "
-            f"{format_bytes(traffic.most)} meanwhile",
-        )
+    if traffic.most * (1 + _MAX_MISSING) < own.least:
+        return _unknown(names, f"the probe {_counted_less(record, own.least, names, traffic.most)}")
     run_window = _run_window(run, window)
-    others_bytes = _others(matches, window, run_window, traffic)
-    least, likely, most = (window.own / (window.own + server) for server in reversed(others_bytes))
+    others = _others(matches, window, run_window, traffic)
+    least, likely, most = (part / (part + other) for part, other in zip(own, reversed(others)))
     decided = least >= min_coverage or most < min_coverage
     job = _job(record, matches, (run_window or window).own) if least < min_coverage else None
-    if job is not None and job.bytes < _MIN_JOB_SHARE * others_bytes.most:
+    if job is not None and max(job.bytes, job.requests) < _MIN_JOB_SHARE * others.most:
         job = None
     bounds = Others(names, round(least, 4), round(most, 4), job)
     return Coverage(round(likely, 4) if decided else None, bounds)
+
+
+def _counted_less(record: Record, own: float, names: str, counted: float) -> str:
+    if record.operation in REQUESTS_OF:
+        return f"sent {own:.0f} requests, but {names} counted only {counted:.0f} meanwhile"
+    return f"moved {format_bytes(own)}, but {names} counted only {format_bytes(counted)} meanwhile"
 
 
 def _unknown(server: str, reason: str) -> Coverage:
@@ -344,31 +410,31 @@ def _ahead(client: str, server: str, clocks: Mapping[str, NodeClock]) -> tuple[f
 def _run_window(run: Sequence[Record], window: _Window) -> Optional[_Window]:
     """Return the period of all operations of a run; None if they overlap."""
     records = sorted(run, key=lambda sample: sample.started_at)
-    records = [record for record in records if record.bytes]
+    records = [record for record in records if _own(record).most]
     if any(record.finished_at > after.started_at for record, after in zip(records, records[1:])):
         return None
     begin, end = records[0].started_at, max(record.finished_at for record in records)
-    own = sum(record.bytes for record in records)
+    own = _total(map(_own, records))
     return _Window(begin, end, own) if begin <= window.begin and end >= window.end else None
 
 
 def _others(
     matches: Sequence[_Server], window: _Window, run_window: Optional[_Window], traffic: Bounds
 ) -> Bounds:
-    """Return bounds of the others' bytes in a window."""
-    most = traffic.most * (1 + _ROUNDING) - window.own
+    """Return bounds of the others' bytes or requests in a window."""
+    most = traffic.most * (1 + _ROUNDING) - window.own.least
     if run_window is not None and all(server.covers(run_window) for server in matches):
         moved = _total(server.moved(run_window) for server in matches)
-        run_others = moved.most * (1 + _ROUNDING) - run_window.own
+        run_others = moved.most * (1 + _ROUNDING) - run_window.own.least
         # negative: some of the probe's bytes are missing, so the run gives no bound
         most = min(most, run_others) if run_others >= 0 else most
     most = max(0.0, most)
-    least = min(most, max(0.0, traffic.least * (1 - _ROUNDING) - window.own))
-    return Bounds(least, min(most, max(least, traffic.likely - window.own)), most)
+    least = min(most, max(0.0, traffic.least * (1 - _ROUNDING) - window.own.most))
+    return Bounds(least, min(most, max(least, traffic.likely - window.own.likely)), most)
 
 
-def _job(record: Record, matches: Sequence[_Server], own: float) -> Optional[Job]:
-    """Return the job with most traffic besides the probe's ``own`` bytes of the run."""
+def _job(record: Record, matches: Sequence[_Server], own: Bounds) -> Optional[Job]:
+    """Return the job with most traffic besides the probe's ``own`` of the run."""
     rows = [
         row
         for server in matches
@@ -378,13 +444,18 @@ def _job(record: Record, matches: Sequence[_Server], own: float) -> Optional[Job
     ]
     moved: dict[str, float] = {}
     for row in rows:
-        start = -own if _may_be_own(row.job, record) else 0.0
-        moved[row.job] = moved.get(row.job, start) + row.bytes
+        start = -own.likely if _may_be_own(row.job, record) else 0.0
+        moved[row.job] = moved.get(row.job, start) + row.amount
     job = max(moved, key=lambda name: moved[name], default="")
     if not job or moved[job] <= 0:
         return None
     seconds = max(row.end for row in rows) - min(row.begin for row in rows)
-    return Job(job, round(moved[job]), round(seconds, 1))
+    amount, seconds = round(moved[job]), round(seconds, 1)
+    return (
+        Job(job, 0, seconds, amount)
+        if record.operation in REQUESTS_OF
+        else Job(job, amount, seconds)
+    )
 
 
 def _may_be_own(job: str, record: Record) -> bool:
@@ -393,5 +464,5 @@ def _may_be_own(job: str, record: Record) -> bool:
     The probe has no job id from a scheduler.
     """
     tool = record.tool.name if record.tool else ""
-    program = "python" if tool == "mpi" else tool
+    program = "python" if tool in _IN_PYTHON else tool
     return any(word and word in job for word in (program, record.host))

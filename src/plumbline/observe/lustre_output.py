@@ -306,6 +306,32 @@ def lustre_stats(text: str, path: str) -> dict[Operation, int]:
     return moved
 
 
+KINDS_OF_RENAME = frozenset(
+    (
+        *("samedir_rename", "crossdir_rename", "rename_trylocks"),
+        *("parallel_rename_file", "parallel_rename_dir"),
+    )
+)
+"""Lines of ``md_stats`` that count a rename once more."""
+
+
+def metadata_requests(text: str, path: str) -> int:
+    """Return the requests that a metadata target has answered, by its ``md_stats``.
+
+    Renames are counted twice there, by kind as well; lines of bytes are files stored on the target.
+
+    Raises:
+        ToolError: the text has another form.
+    """
+    return sum(
+        whole(words[1], path)
+        for words in statistics(text, path)
+        if words[2:3] == ["samples"]
+        and words[3:4] != ["[bytes]"]
+        and words[0] not in KINDS_OF_RENAME
+    )
+
+
 def job_stats(text: str, path: str) -> dict[str, dict[str, int]]:
     """Return the bytes of each job on a target by operation; empty if no jobs are counted.
 

@@ -9,11 +9,12 @@ from array import array
 from itertools import compress
 from math import nan
 from pathlib import Path
-from typing import Any, Optional, Sequence
+from typing import Any, Collection, Optional, Sequence
 
 from plumbline.model.layers.net import NET
 from plumbline.model.space import SPACE
 from plumbline.model.trend import SERVER, Course, PairTest, Run, VersionChange
+from plumbline.observe.coverage import Job, LastRun, others_of
 from plumbline.store.collection import Unanswered, read_clocks
 from plumbline.store.database import (
     SERIES,
@@ -41,8 +42,15 @@ _LATEST_RUN = (
     "SELECT run_id FROM records WHERE layer = ? AND rate IS NOT NULL AND started_at >= ? "
     "ORDER BY seq DESC LIMIT 1"
 )
+_LAST_RUNS = (
+    "SELECT layer, component, run_id, coverage, id FROM records "
+    "WHERE started_at >= ? AND started_at <= ? AND rate IS NOT NULL ORDER BY started_at"
+)
+_BODY = "SELECT body FROM records WHERE id = ?"
 _MAX_SAMPLE_S = 3600.0
 _SLACK_S = 60.0
+_MAX_JOBS_READ = 500
+"""Most records that are read in full for the jobs beside them, those of least coverage."""
 
 
 class Pictures(Store):
@@ -112,6 +120,30 @@ class Pictures(Store):
                 return self._with_counters(Run(layer, run_id, tuple(records)))
         return None
 
+    def last_runs(self, layers: Collection[str], since: float, until: float) -> list[LastRun]:
+        """Return the last run of each component in some layers, between two times since the epoch.
+
+        Runs without a rate do not count.
+        """
+        last: dict[tuple[str, str], tuple[str, Optional[float], str]] = {}
+        for layer, component, run, coverage, name in self.rows(_LAST_RUNS, (since, until)):
+            if layer in layers:
+                known = last.get((layer, component))
+                if known is None or known[0] != run or _less(coverage, known[1]):
+                    last[layer, component] = run, coverage, name
+        counted = [place for place, (_, coverage, _) in last.items() if coverage is not None]
+        lowest = sorted(counted, key=lambda place: last[place][1] or 0.0)[:_MAX_JOBS_READ]
+        jobs = {place: self._job_beside(last[place][2]) for place in lowest}
+        return [
+            LastRun(*place, coverage, jobs.get(place)) for place, (_, coverage, _) in last.items()
+        ]
+
+    def _job_beside(self, record_id: str) -> Optional[Job]:
+        for (body,) in self.rows(_BODY, (record_id,)):
+            others = others_of(read_record(body, self.path))
+            return others.job if others else None
+        return None
+
     def _with_counters(self, run: Run) -> Run:
         """Add the servers' counters during a run, with a margin for clock differences."""
         clocks = read_clocks(self)
@@ -129,6 +161,10 @@ class Pictures(Store):
         return PairTest(
             component, partner, operation, started_at, rate, record.retransmits, record.bytes
         )
+
+
+def _less(coverage: Optional[float], than: Optional[float]) -> bool:
+    return coverage is not None and (than is None or coverage < than)
 
 
 def _empty(layer: str, component: str, operation: str, scenario: str, partner: str) -> Course:

@@ -24,6 +24,7 @@ from plumbline.measure.sample import LUSTRE_STATS as LUSTRE
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.record import Operation
 from plumbline.observe.command import LocalSystem, SystemRunner
+from plumbline.observe.coverage import REQUESTS
 from tests.package.observe.lustre_server import OST_STATS
 from tests.package.recorded import data
 from tests.package.strangers import let_through
@@ -88,12 +89,15 @@ def test_targets_are_found_in_the_folder_of_each_lustre_release(folder: str) -> 
     assert targets.read() == {}
 
 
-def test_metadata_targets_are_found_for_their_jobs_and_count_no_bytes() -> None:
-    folder = "/sys/fs/lustre/mdt"
+def test_metadata_targets_count_their_requests_and_no_bytes() -> None:
+    folder, counted = "/sys/fs/lustre/mdt", "/proc/fs/lustre/mdt/scratch-MDT0000/md_stats"
     files = FakeFiles({f"{folder}/scratch-MDT0000/uuid": "x", f"{folder}/num_refs": "3"})
     targets = Targets(files)
     assert targets.metadata == ("scratch-MDT0000",)
     assert (targets.names, targets.closed, targets.read()) == ({}, (), {})
+    files.texts[counted] = data("lustre/md_stats_rename.txt")
+    # a rename counts once, although md_stats has it by kind as well
+    assert Targets(files).read() == {Counter("scratch-MDT0000", REQUESTS, "lustre"): 5071}
 
 
 SERVED = "/sys/fs/lustre/obdfilter/scratch-OST{:04x}/uuid"

@@ -6,9 +6,11 @@ from typing import Any, Optional, Sequence
 
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.trend import SERVER
+from plumbline.observe.coverage import REQUESTS
 from tests.package.records import record
 
 OST = "scratch-OST0003"
+MDT = "scratch-MDT0000"
 START = 1000.0
 
 
@@ -26,6 +28,23 @@ def counted(
         (Operation.WRITE, zeros if write_Bps is None else write_Bps),
     )
     return [_record(operation, rates, start, host, details) for operation, rates in both]
+
+
+def requests(
+    name: str, answered: Sequence[float], start: float = START, host: str = "mds1", **jobs: Any
+) -> list[Record]:
+    """Return a sampler's records of a metadata target, in requests of each second.
+
+    ``jobs`` are the details of a record of its own.
+    """
+    counter = _record(REQUESTS, answered, start, host, {})._replace(component=name, bytes=0)
+    if not jobs:
+        return [counter]
+    details = {"source": "lustre", **jobs}
+    return [
+        counter,
+        counter._replace(id=f"jobs of {name}", operation=Operation.READ, details=details),
+    ]
 
 
 def _record(

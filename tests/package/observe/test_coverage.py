@@ -91,7 +91,7 @@ def test_a_probe_has_its_share_of_the_traffic(case: Mapping[str, Any]) -> None:
     assert coverage.others.in_doubt().startswith(case.get("in_doubt", ""))
     if "job" in case:
         job = coverage.others.job
-        assert (job and list(job)) == case["job"]
+        assert (job and list(job[:3])) == case["job"]
     if "alone" in case:
         assert coverage == share(run[:1], counters, **clocks)
 

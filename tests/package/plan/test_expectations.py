@@ -18,7 +18,6 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.plan.assignments import Assignment
 from plumbline.plan.duration import bytes_of
 from plumbline.plan.expectations import (
-    MAX_AT_ONCE,
     Meeting,
     Plan,
     alarm_thresholds,
@@ -29,6 +28,7 @@ from plumbline.plan.expectations import (
 from plumbline.plan.places import Step
 from plumbline.plan.policy import load
 from plumbline.plan.references import speeds
+from plumbline.plan.waves import MAX_AT_ONCE
 from plumbline.topology.ceiling import alone, together
 from plumbline.topology.graph import Topology, build
 from tests.package.sites import paper, part, site

@@ -16,8 +16,10 @@ import pytest
 
 from plumbline.cli import main
 from plumbline.measure.sample import Origin, Targets, records_of, sample
+from plumbline.model.layers.mdt import MKNOD
 from plumbline.model.limits import Reference
 from plumbline.model.record import Record
+from plumbline.model.trend import NodeClock
 from plumbline.observe.command import LocalSystem, SystemRunner
 from plumbline.observe.coverage import Coverage, Job, Others, others_of
 from plumbline.observe.job_stats import Jobs
@@ -28,7 +30,7 @@ from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from tests.package.judgements import BASELINE, expectation
 from tests.package.measure.units import FakeClock
-from tests.package.observe.servers import OST, counted
+from tests.package.observe.servers import MDT, OST, counted, requests
 from tests.package.records import record, save
 from tests.package.site.test_gather import Site
 from tests.project.repository import ROOT
@@ -88,6 +90,31 @@ class Lustre(Site):
 @pytest.fixture
 def lustre(tmp_path: Path) -> Lustre:
     return Lustre(tmp_path)
+
+
+def test_a_metadata_target_has_its_coverage_from_the_requests_to_it(tmp_path: Path) -> None:
+    site = Lustre(tmp_path)
+    target = {"kind": "lustre-mdt", "mount": "/scratch", "mdt": MDT}
+    entry = expectation(
+        layer="mdt",
+        component=MDT,
+        target=target,
+        host="mds1",
+        references={"mknod/single": Reference(None, None)},
+    )
+    site.set_entries("client1", [entry.to_json()])
+    times = {"started_at": site.begin + 20, "finished_at": site.begin + 24, "seconds": 2.0}
+    calls = {"operation": MKNOD, "bytes": 0, "rate": 500.0, "repeats": (500.0,)}
+    save(site.history, [record(layer="mdt", component=MDT, **times, **calls)])
+    busy = [1500.0] * 20 + [2000.0] * 4 + [1500.0] * 36
+    save(site.history, requests(MDT, busy, start=site.begin))
+    with ConsoleHistory(site.history) as history:
+        for name in ("client1", "mds1"):
+            history.clock(NodeClock(name, site.begin, 0.0, 0.05))
+    assert site.covered()["contended"] == 1
+    with History(site.history) as history:
+        (measured,) = history.records(Selection(layer="mdt"))
+    assert measured.coverage == pytest.approx(0.25, abs=0.02)
 
 
 def coverage(lustre: Lustre, capsys: pytest.CaptureFixture[str]) -> dict[str, Any]:

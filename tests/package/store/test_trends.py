@@ -9,9 +9,11 @@ from typing import Any, Iterator, Mapping, Optional
 
 import pytest
 
+from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError
 from plumbline.model.record import Operation, Record
 from plumbline.model.trend import NodeClock
+from plumbline.observe.coverage import OTHERS, Job, LastRun, Others
 from plumbline.store.collection import ConsoleHistory as Collection
 from plumbline.store.database import Store
 from plumbline.store.history import History, SeriesKey
@@ -126,6 +128,28 @@ def test_samples_are_found_despite_a_known_clock_offset(tmp_path: Path) -> None:
     assert run is not None
     assert [sampled.id for sampled in run.servers] == ["an hour ahead"]
     assert run.clocks == (NodeClock("oss1", 20000.0, 3600.0, 0.1),)
+
+
+def test_the_last_run_of_a_component_has_its_least_coverage_and_the_job_beside_it(
+    tmp_path: Path,
+) -> None:
+    def beside(job: str) -> dict[str, Any]:
+        return {OTHERS: write(Others("oss1", 0.2, 0.3, Job(job, 38 * 10**9, 40.0)))}
+
+    path = history(
+        tmp_path,
+        record(run_id="old", started_at=1000.0, coverage=0.1, details=beside("1")),
+        record(run_id="new", started_at=2000.0, coverage=0.9, details=beside("2")),
+        record(run_id="new", started_at=2010.0, coverage=0.3, details=beside("3")),
+        record(run_id="later", started_at=9000.0, coverage=0.01),
+        failed(run_id="broken", started_at=3000.0),
+        record(component="b", started_at=2000.0),
+        record(layer="net", component="c", started_at=2000.0, coverage=0.2),
+    )
+    with Pictures(path, 0.0) as pictures:
+        a, b = pictures.last_runs({"ost"}, 500.0, 5000.0)
+    assert (a.component, a.coverage, a.job) == ("a", 0.3, Job("3", 38 * 10**9, 40.0))
+    assert b == LastRun("ost", "b", None)
 
 
 # --- A new value of a version in records is a change with its moment.

@@ -307,6 +307,7 @@ LUSTRE_MDT = Kind(
     frozenset({"file_system"}),
     _make_mdt,
     everywhere=True,
+    counted=lambda keys, _component: (keys["mdt"],),
 )
 DIRECTORY_METADATA = Kind(
     "directory-metadata",

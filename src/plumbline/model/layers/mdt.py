@@ -18,6 +18,16 @@ MKNOD = Operation.define("mknod", OPERATIONS_PER_S)
 UNLINK = Operation.define("unlink", OPERATIONS_PER_S)
 MKDIR = Operation.define("mkdir", OPERATIONS_PER_S)
 
+REQUESTS_OF = {CREATE: (6, 7), MKNOD: (2, 2), UNLINK: (2, 2), MKDIR: (2, 2)}
+"""Requests to the MDT for each call of an operation, at least and at most.
+
+As ``md_stats`` of Lustre 2.17 counts them: creating is open, mknod and close, opening is open and
+close, and what was made is removed in the same run.  The client's locks may answer a ``stat``.
+"""
+
+REQUESTS_OF_SHORT = 4
+"""Least requests for each call of a short run of CREATE: its further steps may be cut as well."""
+
 FILES = 1000
 """Most files or folders of one run."""
 

@@ -43,7 +43,15 @@ from plumbline.model.metric import (
     Metric,
 )
 from plumbline.model.validation import real, whole
-from plumbline.observe.lustre_output import METADATA, MOVES, ROOTS, STORAGE, statistics, sum_of
+from plumbline.observe.lustre_output import (
+    KINDS_OF_RENAME,
+    METADATA,
+    MOVES,
+    ROOTS,
+    STORAGE,
+    statistics,
+    sum_of,
+)
 
 Labels = tuple[tuple[str, str], ...]
 """Names and values, in output order."""
@@ -87,9 +95,8 @@ _NO_OPERATION = frozenset(
         *("req_active", "opencount"),
         # the time between two opens
         "openclosetime",
-        # operations counted by another line: kinds of rename, reads and writes, getxattr
-        *("samedir_rename", "crossdir_rename", "rename_trylocks"),
-        *("parallel_rename_file", "parallel_rename_dir"),
+        # operations counted by another line: renames, reads and writes, getxattr
+        *KINDS_OF_RENAME,
         *("hybrid_noswitch", "hybrid_readsize_switch", "hybrid_writesize_switch"),
         "getxattr_hits",
     )

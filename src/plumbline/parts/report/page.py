@@ -28,11 +28,13 @@ from plumbline.parts.report.moment import Past, Probed, moment_figure, past_runs
 from plumbline.parts.report.network import network_figure
 from plumbline.parts.report.overview import RANK, Entry, Kind
 from plumbline.parts.report.path import path_figure
+from plumbline.parts.report.rounds import rounds_figure
 from plumbline.parts.report.site import Metrics, Site
 from plumbline.parts.report.space import space_figure
 from plumbline.parts.report.suspects import suspects_figure
 from plumbline.parts.report.symptoms import symptoms_figure
 from plumbline.parts.report.targets import targets_figure
+from plumbline.parts.report.users import users_lines
 
 PAGE = "index.html"
 LIBRARY = "plotly.min.js"
@@ -65,6 +67,7 @@ def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
         heat_map_figure(metrics),
         change_figure(site, metrics, extras.against),
         network_figure(site),
+        rounds_figure(site.rounds),
         composite_figure(site),
         calls_figure(extras.profile, site.run),
         suspects_figure(extras.suspects),
@@ -95,6 +98,7 @@ def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) 
         figures=figures,
         plots=_plots(figures),
         counts=_counts(site),
+        users=list(users_lines(site.last_runs, site.expectations)),
         suspects=sum(entry.kind is Kind.SUSPECT for entry in entries),
         entries=urgent[:_LISTED],
         more=len(urgent[_LISTED:]),

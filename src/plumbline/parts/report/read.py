@@ -26,6 +26,7 @@ from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State, Verdict, worst
 from plumbline.parts.report import moment as charts
 from plumbline.parts.report.moment import Line, Past
+from plumbline.parts.report.rounds import DAYS, find_rounds
 from plumbline.parts.report.site import Look, Site
 from plumbline.site.forked import forked
 from plumbline.site.kept import KeptJudgement
@@ -40,6 +41,9 @@ from plumbline.store.trends import Pictures
 
 _BY_SECOND = [layer.name for layer in reversed(BY_DEPTH) if not (layer.paired or layer.of_metadata)]
 """Layers whose runs may be drawn second by second: those that move bytes on storage."""
+
+_OF_STORAGE = frozenset(layer.name for layer in BY_DEPTH if layer.of_storage and not layer.whole)
+"""Layers whose components others use as well, each measured alone."""
 
 
 class SiteLooks(NamedTuple):
@@ -91,12 +95,14 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
     looks = looks_of(plan, path, now)
     judged = KeptJudgement(plan.path, path, now).verdicts(members=True).verdicts
     measured = plan.measured()
+    planned = [entry for entries in measured.values() for entry in entries]
     since = now - days * DAY_S
     with Pictures(path, since) as pictures:
+        courses = pictures.courses()
         return Site(
             name=plan.site,
             now=now,
-            expectations=[entry for entries in measured.values() for entry in entries],
+            expectations=planned,
             parts=plan.parts,
             verdicts={
                 (verdict.layer, verdict.component): verdict
@@ -104,7 +110,7 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
                 if not verdict.group
             },
             groups=_group_verdicts(verdict for verdict in judged if verdict.group),
-            courses=pictures.courses(),
+            courses=courses,
             pairs=pictures.pairs(),
             run=pictures.latest_run(_BY_SECOND),
             notes=[note for note in read_notes(path) if note.at >= since],
@@ -113,6 +119,8 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             looks=looks.looks,
             unseen=looks.unseen,
             spaces=spaces_of(plan, path, now),
+            rounds=find_rounds(courses, planned, plan.parts, now - DAYS * DAY_S),
+            last_runs=pictures.last_runs(_OF_STORAGE, now - DAY_S, now),
             nodes={
                 (entry.layer, entry.component): name
                 for name, entries in measured.items()

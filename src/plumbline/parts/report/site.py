@@ -20,6 +20,8 @@ from plumbline.model.symptom import Symptom
 from plumbline.model.trend import ConditionChange, Course, Note, PairTest, Run, VersionChange
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State, Verdict
+from plumbline.observe.coverage import LastRun
+from plumbline.parts.report.rounds import Round
 
 _NONE = array("d", [nan])
 
@@ -185,7 +187,8 @@ class Site(NamedTuple):
     """All data of the report; ``now`` is in seconds since the epoch, ``verdicts`` has no groups.
 
     ``nodes`` has the measuring node by layer and component, ``unseen`` the hosts where nobody looks
-    for symptoms, ``spaces`` the file systems whose space is read.
+    for symptoms, ``spaces`` the file systems whose space is read, ``last_runs`` those of the day
+    before ``now``, ``rounds`` the last rounds of network tests.
     """
 
     name: str
@@ -204,6 +207,8 @@ class Site(NamedTuple):
     looks: Sequence[Look] = ()
     unseen: Sequence[str] = ()
     spaces: Sequence[SystemCourse] = ()
+    last_runs: Sequence[LastRun] = ()
+    rounds: Sequence[Round] = ()
 
     @property
     def until(self) -> float:

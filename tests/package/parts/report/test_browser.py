@@ -17,7 +17,7 @@ from plumbline.parts.report.page import LIBRARY, Extras, pages
 from plumbline.parts.report.site import Site, find_metrics
 from tests.package.parts.report.browser import Browser
 from tests.package.parts.report.sites import HOSTILE, draw, hostile, read, sick
-from tests.package.parts.report.test_drawn_figures import EMPTY, IDS, SPACES, extras
+from tests.package.parts.report.test_drawn_figures import EMPTY, IDS, ROUNDS, SPACES, extras
 
 pytestmark = pytest.mark.long
 
@@ -55,7 +55,8 @@ def write_page(folder: Path, site: Site, extras_of_site: Extras) -> str:
 
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> str:
-    return write_page(tmp_path_factory.mktemp("report"), sick()._replace(spaces=SPACES), extras())
+    whole = sick()._replace(spaces=SPACES, rounds=ROUNDS)
+    return write_page(tmp_path_factory.mktemp("report"), whole, extras())
 
 
 @pytest.fixture

@@ -14,16 +14,18 @@ from plumbline.model.verdict import State
 from plumbline.parts.locate import contract
 from plumbline.parts.report.figure import Figure
 from plumbline.parts.report.page import Extras
+from plumbline.parts.report.rounds import PartLoad, Round
 from plumbline.parts.report.site import Site
 from tests.package.parts.locate.scenes import LAB, both
 from tests.package.parts.report.sites import draw, hostile, read, sick
 from tests.package.parts.report.test_calls import profile
 from tests.package.parts.report.years import Year
 
-IDS = ["path", "targets", "heat-map", "change", "network", "composite", "calls"]
-IDS += ["suspects", "symptoms", "space"]
+IDS = ["path", "targets", "heat-map", "change", "network", "rounds", "composite"]
+IDS += ["calls", "suspects", "symptoms", "space"]
 _FILLING = TargetCourse(TargetSpace("OST0"), (1e9, 1e9 + DAY_S), (0.5, 0.6), "", "")
 SPACES = [SystemCourse("scratch", State.OK, "scratch: 60 % full", (_FILLING,))]
+ROUNDS = [Round(1e9, "send", 2, 2, 2e9, 4e9, (PartLoad("s1", "switch", 2, 2e9, 4e9),))]
 EMPTY = Site("nothing", 1e9, (), {}, {}, {}, ())
 
 
@@ -46,7 +48,7 @@ def assert_valid(figures: list[Figure]) -> None:
 
 @pytest.mark.slow
 def test_a_complete_site_has_every_figure(site: Site) -> None:
-    figures = draw(site._replace(spaces=SPACES), extras())
+    figures = draw(site._replace(spaces=SPACES, rounds=ROUNDS), extras())
     assert [figure.id for figure in figures] == IDS
     assert [figure.id for figure in figures if figure.absent] == []
     assert_valid(figures)
