@@ -235,7 +235,7 @@ def test_a_quantity_beside_a_rate_is_judged_as_the_rate_is(branch: Branch) -> No
         if (verdict["layer"], verdict["component"]) == ("meta", LATE)
     )
     assert late["sentence"].startswith(
-        f"{LATE} create p99 24.5 ms, no baseline yet, 40 % of its 5 peers' median 9.9 ms: "
+        f"{LATE} create p99 24.5 ms, no baseline yet, 2.5 times its 5 peers' median 9.9 ms: "
         "40 % of its peers in the same run over 3 runs"
     )
     labels = f'layer="meta",component="{LATE}",file_system="scratch",operation="create p99"'

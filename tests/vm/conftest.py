@@ -16,6 +16,7 @@ from plumbline.topology.graph import build
 from tests.package.sites import parts
 from tests.vm.machine import DISKS, ROOT, Machine, running
 
+FLASH = ("oss1-even", "oss1-late")
 SITE = parts(
     {"name": "switch1", "kind": "switch"},
     {"name": "oss1-nic", "kind": "nic", "link": "1 Gbit/s", "encoding": "none", "feeds": "switch1"},
@@ -27,6 +28,10 @@ SITE = parts(
             **dict.fromkeys(("oss1-slow", "oss1-flaky", "oss1-lun"), "/dev/mapper/{name}"),
             "oss1-nvme": "/dev/nvme0n1",
         }.items()
+    ),
+    *(
+        {"name": name, "kind": "disk", "device": device, "media": "flash", "feeds": "oss1"}
+        for name, device in dict.fromkeys(FLASH, "/dev/mapper/{name}").items()
     ),
 )
 POLICY = {"layers": {"raw": {"probe": {"bytes": "16 MiB"}}}}

@@ -14,7 +14,7 @@ from plumbline.store.verdicts import published_paths
 from tests.project.certificates import play
 from tests.project.repository import document
 from tests.project.test_nrpe import deploy
-from tests.vm.conftest import Node, Symptom
+from tests.vm.conftest import FLASH, Node, Symptom
 from tests.vm.machine import ROOT
 
 FINE = State.OK, Reason.FINE, "oss1 is no suspect"
@@ -172,6 +172,35 @@ def test_a_slow_device_shows_in_the_raw_probe(node: Node) -> None:
     # other work on the machine can only lower a rate
     assert max(rates["oss1-disk4"]) > 2 * max(rates["oss1-slow"])
     node.output("dmsetup remove --retry oss1-slow")
+
+
+def test_a_late_tail_shows_in_small_reads_alone(node: Node) -> None:
+    """One in 200 places of a device waits 40 ms; the other device has the same disk without."""
+    late = SECTORS // 200 // 8 * 8
+    even, disk = SECTORS - late, f"{BY_ID}4"
+    table = f"0 {even} linear {disk} 0\\n{even} {late} delay {disk} {even} 40"
+    node.start(f"dmsetup create oss1-even --table '0 {SECTORS} linear {disk} 0'")
+    node.start(f"printf '{table}\\n' | dmsetup create oss1-late")
+    components = " ".join(f"--component {name}" for name in FLASH)
+    # the kernel calls the disks of qemu rotating ones
+    records = node.document(f"probe raw {components}")["records"]
+    small = [record for record in records if record["operation"].startswith("randread")]
+    assert {record["outcome"] for record in small} == {"skipped"}
+    assert all("a rotating disk, the topology calls it flash" in r["reason"] for r in small)
+    for name in FLASH:
+        dm = f"/sys/block/$(basename $(readlink -f /dev/mapper/{name}))"
+        node.output(f"echo 0 > {dm}/queue/rotational")
+    records = node.document(f"probe raw {components}")["records"]
+    times = {
+        record["component"]: record["quantities"]
+        for record in records
+        if record["operation"] == "randread"
+    }
+    assert times["oss1-late"]["p99.9"] > 40e-3
+    assert times["oss1-late"]["p50"] < 40e-3
+    assert times["oss1-even"]["p99"] < 40e-3
+    for name in FLASH:
+        node.output(f"dmsetup remove --retry {name}")
 
 
 def test_io_max_of_a_cgroup_shows_in_the_raw_probe(node: Node) -> None:

@@ -187,11 +187,9 @@ PEOPLE.add(
         "for bricks)",
     ),
     option("--bytes SIZE", "of each file in a directory or mount, 256MiB; of each rank (fs)"),
+    option("--random-reads", "read the files of directories at random too, 4 KiB at a time (ost)"),
     option("--caches", "read a file with and without each cache (ost, one target)"),
-    option(
-        "--another-client",
-        "measure in place of the client of --expectations, into another --state",
-    ),
+    option("--another-client", "measure for the client of --expectations, into another --state"),
     group(
         "all targets at once (fs)",
         *shared.RANKS,

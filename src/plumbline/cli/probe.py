@@ -45,9 +45,11 @@ from plumbline.model import parts
 from plumbline.model.errors import INTERRUPTED, PrivilegeError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
+from plumbline.model.layers.layer import Layer
 from plumbline.model.layers.ost import OST
 from plumbline.model.record import Record
 from plumbline.model.shared import Turn
+from plumbline.model.small_reads import SMALL_READS, TAILS
 from plumbline.model.units import format_bytes, format_rate
 from plumbline.model.verdict import State, worst
 from plumbline.observe.command import SystemClock, SystemRunner, locate
@@ -98,6 +100,21 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
     for chosen in ("component", "directory", "another_client", "json") if arguments.confirm else ():
         if getattr(arguments, chosen):
             raise UsageError(f"--confirm chooses what it measures; leave out {spelled(chosen)}")
+    _refuse_of_other_layers(arguments, layer)
+    _refuse_around_mount(arguments)
+    refuse_parallel(arguments)
+    refuse_both(arguments)
+    if arguments.bytes and layer.of_metadata:
+        raise UsageError(f"--bytes moves bytes, and layer {name} moves none: leave it out")
+    if arguments.bytes and not (arguments.directory or arguments.mount or layer.by_ranks):
+        raise UsageError(
+            "--bytes belongs to --directory and --mount; otherwise the policy says how much"
+        )
+
+
+def _refuse_of_other_layers(arguments: argparse.Namespace, layer: Layer) -> None:
+    """Raise UsageError for options that belong to another layer."""
+    name = layer.name
     if arguments.slot is not None and not layer.paired:
         raise UsageError(f"--slot pairs hosts; layer {name} has none: leave it out")
     if arguments.directory and not layer.on_targets:
@@ -107,19 +124,15 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
             "--flows has the flows of one shared part: call plumbline probe shared with one "
             "--component PART@SECONDS"
         )
-    _refuse_around_mount(arguments)
-    refuse_parallel(arguments)
-    refuse_both(arguments)
+    if arguments.random_reads and not (arguments.directory and layer.per_target):
+        raise UsageError(
+            "--random-reads reads files of directories: call plumbline probe ost --directory; the "
+            "policy chooses file systems by random_reads, the topology devices by media"
+        )
     if arguments.another_client and not (layer.per_target and arguments.expectations):
         raise UsageError(
             "--another-client measures the targets of another client: call plumbline probe ost "
             "with its --expectations"
-        )
-    if arguments.bytes and layer.of_metadata:
-        raise UsageError(f"--bytes moves bytes, and layer {name} moves none: leave it out")
-    if arguments.bytes and not (arguments.directory or arguments.mount or layer.by_ranks):
-        raise UsageError(
-            "--bytes belongs to --directory and --mount; otherwise the policy says how much"
         )
 
 
@@ -233,7 +246,10 @@ def _compare(arguments: argparse.Namespace) -> int:
     # one metadata target has no peers on most sites either
     directories = named_directories(arguments.directory, least=1 if layer.of_metadata else 2)
     size = 0 if layer.of_metadata else arguments.bytes or _FILE_BYTES
-    expectations = runs.expected(directories, size, layer)
+    operations = layer.operations
+    if arguments.random_reads:
+        operations = (*operations, *SMALL_READS, *TAILS)
+    expectations = runs.expected(directories, size, layer, operations)
     units = [TargetUnit(entry) for entry in expectations.find(layer.name)]
     if arguments.dry_run:
         return print_commands(units)
@@ -244,7 +260,7 @@ def _compare(arguments: argparse.Namespace) -> int:
         say(caveat)
     locks, steps = runs.own_locks(directories), partial(progress, arguments.quiet)
     result = runs.measure_once(expectations, units, locks, steps)
-    return show_result(arguments, result, partial(comparison, operations=layer.operations))
+    return show_result(arguments, result, partial(comparison, operations=operations))
 
 
 def _survey(arguments: argparse.Namespace) -> int:

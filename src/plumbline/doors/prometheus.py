@@ -121,8 +121,10 @@ class _StepMetric(NamedTuple):
         if not self.rates:
             yield _family(self[:2], ((labels, value(step)) for labels, step in steps))
             return
-        layers = ((*layer.operations, *layer.quantities) for layer in LAYERS.values())
-        operations = [op for operations in layers for op in operations]
+        layers = LAYERS.values()
+        operations = [
+            op for layer in layers for op in (*layer.operations, *layer.chosen, *layer.quantities)
+        ]
         for quantity in dict.fromkeys(op.quantity for op in operations):
             same = {op for op in operations if op.quantity == quantity}
             rates = ((labels, value(step)) for labels, step in steps if step.operation in same)
@@ -138,10 +140,10 @@ STEPS = (
         rates=True,
     ),
     _StepMetric(
-        # only bytes have a ceiling
-        "plumbline_ceiling_bytes_per_second",
+        "plumbline_ceiling",
         "What the hardware on the path can give.",
-        "ceiling_Bps",
+        "ceiling",
+        rates=True,
     ),
     _StepMetric(
         "plumbline_baseline",

@@ -15,6 +15,7 @@ from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import Finding, date_of, limited_by, several
+from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.series import SAMPLES, Sample
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State
@@ -98,10 +99,13 @@ def least_rate(measured: Measured) -> Optional[float]:
 
     A pair of hosts is judged with all partners, one of several targets at once as a whole.  A rate
     above the probe's own cap cannot be demonstrated, and a demonstrated rate is judged by the
-    evidence against it: a busy week of a whole site is no fault of a disk.
+    evidence against it: a busy week of a whole site is no fault of a disk.  A data sheet counts
+    small reads with more of them in flight than the probe has: there is no floor.
     """
     ceiling, share = measured.ceiling, measured.limits.min_efficiency
     if ceiling is None or not share or ceiling.even is not None or measured.record.partner:
+        return None
+    if measured.record.operation.quantity != BYTES_PER_S:
         return None
     cap_Bps = (measured.record.spec or {}).get("rate_cap_Bps")
     ceiling_rate = ceiling.demonstrable

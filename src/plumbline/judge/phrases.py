@@ -207,12 +207,12 @@ def compared(measured: Measured) -> str:
     """Return a rate in percent of its reference; without one, the reason."""
     if measured.baseline:
         return (
-            f"{measured.percent:.0f} % of baseline "
+            f"{_share(measured, measured.percent)} baseline "
             f"{measured.shown(measured.baseline.median)} "
             f"({measured.baseline.runs} runs to {measured.baseline.last})"
         )
     if measured.peers_rate:
-        return doubtfully(measured, f"{measured.percent:.0f} % of {peers(measured)}")
+        return doubtfully(measured, f"{_share(measured, measured.percent)} {peers(measured)}")
     # a rate near the ceiling is fine whatever its own runs were
     doubtful = measured.provisional and not measured.provisional.clears
     if measured.provisional and not (doubtful and measured.at_ceiling):
@@ -223,12 +223,25 @@ def compared(measured: Measured) -> str:
     return doubtfully(measured, f"{100 * measured.ratio_ceiling:.0f} % of the {limited(measured)}")
 
 
+_TIMES_BELOW = 50.0
+"""Percent of the reference below which a time is a multiple of it in words."""
+
+
+def _share(measured: Measured, percent: Optional[float]) -> str:
+    """Return ``40 % of``, or ``2.5 times`` for a time, which is longer the slower it is."""
+    assert percent is not None
+    if percent >= _TIMES_BELOW or not measured.record.operation.quantity.less_is_better:
+        return f"{percent:.0f} % of"
+    times = 100 / percent
+    return f"{times:.0f} times" if times >= 10 else f"{times:.1f} times"
+
+
 def provisionally(measured: Measured) -> str:
     """Return a rate in percent of its provisional reference, which must exist."""
     reference = measured.provisional
     assert reference is not None
     rate = measured.shown(reference.rate)
-    text = f"{measured.provisional_percent:.0f} % of {reference.words} {rate}"
+    text = f"{_share(measured, measured.provisional_percent)} {reference.words} {rate}"
     return text if reference.weakness else doubtfully(measured, text)
 
 

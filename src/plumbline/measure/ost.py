@@ -26,6 +26,7 @@ from plumbline.measure.trial import (
 from plumbline.measure.unit_context import Retry, UnitContext
 from plumbline.model.errors import SkipTarget, ToolError
 from plumbline.model.expectation import Expectation
+from plumbline.model.layers import LAYERS
 from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.spec import ProbeSpec
@@ -83,8 +84,10 @@ class TargetUnit:
     def commands(self) -> tuple[tuple[str, ...], ...]:
         """Return the calls of the tools, with a placeholder for the file's name."""
         place, within = f"/FILE-ON-{self._entry.component}", self._target.within()
-        proof, spec = self._target.proof(), self._entry.spec
-        jobs = [Job(task.operation, spec, place, within=within, proof=proof) for task in self.tasks]
+        proof = self._target.proof()
+        jobs = [
+            Job(task.operation, task.spec, place, within=within, proof=proof) for task in self.tasks
+        ]
         # a tool without a file works in a folder
         shown = ("<>", place) if within is None or within.file else ("in", within.path)
         return tuple((*command_of(job), *shown) for job in jobs)
@@ -134,8 +137,9 @@ class _Operations:
         """Return the obstacle to a task, empty if it can start."""
         if self._hung:
             return f"not tried, because {self._hung}"
-        reads = task.operation is not Operation.WRITE and task.operation.quantity == BYTES_PER_S
-        if reads and self._written is None:
+        chosen = task.operation in LAYERS[task.entry.layer].chosen
+        reads = chosen or task.operation.quantity == BYTES_PER_S
+        if reads and task.operation is not Operation.WRITE and self._written is None:
             return (
                 f"{task.title} was not tried: no write before it in this run went well, and holes "
                 "in the file read too fast"
@@ -158,7 +162,7 @@ class _Operations:
 
     def _spec(self, task: Task) -> ProbeSpec:
         """Return the specification, limited to the bytes that were written."""
-        spec = task.entry.spec
+        spec = task.spec
         if self._written is None or self._written >= spec.bytes:
             return spec
         transfers = max(1, self._written // spec.transfer_bytes)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import Generator, Iterator, Sequence, Union
+from typing import Generator, Iterator, Optional, Sequence, Union
 
 from plumbline.measure.probes.interface import Job
 from plumbline.measure.targets import target_for
+from plumbline.measure.targets.device import DeviceTarget
 from plumbline.measure.targets.interface import Target
 from plumbline.measure.trial import (
     Failure,
@@ -19,8 +20,9 @@ from plumbline.measure.trial import (
 )
 from plumbline.measure.unit_context import PAUSE_S, UnitContext
 from plumbline.model.command import CommandRunner
-from plumbline.model.errors import DocumentError, PrivilegeError
+from plumbline.model.errors import DocumentError, PrivilegeError, SkipTarget, ToolError
 from plumbline.model.expectation import Expectation
+from plumbline.model.layers.raw import RAW
 from plumbline.model.record import Operation, Outcome, Record, Scenario
 
 
@@ -44,6 +46,8 @@ class DeviceUnit:
         failures: list[Record] = []
         for task, target in zip(self.tasks, self._targets):
             answer = _reach_twice(context, task, target)
+            if isinstance(answer, ReadyTarget) and task.operation in RAW.chosen:
+                answer = _refused(answer) or answer
             if isinstance(answer, Failure):
                 failures.append(context.recorder.without(task, answer))
             else:
@@ -53,19 +57,19 @@ class DeviceUnit:
     def commands(self) -> tuple[tuple[str, ...], ...]:
         """Return the calls of the tools."""
         return tuple(
-            command_of(Job(task.operation, task.entry.spec, task.entry.target["device"]))
+            command_of(Job(task.operation, task.spec, task.entry.target["device"]))
             for task in self.tasks
         )
 
     def _read(self, context: UnitContext, devices: Sequence[ReadyTarget]) -> Iterator[Record]:
         trials = [
-            WatchedTrial(task, task.entry.spec, device, context.clock)
+            WatchedTrial(task, task.spec, device, context.clock)
             for task, device in zip(self.tasks, devices)
         ]
         for trial in trials:
             trial.begin()
         with ThreadPoolExecutor(len(trials)) as threads:
-            for _ in range(max(task.entry.spec.repeats for task in self.tasks)):
+            for _ in range(max(task.spec.repeats for task in self.tasks)):
                 try:
                     # an idle device would leave the others a larger share of the controller
                     if not all(trial.over for trial in trials):
@@ -94,6 +98,16 @@ def _reach_twice(context: UnitContext, task: Task, target: Target) -> Union[Read
     return answer
 
 
+def _refused(device: ReadyTarget) -> Optional[Failure]:
+    """Return the failure of a device that must not be read at random: a disk would seek."""
+    assert isinstance(device.target, DeviceTarget)
+    try:
+        device.target.refuse_rotating(device.watch)
+    except (SkipTarget, ToolError) as error:
+        return device.watch.failure(error)
+    return None
+
+
 def _confirmed(
     context: UnitContext, task: Task, device: ReadyTarget, first: WatchedTrial
 ) -> WatchedTrial:
@@ -104,9 +118,9 @@ def _confirmed(
     incriminate the device.
     """
     context.clock.sleep(PAUSE_S)
-    second = WatchedTrial(task, task.entry.spec, device, context.clock)
+    second = WatchedTrial(task, task.spec, device, context.clock)
     second.begin()
-    for _ in range(task.entry.spec.repeats):
+    for _ in range(task.spec.repeats):
         second.repeat()
     second.end()
     failure = first.failure
@@ -142,7 +156,7 @@ def _refuse_unsafe(task: Task) -> None:
             f"expectations: raw {component} is of kind {kind!r}, not a device; "
             "deploy the role agent again"
         )
-    if task.operation is not Operation.READ:
+    if task.operation not in (Operation.READ, *RAW.chosen):
         raise DocumentError(
             f"expectations: raw {component} has the operation {task.operation.value}; "
             "devices are only ever read"

@@ -100,8 +100,8 @@ class Recorder:
             "host": self.host,
             "path": partner.path if partner else entry.path,
             "partner": partner.name if partner else None,
-            "spec": entry.spec.to_json(),
-            "spec_hash": entry.spec.hash(),
+            "spec": task.spec.to_json(),
+            "spec_hash": task.spec.hash(),
             "fill": conditions.state.fill,
             "versions": dict(conditions.state.versions),
             "flags": tuple(conditions.state.flags),
@@ -147,6 +147,11 @@ class Task(NamedTuple):
     operation: Operation
     scenario: Scenario
     partner: Optional[Partner] = None
+
+    @property
+    def spec(self) -> ProbeSpec:
+        """Specification of the operation."""
+        return self.entry.spec_of(self.operation)
 
     @property
     def title(self) -> str:
@@ -231,7 +236,7 @@ class Trial:
     def carry_out(self, step: Callable[[str], None]) -> None:
         """Measure until more repeats add nothing; ``step`` gets the title after each repeat."""
         self.begin()
-        for _ in range(self.task.entry.spec.repeats):
+        for _ in range(self.task.spec.repeats):
             if not self.over:
                 self.repeat()
             step(self.task.title)

@@ -189,6 +189,10 @@ class Expectation(NamedTuple):
         low = self.limits.alerts(100 * ratio)
         return not low and abs(log(ratio)) <= _USUAL_SPREADS * baseline.spread
 
+    def spec_of(self, operation: Operation) -> ProbeSpec:
+        """Return the specification of an operation, or of the runs that give a quantity."""
+        return own_terms(self.spec, operation)
+
     def to_json(self) -> dict[str, Any]:
         """Return the document form."""
         return write_fields(self)
@@ -208,6 +212,12 @@ class Expectation(NamedTuple):
             "confirm": _built(Confirm, raw.get("confirm", {}), built),
         }
         return read(cls, {**raw, **parts})
+
+
+def own_terms(spec: ProbeSpec, operation: Operation) -> ProbeSpec:
+    """Return a layer's specification with the terms that one of its operations has of its own."""
+    terms = (operation.of or operation).terms
+    return spec._replace(**terms) if terms else spec
 
 
 def _built(kind: Any, raw: Any, shared: dict[tuple[type, bytes], Any]) -> Any:

@@ -40,6 +40,8 @@ class Operation(str):
     quantities: Mapping[str, Operation]
     of: Optional[Operation] = None
     """Operation whose runs give this quantity; None if it has runs of its own."""
+    terms: Mapping[str, Any] = {}
+    """Terms of its probe in place of those of its layer, by field of ``ProbeSpec``."""
 
     WRITE: ClassVar[Operation]
     READ: ClassVar[Operation]
@@ -54,7 +56,7 @@ class Operation(str):
         return _OPERATIONS[name]
 
     @classmethod
-    def define(cls, name: str, quantity: Quantity) -> Operation:
+    def define(cls, name: str, quantity: Quantity, **terms: Any) -> Operation:
         """Create an operation, or return it if another layer has defined it.
 
         Raises:
@@ -64,6 +66,7 @@ class Operation(str):
         if vars(operation).setdefault("quantity", quantity) != quantity:
             raise ValueError(f"operation {name} is in {operation.quantity.unit} already")
         vars(operation).setdefault("quantities", {})
+        vars(operation).setdefault("terms", terms)
         return operation
 
     @property

@@ -113,6 +113,17 @@ def bytes_moved(run: CommandRunner, device: str) -> Optional[int]:
         return None
 
 
+def is_rotating(run: CommandRunner, device: str) -> Optional[bool]:
+    """Return whether the kernel calls a block device, ``major:minor``, a rotating disk.
+
+    A partition has no queue: its disk's counts.  None if the kernel does not tell.
+    """
+    folder = f"/sys/dev/block/{device}"
+    places = [f"{folder}/{place}/rotational" for place in ("queue", "../queue")]
+    completed = run(["cat", *places], 5.0)
+    return {"0": False, "1": True}.get(completed.stdout.strip())
+
+
 def mounts(run: CommandRunner) -> tuple[Mount, ...]:
     """Return all mounts, those mounted later below those that they hide."""
     text = ask(run, ["cat", "/proc/self/mountinfo"])

@@ -18,7 +18,7 @@ from plumbline.measure.targets import KINDS, target_for
 from plumbline.model.codec import refuse_impossible
 from plumbline.model.command import Within
 from plumbline.model.errors import DocumentError
-from plumbline.model.expectation import PARALLEL
+from plumbline.model.expectation import PARALLEL, own_terms
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.layer import Layer
 from plumbline.model.limits import Limits
@@ -26,6 +26,7 @@ from plumbline.model.ranks import (
     SPARE_S,
     limit_s,
 )
+from plumbline.model.record import Operation
 from plumbline.model.shared import KIND as SHARED_KIND
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import format_duration
@@ -122,7 +123,8 @@ def refuse_infeasible(layer: str, location: Place, spec: ProbeSpec, limits: Limi
         # ranks have no choice of tools, and flows the tool of their own layer
         if not LAYERS[layer].by_ranks and not LAYERS[layer].joint:
             _refuse_tool(tools_of(LAYERS[layer]), spec.tool)
-            _build_commands(location, spec, *subject)
+            for operation in dict.fromkeys(operation for operation, _ in location.steps):
+                _build_command(location, operation, own_terms(spec, operation), *subject)
     except (DocumentError, TypeError) as error:
         raise DocumentError(f"{where}: {error}") from error
 
@@ -146,21 +148,20 @@ def _refuse_tool(tools: Sequence[str], tool: str) -> None:
         )
 
 
-def _build_commands(
-    location: Place, spec: ProbeSpec, subject: str, within: Optional[Within]
+def _build_command(
+    location: Place, operation: Operation, spec: ProbeSpec, subject: str, within: Optional[Within]
 ) -> None:
-    probe, target = probe_for(spec.tool), location.target
-    for operation in dict.fromkeys(operation for operation, _ in location.steps):
-        probe.command(
-            Job(
-                operation,
-                spec,
-                subject,
-                own_address=target.get("address", ""),
-                port=target.get("port", 0),
-                within=within,
-            )
+    target = location.target
+    probe_for(spec.tool).command(
+        Job(
+            operation,
+            spec,
+            subject,
+            own_address=target.get("address", ""),
+            port=target.get("port", 0),
+            within=within,
         )
+    )
 
 
 def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
@@ -202,7 +203,10 @@ def _places(
         )
     if layer.on_servers:
         return on_servers(topology, layer)
-    return devices(topology, layer) if layer.on_devices else targets(topology, layer)
+    if layer.on_devices:
+        return devices(topology, layer)
+    chosen = getattr(policy.layer(layer.name), "random_reads", ())
+    return targets(topology, layer, chosen)
 
 
 def _assignment(
@@ -216,7 +220,7 @@ def _assignment(
         # small or shared calls have no known ceiling, only their baseline
         limits = limits._replace(min_efficiency=0.0)
     if explicit(policy, *names, "limits").get("hung_after_s") is None:
-        limits = limits._replace(hung_after_s=_hung_after_s(layer, spec, len(location.steps)))
+        limits = limits._replace(hung_after_s=_hung_after_s(layer, spec, location.steps))
     _refuse_contradiction(limits, layer, location.component)
     _refuse_hanging(limits, spec, layer, location.component)
     _refuse_longer_than_window(location, spec)
@@ -259,12 +263,13 @@ def _spec(
     return file_system_spec(policy, system, targets, _test(policy, location))
 
 
-def _hung_after_s(layer: str, spec: ProbeSpec, steps: int) -> float:
+def _hung_after_s(layer: str, spec: ProbeSpec, steps: Sequence[Step]) -> float:
     """Return the default time in seconds after which a run counts as hung."""
     if LAYERS[layer].by_ranks:
-        return limit_s(spec.seconds, steps) + SPARE_S
+        return limit_s(spec.seconds, len(steps)) + SPARE_S
     # each repeat may take its full time, and so may the preparation of a file
-    return (steps * spec.repeats + 1) * spec.seconds + SPARE_S
+    once_s = sum(own_terms(spec, operation).seconds for operation, _ in steps)
+    return once_s * spec.repeats + spec.seconds + SPARE_S
 
 
 def _refuse_contradiction(limits: Limits, layer: str, component: str) -> None:
@@ -307,6 +312,12 @@ def _refuse_unknown_names(policy: Policy, layer: str, places: Sequence[Place]) -
                 + (f"write one of: {', '.join(quantities)}" if quantities else "remove judge")
             )
     groups = {*(p.group for p in places), *map(_system, places)}
+    for name in getattr(rules, "random_reads", ()):
+        if name not in groups:
+            raise DocumentError(
+                f"plumbline_policy: layer {layer}: random_reads names {name[:60]!r}, which is no "
+                "file system with targets; correct the name, or remove it"
+            )
     components = {p.component for p in places}
     for key, given, measured in (
         ("group", rules.groups, groups),

@@ -25,7 +25,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Baseline, Limits, Reference
 from plumbline.model.profile import POINTS, form
-from plumbline.model.quantity import Quantity
+from plumbline.model.quantity import BYTES_PER_S, Quantity
 from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.spec import ProbeSpec, terms
 from plumbline.model.statistics import error_of_median, median_without, summarize
@@ -91,7 +91,7 @@ def _below_goal(quantity: Quantity, median: float, reference: Reference, *, miss
 def _below_floor(median: float, key: Key, expected: Expected) -> str:
     expectation, ceiling = expected[key.layer, key.component], _reference(key, expected).ceiling
     # components measured together share the capacity: only the whole has a floor
-    if ceiling is None or ceiling.even is not None:
+    if ceiling is None or ceiling.even is not None or key.quantity != BYTES_PER_S:
         return ""
     floor = expectation.limits.min_efficiency
     ceiling_rate = ceiling.demonstrable
@@ -181,7 +181,7 @@ def unsound(record: Record, expected: Expected) -> str:
         return "of a quantity that is not judged"
     if record.outcome is not Outcome.OK or record.rate is None:
         return "without a rate"
-    if record.spec_hash != _hash(expectation.spec):
+    if record.spec_hash != _hash(expectation.spec_of(record.operation)):
         return "taken on other terms than the policy's"
     flags = [flag.value for flag in record.flags if flag in _UNSOUND]
     if flags:
@@ -314,7 +314,8 @@ def _groups(baselines: Mapping[Key, Baseline], expected: Expected) -> dict[Peers
     groups: dict[Peers, list[float]] = {}
     for key, baseline in baselines.items():
         expectation = expected.get((key.layer, key.component))
-        if expectation and baseline.spec_hash == _hash(expectation.spec):
+        terms = expectation and expectation.spec_of(Operation(key.operation))
+        if terms and baseline.spec_hash == _hash(terms):
             groups.setdefault(_peers(key, expected), []).append(baseline.median)
     return {peers: sorted(medians) for peers, medians in groups.items()}
 
@@ -430,7 +431,8 @@ def ages(accepted: Baselines, expected: Expected, newest: Newest, today: date) -
         if expectation is None or key.reference not in expectation.references:
             aged.append(Aged(key, baseline, age_days, ("is not measured any more",), REMOVE))
             continue
-        reasons = _reasons(baseline, age_days, expectation, newest.get(key))
+        terms = expectation.spec_of(Operation(key.operation))
+        reasons = _reasons(baseline, age_days, expectation.limits, terms, newest.get(key))
         if reasons:
             aged.append(Aged(key, baseline, age_days, reasons, RENEW))
     low = tuple(
@@ -442,10 +444,12 @@ def ages(accepted: Baselines, expected: Expected, newest: Newest, today: date) -
 
 
 def _reasons(
-    baseline: Baseline, age_days: int, expectation: Expectation, now: Optional[Conditions]
+    baseline: Baseline, age_days: int, limits: Limits, spec: ProbeSpec, now: Optional[Conditions]
 ) -> tuple[str, ...]:
-    limits = expectation.limits
-    return (*_dated(age_days, limits), *_changed(baseline, expectation, now))
+    then = of_baseline(baseline)
+    current = now or Conditions(spec.hash(), spec.to_json(), then.settings, None)
+    changes = map(str, differences(then, current, limits.fill_change))
+    return (*_dated(age_days, limits), *changes)
 
 
 def _dated(age_days: int, limits: Limits) -> tuple[str, ...]:
@@ -454,15 +458,6 @@ def _dated(age_days: int, limits: Limits) -> tuple[str, ...]:
     if age_days * DAY_S > limits.max_age_s:
         return (f"{age_days} d old, limit {format_duration(limits.max_age_s)}",)
     return ()
-
-
-def _changed(
-    baseline: Baseline, expectation: Expectation, now: Optional[Conditions]
-) -> tuple[str, ...]:
-    then, spec = of_baseline(baseline), expectation.spec
-    if now is None:
-        now = Conditions(spec.hash(), spec.to_json(), then.settings, None)
-    return tuple(map(str, differences(then, now, expectation.limits.fill_change)))
 
 
 def _missing(accepted: Baselines, expected: Expected) -> tuple[Key, ...]:

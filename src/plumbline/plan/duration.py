@@ -60,7 +60,7 @@ def _operations(entry: Expectation, partner: str) -> Iterator[tuple[Scenario, fl
         rate = max(pairs, default=usual)
         if reference.baseline and is_transfer:
             rate = reference.baseline.median
-        seconds = entry.spec.seconds
-        if entry.spec.bytes and rate:
+        seconds = entry.spec_of(operation).seconds
+        if entry.spec.bytes and rate and is_transfer:
             seconds = min(seconds, entry.spec.bytes / rate)
         yield scenario, seconds, max(rate, most)

@@ -35,7 +35,7 @@ from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.baseline import Baselines
 from plumbline.plan.duration import seconds_of
 from plumbline.plan.fabric import fabric_links
-from plumbline.plan.policy import FsLayer, OstLayer, Policy
+from plumbline.plan.policy import FsLayer, Policy, TargetLayer
 from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
 from plumbline.plan.schedule import Timer
 from plumbline.plan.server_places import left_out
@@ -89,7 +89,7 @@ def alarm_thresholds(policy: Policy, measured: Sequence[Assignment]) -> dict[str
 def _confirmations(policy: Policy, layer: str) -> float:
     """Return the number of confirmations per planned run of a layer."""
     rules = policy.layer(layer)
-    return rules.confirm.bytes if isinstance(rules, OstLayer) and rules.confirm.runs else 0.0
+    return rules.confirm.bytes if isinstance(rules, TargetLayer) and rules.confirm.runs else 0.0
 
 
 def _group_tests(measured: Sequence[Assignment]) -> Iterator[str]:
@@ -171,7 +171,7 @@ def confirm_schedule(policy: Policy) -> dict[str, dict[str, Any]]:
     }
 
 
-def _terms(layer: OstLayer, measured: Sequence[Assignment]) -> Confirm:
+def _terms(layer: TargetLayer, measured: Sequence[Assignment]) -> Confirm:
     """Return the terms of confirmation for a node's layer with at least one measurement.
 
     The saved-up bytes always suffice to confirm one component, even if a node measures little.
@@ -188,13 +188,13 @@ def _terms(layer: OstLayer, measured: Sequence[Assignment]) -> Confirm:
     return Confirm(policy.runs, policy.every, min(LARGEST, daily), min(LARGEST, least + share))
 
 
-def _rules(policy: Policy) -> dict[str, OstLayer]:
+def _rules(policy: Policy) -> dict[str, TargetLayer]:
     layers = {
         name: policy.layer(name)
         for name, layer in LAYERS.items()
         if layer.confirmable and policy.measures(name)
     }
-    return {name: rules for name, rules in layers.items() if isinstance(rules, OstLayer)}
+    return {name: rules for name, rules in layers.items() if isinstance(rules, TargetLayer)}
 
 
 def elsewhere(topology: Topology) -> dict[str, dict[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import chain, zip_longest
-from typing import Any, Iterable, Mapping, NamedTuple, Sequence, TypeVar
+from typing import Any, Collection, Iterable, Mapping, NamedTuple, Sequence, TypeVar
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import PARALLEL
@@ -55,12 +55,15 @@ _PEERS = 5
 one has the root and most users, and is compared with its own runs alone."""
 
 
-def targets(topology: Topology, layer: Layer) -> list[Place]:
-    """Return the targets of a layer in all file systems, except retired ones."""
+def targets(topology: Topology, layer: Layer, chosen: Collection[str] = ()) -> list[Place]:
+    """Return the targets of a layer in all file systems, except retired ones.
+
+    Those of the ``chosen`` file systems have the layer's chosen operations too.
+    """
     places = []
-    chosen = topology.metadata if layer.of_metadata else topology.targets
-    sizes = Counter(target.file_system for target in chosen.values())
-    for target in chosen.values():
+    members = topology.metadata if layer.of_metadata else topology.targets
+    sizes = Counter(target.file_system for target in members.values())
+    for target in members.values():
         path = to_target(topology, target)
         if target.retired:
             continue
@@ -68,7 +71,8 @@ def targets(topology: Topology, layer: Layer) -> list[Place]:
         if target.metadata:
             reach = {**reach, "file_system": group}
             group = group if sizes[group] >= _PEERS else target.name
-        places.append(Place(target.name, target.client, host, group, reach, path, layer.steps()))
+        steps = layer.steps(chosen=target.file_system in chosen)
+        places.append(Place(target.name, target.client, host, group, reach, path, steps))
     return places
 
 
@@ -101,7 +105,7 @@ def _device(
     layer: Layer, device: Component, path: tuple[str, ...], counts: Mapping[str, int]
 ) -> Place:
     server = path[0]
-    steps = layer.steps(alone=counts[server] == 1)
+    steps = layer.steps(alone=counts[server] == 1, chosen=device.flash)
     target = {"kind": "device", "device": device.device}
     return Place(device.name, server, server, server, target, path, steps)
 

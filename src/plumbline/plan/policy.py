@@ -18,6 +18,7 @@ from plumbline.model.ledger import DEFAULT_PARAMETERS, PARAMETER_PATTERN, is_sec
 from plumbline.model.limits import Limits, Range
 from plumbline.model.names import PATH, PROGRAM, SCRATCH
 from plumbline.model.ranks import TESTS, may_be_direct, named_test
+from plumbline.model.small_reads import TAIL
 from plumbline.model.spec import MAX_DEPTH, MAX_REPEATS, ProbeSpec
 from plumbline.model.symptom import VALID_S
 from plumbline.model.units import DAY_S, HOUR_S, format_duration
@@ -316,20 +317,28 @@ class TimedLayer(Layer):
     schedule: Timer = Timer()
 
 
-class OstLayer(TimedLayer):
-    """The layer of storage targets."""
+class TargetLayer(TimedLayer):
+    """A layer that measures target by target."""
 
     confirm: ConfirmPolicy = ConfirmPolicy()
 
 
-class RawLayer(OstLayer):
+class OstLayer(TargetLayer):
+    """The layer of storage targets; ``random_reads`` are file systems with small reads."""
+
+    judge: list[str] = [TAIL]
+    random_reads: list[str] = []
+
+
+class RawLayer(TargetLayer):
     """The layer of block devices."""
 
+    judge: list[str] = [TAIL]
     schedule: LaterTimer = LaterTimer()
     confirm: LaterConfirmPolicy = LaterConfirmPolicy()
 
 
-class OssLayer(OstLayer):
+class OssLayer(TargetLayer):
     """The layer of targets on their own servers."""
 
     schedule: FirstTimer = FirstTimer()
@@ -511,7 +520,9 @@ else:
     EveryLayer = create_model(
         "EveryLayer",
         __base__=Layers,
-        **{name: (OstLayer, OstLayer()) for name in LAYERS if name not in Layers.model_fields},
+        **{
+            name: (TargetLayer, TargetLayer()) for name in LAYERS if name not in Layers.model_fields
+        },
     )
     """All layers; those measured target by target have the rules of targets."""
 

@@ -27,6 +27,7 @@ from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.ranks import assign, readers, spread
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.rounds import partners
+from plumbline.model.small_reads import RANDREAD32
 from plumbline.plan.assignments import Assignment, by_server
 from plumbline.plan.baseline import Baselines, Key
 from plumbline.plan.places import Step
@@ -208,7 +209,7 @@ _NO_GOAL = Reference(None, None)
 def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
     """Return the limits of all steps; peers that run together share the parts on their paths.
 
-    Only steps measured in bytes have a ceiling.
+    Steps measured in bytes have a ceiling, and those that a data sheet states.
     """
     capacities = speeds(topology)
     sharers = _sharers(measured)
@@ -220,7 +221,7 @@ def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
             sharers,
         )
         if step[0].quantity == BYTES_PER_S
-        else None
+        else _of_data_sheet(topology, assignment, step[0])
         for assignment in measured
         for step in assignment.steps
         if step[1] is Scenario.SINGLE
@@ -237,6 +238,16 @@ def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
     for members, tests in by_file_system(measured):
         limits.update(file_system_limits(topology, capacities, members, tests))
     return limits
+
+
+def _of_data_sheet(
+    topology: Topology, assignment: Assignment, operation: Operation
+) -> Optional[Limit]:
+    """Return the small reads per second that a data sheet states: with many of them in flight."""
+    part = topology.components.get(assignment.component)
+    if part is None or part.iops is None or operation is not RANDREAD32:
+        return None
+    return Limit(Ceiling(float(part.iops), (part.name,)), None)
 
 
 def _sharers(measured: Sequence[Assignment]) -> Mapping[tuple[str, str], int]:
@@ -429,6 +440,9 @@ def measurements(topology: Topology, measured: Sequence[Assignment]) -> Iterator
     further = {test.component for _, (_, *tests) in by_file_system(measured) for test in tests}
     for assignment in (entry for entry in measured if entry.component not in further):
         for operation, scenario in assignment.steps:
+            # what a data sheet states follows from no path
+            if operation in LAYERS[assignment.layer].chosen:
+                continue
             limit = limits[assignment.layer, assignment.component, (operation, scenario)]
             yield _single_line(assignment, None, (operation.value, scenario.value), limit)
 

@@ -103,7 +103,8 @@ def _flow(
         if name in route_parts or (name in parts and parts[name].kind in NETWORK)
     ]
     link = [name for name in shared if name in route_parts and parts[name].kind not in NETWORK]
-    keys = (f"{operation.value}/{scenario.value}" for operation, scenario, _ in entry.runs())
+    steps = entry.steps_in_bytes()
+    keys = (f"{operation.value}/{scenario.value}" for operation, scenario, _ in steps)
     rates = {key: _rate(entry, key) for key in keys}
     load: dict[tuple[str, str], float] = {}
     for key, rate in rates.items():

@@ -42,7 +42,7 @@ from plumbline.model.layers.layer import Layer
 from plumbline.model.layers.ost import OST
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.published import Unrecorded
-from plumbline.model.record import Operation, Record
+from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.series import Snapshot
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import DAY_S, format_rate, format_size
@@ -331,11 +331,20 @@ REPEATS = 2
 OPERATIONS = ("write/single", "read/single")
 
 
-def expected(directories: Mapping[str, str], size_bytes: int, layer: Layer = OST) -> Expectations:
-    """Return expectations of directories by name; targets have files of ``size_bytes``."""
+def expected(
+    directories: Mapping[str, str],
+    size_bytes: int,
+    layer: Layer = OST,
+    operations: Optional[Sequence[Operation]] = None,
+) -> Expectations:
+    """Return expectations of directories by name; targets have files of ``size_bytes``.
+
+    ``operations`` are those of the layer by default.
+    """
     keys = {name: _keys(layer, path) for name, path in directories.items()}
     spec = layer.spec if layer.of_metadata else ProbeSpec("fio", size_bytes, SECONDS)
-    entries = [_expectation(layer, name, keys[name], spec) for name in directories]
+    measured = layer.operations if operations is None else operations
+    entries = [_expectation(layer, name, keys[name], spec, measured) for name in directories]
     return Expectations(gethostname(), "", tuple(entry.to_json() for entry in entries))
 
 
@@ -396,8 +405,14 @@ def _keys(layer: Layer, path: str) -> Mapping[str, str]:
     return {"kind": kind.name, "directory": path}
 
 
-def _expectation(layer: Layer, name: str, keys: Mapping[str, str], spec: ProbeSpec) -> Expectation:
-    steps = (f"{operation.value}/{scenario.value}" for operation, scenario in layer.steps())
+def _expectation(
+    layer: Layer,
+    name: str,
+    keys: Mapping[str, str],
+    spec: ProbeSpec,
+    operations: Sequence[Operation],
+) -> Expectation:
+    steps = (f"{operation.value}/{Scenario.SINGLE.value}" for operation in operations)
     return Expectation(
         layer=layer.name,
         component=name,

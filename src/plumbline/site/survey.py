@@ -274,7 +274,10 @@ def _last_rates(snapshot: Path, entries: Sequence[Expectation]) -> tuple[Rates, 
     for entry in entries:
         for series in last.of(entry.layer, entry.component):
             record = series.latest
-            if record.rate is not None and record.spec_hash == entry.spec.hash():
+            if (
+                record.rate is not None
+                and record.spec_hash == entry.spec_of(record.operation).hash()
+            ):
                 rates[entry.component, record.operation.value] = record.rate
                 ends.append(record.finished_at)
     return rates, max(ends, default=None)

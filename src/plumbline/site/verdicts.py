@@ -50,7 +50,7 @@ class Step(NamedTuple):
     operation: Operation
     scenario: Scenario
     rate: Optional[float] = None
-    ceiling_Bps: Optional[float] = None
+    ceiling: Optional[float] = None
     baseline: Optional[float] = None
     peers_rate: Optional[float] = None
     baseline_ratio: Optional[float] = None
@@ -73,7 +73,7 @@ class Step(NamedTuple):
         if measured := ruling.measured:
             step = step._replace(
                 rate=measured.rate,
-                ceiling_Bps=measured.ceiling.rate if measured.ceiling else None,
+                ceiling=measured.ceiling.rate if measured.ceiling else None,
                 baseline=measured.baseline.median if measured.baseline else None,
                 peers_rate=measured.peers_rate,
                 baseline_ratio=measured.ratio_baseline,

@@ -59,8 +59,15 @@ _MAX_ALIKE = 100_000
 """Above the disks of the largest storage systems, some 50,000."""
 
 
+_MAX_IOPS = 1_000_000_000
+"""Above those of any device, some millions."""
+
+
 class Part(Strict):
-    """Components of one kind; ``name`` may be a range."""
+    """Components of one kind; ``name`` may be a range.
+
+    ``iops`` are the small random reads per second of the data sheet.
+    """
 
     name: str
     kind: Kind
@@ -78,6 +85,8 @@ class Part(Strict):
     framing: Literal["ethernet", "shaped"] = "ethernet"
     address: Optional[str] = None
     device: Optional[str] = None
+    media: Optional[Literal["flash"]] = None
+    iops: Annotated[Optional[int], Field(ge=1, le=_MAX_IOPS)] = None
 
     @field_validator("encoding")
     @classmethod
@@ -120,6 +129,10 @@ class Part(Strict):
             raise ValueError(f"a {self.kind} has no address; give it to its server or client")
         if self.device is not None and self.kind in HOSTS:
             raise ValueError(f"a {self.kind} is no device; give it to its disks")
+        if self.media is not None and self.device is None:
+            raise ValueError("media says how a device is measured; give device too")
+        if self.iops is not None and self.media is None:
+            raise ValueError("iops are those of small reads from flash; give media: flash too")
         return self
 
     def capacity(self, zone: Zone = Zone.FASTEST) -> tuple[Optional[float], Optional[float]]:

@@ -33,7 +33,8 @@ class Component(NamedTuple):
     ``read_Bps`` and ``write_Bps`` are its capacities in bytes per second, None if it never limits.
     ``feeds`` are its neighbours nearer to the network, ``through`` parts that its route to the
     network must cross.  ``address`` and ``device`` may be empty.  ``among`` is its name in the
-    document, which may be a range.
+    document, which may be a range.  ``flash`` is True for a device whose small random reads are
+    measured, and ``iops`` their number per second in its data sheet, None if unknown.
     """
 
     name: str
@@ -45,6 +46,8 @@ class Component(NamedTuple):
     address: str
     device: str
     among: str
+    flash: bool = False
+    iops: Optional[int] = None
 
     @property
     def is_host(self) -> bool:
@@ -388,6 +391,8 @@ def _components(part: Part, zone: Zone) -> Iterator[Component]:
             addresses[index],
             devices[index],
             part.name,
+            part.media == "flash",
+            part.iops,
         )
 
 

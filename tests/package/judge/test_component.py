@@ -57,7 +57,7 @@ def test_a_quantity_is_judged_from_its_first_run_on() -> None:
     late = judge(entry, (series(), series(40.0, 99.0, operation=p99)), (), NOW)
     assert late.state is State.CRITICAL
     assert late.sentence == (
-        "scratch-OST0003 read p99 25.0 ms, 40 % of baseline 10.0 ms (12 runs to 2026-11-20)"
+        "scratch-OST0003 read p99 25.0 ms, 2.5 times baseline 10.0 ms (12 runs to 2026-11-20)"
     )
     _, figure = late.figures
     assert (figure.label, figure.value, figure.warning) == ("read_p99_s", 0.025, "0.0125")

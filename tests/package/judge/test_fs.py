@@ -68,8 +68,8 @@ def test_a_quantity_of_a_target_is_one_alarm_that_names_it() -> None:
     verdict = judge_file_system(entries, "scratch", snapshot(*ran([202e6] * 4), *times), NOW)
     assert verdict.state is State.CRITICAL
     assert verdict.sentence.startswith(
-        "file system scratch - OST2 write p99 together 25.0 ms, 40 % of baseline 10.0 ms (12 runs "
-        "to 2026-11-20); as a whole write p99 together 6.2 ms, 40 % of baseline 2.5 ms"
+        "file system scratch - OST2 write p99 together 25.0 ms, 2.5 times baseline 10.0 ms "
+        "(12 runs to 2026-11-20); as a whole write p99 together 6.2 ms, 2.5 times baseline 2.5 ms"
     )
     figures = {figure.label: figure.value for figure in verdict.figures}
     assert figures["write_p99_together_s"] == pytest.approx(0.00625)

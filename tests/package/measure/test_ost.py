@@ -135,6 +135,30 @@ def test_only_operations_in_bytes_per_second_must_move_bytes(
     assert record.coverage is None
 
 
+def test_small_reads_stay_within_what_was_written() -> None:
+    calls: list[tuple[str, ...]] = []
+
+    def fio(argv: tuple[str, ...]) -> Completed:
+        calls.append(argv)
+        return fio_report(argv, 0.0196613, moved=196_613)
+
+    entry = expectation(
+        "a",
+        spec=expectation("a").spec._replace(transfer_bytes=64 << 10),
+        references={"write/single": NONE, "randread/single": NONE},
+    )
+    write, small = measured(TargetUnit(entry), target({"fio": fio}), FakeClock())
+    assert (write.flags, small.outcome) == ((Flag.SHORT,), Outcome.OK), small.reason
+    assert {"--size=196608", "--rw=randread", "--bs=4096"} <= set(calls[-1])
+
+
+def test_without_a_write_there_are_no_small_reads() -> None:
+    entry = expectation("a", references={"randread/single": NONE})
+    (record,) = measured(TargetUnit(entry), target(), FakeClock())
+    assert record.outcome is Outcome.SKIPPED
+    assert "no write before it" in record.reason
+
+
 def not_installed(argv: tuple[str, ...]) -> Completed:
     raise ToolError("fio is not installed on this host; install the package fio")
 

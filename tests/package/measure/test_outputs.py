@@ -10,7 +10,8 @@ from plumbline.measure.probes import PROBES, probe_for
 from plumbline.measure.probes.interface import parse_version, quoted
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
-from tests.package.measure.jobs import BROKEN, GOOD, VERSIONS, Good, completed, job
+from plumbline.model.quantity import BYTES_PER_S
+from tests.package.measure.jobs import BROKEN, GOOD, VERSIONS, Good, changed, completed, job
 from tests.package.recorded import data, text
 
 
@@ -18,7 +19,7 @@ from tests.package.recorded import data, text
 def test_a_good_output_is_read(case: Good) -> None:
     measurement = probe_for(case.tool).parse(case.job, case.ended(data(case.file)))
     assert measurement.rate / 1e6 == pytest.approx(case.MBps, rel=0.001)
-    if measurement.bytes:
+    if measurement.bytes and case.job.operation.quantity == BYTES_PER_S:
         assert measurement.bytes / measurement.seconds == pytest.approx(measurement.rate, rel=0.01)
     assert tuple(flag.value for flag in measurement.flags) == tuple(case.flags)
     assert measurement.retransmits == case.retransmits
@@ -30,7 +31,9 @@ def test_a_good_output_is_read(case: Good) -> None:
 def test_the_quantities_of_a_tool_are_declared_by_the_operations_of_its_layers(case: Good) -> None:
     for layer in probe_for(case.tool).LAYERS:
         declared = [
-            quantity.name for quantity in layer.quantities if quantity.of in layer.operations
+            quantity.name
+            for quantity in layer.quantities
+            if quantity.of in (*layer.operations, *layer.chosen)
         ]
         assert set(case.quantities) <= set(declared)
 
@@ -40,7 +43,7 @@ def test_a_broken_output_is_one_sentence(case: dict[str, Any]) -> None:
     streams = {name: text(case.get(name, "")) for name in ("stdout", "stderr")}
     done = completed(**streams, exit_code=case.get("exit_code", 0))
     with pytest.raises(ToolError) as caught:
-        probe_for(case["tool"]).parse(job(case["tool"]), done)
+        probe_for(case["tool"]).parse(changed(case["tool"], case), done)
     sentence = str(caught.value)
     assert [part for part in case["says"] if part not in sentence] == [], sentence
     assert type(caught.value).__name__ == case.get("kind", "ToolError")

@@ -12,10 +12,11 @@ from plumbline.measure.trial import tasks_of
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, PrivilegeError
 from plumbline.model.expectation import Expectation
-from plumbline.model.record import Outcome, Scenario
+from plumbline.model.record import Outcome, Record, Scenario
 from plumbline.model.spec import ProbeSpec
 from tests.package.fakes import FakeRunner, answer
 from tests.package.measure.units import NONE, USUAL, FakeClock, expectation, measured
+from tests.package.recorded import data
 
 READ = """time to transfer data was 0.005243 secs, 200.00 MB/sec
 2048+0 records in
@@ -161,3 +162,59 @@ def test_a_device_that_only_the_unit_may_read_is_named() -> None:
     with pytest.raises(PrivilegeError, match="may not read /dev/sdb") as caught:
         measured(together, server(**{"test -r": may}), FakeClock())
     assert caught.value.component == "sdb"
+
+
+FLASH = {"randread/single": NONE, "randread32/single": NONE}
+FIO = {"fio --version": "fio-3.33\n", "fio": answer(data("fio/randread-3.33.json"))}
+
+
+def of_flash(**answers: Any) -> list[Record]:
+    units_of_device = units([device("sda", references=FLASH)])
+    runner = server(**{"cat /sys/dev/block/8:16/queue": "0\n", **FIO, **answers})
+    return [record for unit in units_of_device for record in measured(unit, runner, FakeClock())]
+
+
+def test_flash_has_small_reads_with_their_times_and_terms() -> None:
+    one, deep = of_flash()
+    assert (one.operation, one.outcome) == ("randread", Outcome.OK), one.reason
+    assert one.rate == pytest.approx(7211, rel=0.001)
+    assert one.quantities["p99.9"] == pytest.approx(4.145e-3, rel=0.001)
+    assert one.spec_hash != deep.spec_hash
+    assert [(record.spec or {})["queue_depth"] for record in (one, deep)] == [1, 32]
+    tails = one.quantity_records(["randread p99.9/single"])
+    assert [(tail.operation, round(1 / (tail.rate or 0), 6)) for tail in tails] == [
+        ("randread p99.9", 0.004145)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("queue", "says"),
+    [
+        ("1\n", "the kernel calls /dev/sda a rotating disk, the topology calls it flash"),
+        (answer(stderr="cat: No such file", exit_code=1), "the kernel does not tell whether"),
+    ],
+)
+def test_small_reads_never_reach_a_rotating_disk(queue: Any, says: str) -> None:
+    def refused(argv: tuple[str, ...]) -> Completed:
+        raise AssertionError(f"{argv} would make a disk seek")
+
+    records = of_flash(**{"cat /sys/dev/block/8:16/queue": queue, "fio": refused})
+    assert [record.outcome for record in records] == [Outcome.SKIPPED] * 2
+    assert says in records[0].reason
+
+
+@pytest.mark.parametrize(
+    ("case", "outcome", "says"),
+    [
+        ("small-device", Outcome.FAILED, "smaller than one read of 4096 bytes"),
+        ("device-no-direct", Outcome.FAILED, "logical block size"),
+        ("device-gone", Outcome.FAILED, "/dev/sda is gone, or empty"),
+        ("device-io-error", Outcome.BROKEN, "Input/output error"),
+    ],
+)
+def test_small_reads_that_fail_are_one_sentence(case: str, outcome: Outcome, says: str) -> None:
+    stdout, stderr = (data(f"fio/{case}-3.33.{kind}") for kind in ("json", "txt"))
+    records = of_flash(fio=answer(stdout, stderr=stderr, exit_code=1))
+    assert {record.outcome for record in records} == {outcome}
+    assert says in records[0].reason
+    assert "\n" not in records[0].reason

@@ -96,7 +96,7 @@ def measured(
 
 def fio_report(argv: tuple[str, ...], rate_MBps: float, moved: int = SIZE) -> Completed:
     """Return a report of fio with bytes and rate."""
-    direction = next(word[5:] for word in argv if word.startswith("--rw="))
+    direction = next(word[5:] for word in argv if word.startswith("--rw=")).replace("rand", "")
     part = {"io_bytes": moved, "runtime": moved / rate_MBps / 1000}
     report = {"jobs": [{"error": 0, direction: part}]}
     return answer(json.dumps(report))

@@ -1,7 +1,7 @@
-"""fio: write and read one file of a storage target; the file must exist at full size.
+"""fio: write and read one file of a storage target, or read a device at random places.
 
-fio must never create, cut or remove the file: it would unlink a file that is too short, and the new
-one would lie on another target.
+The file must exist at full size.  fio must never create, cut or remove it: it would unlink a file
+that is too short, and the new one would lie on another target.  A device is opened read only.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.layers.oss import OSS
 from plumbline.model.layers.ost import OST
 from plumbline.model.layers.shared import SHARED
+from plumbline.model.names import DEVICE
 from plumbline.model.quantity import LATENCIES
 from plumbline.model.record import Flag, Measurement, Operation
+from plumbline.model.small_reads import QUANTILES, RANDOM
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.validation import whole
 
@@ -120,14 +122,12 @@ _TICK_S = 1.5
 
 
 def command(job: Job) -> tuple[str, ...]:
-    """Return the command line for one write or read of the file on standard input.
+    """Return the command line for one write or read of the file on standard input, or a device.
 
     Raises:
-        DocumentError: the job has no file, fewer bytes than one transfer, or a transfer size that
-            no file system accepts with O_DIRECT.
+        DocumentError: the job has neither, would write a device, has fewer bytes than one transfer,
+            or a transfer size that no file system accepts with O_DIRECT.
     """
-    if job.within is None or not job.within.opened:
-        raise DocumentError(f"{job.subject!r} is no probe file, and fio measures nothing else")
     spec = job.spec
     if spec.direct and spec.transfer_bytes % _SECTOR:
         raise DocumentError(
@@ -135,12 +135,13 @@ def command(job: Job) -> tuple[str, ...]:
             "bytes; choose another transfer"
         )
     write = job.operation is Operation.WRITE
+    name, limit, *rules = _device(job) if job.within is None else _file(job)
     return (
         "fio",
         "--name=plumbline",
-        f"--filename={FILE}",
-        f"--rw={'write' if write else 'read'}",
-        f"--size={size_bytes(spec)}",
+        f"--filename={name}",
+        f"--rw={'write' if write else 'randread' if is_random(spec) else 'read'}",
+        f"--{limit}={size_bytes(spec)}",
         f"--bs={spec.transfer_bytes}",
         f"--runtime={max(1, round(spec.seconds))}",
         f"--ioengine={'libaio' if spec.queue_depth > 1 else 'psync'}",
@@ -149,20 +150,44 @@ def command(job: Job) -> tuple[str, ...]:
         *(("--invalidate=0",) if spec.pattern == KEEP_CACHED else ()),
         *(("--end_fsync=1",) if write else ()),
         *((f"--rate={round(spec.rate_cap_Bps)}",) if spec.rate_cap_Bps else ()),
-        "--fallocate=none",
-        "--allow_file_create=0",
-        "--create_on_open=1",
-        "--unlink=0",
+        *rules,
+        # a map of all blocks of a large device takes hundreds of MB
+        *(("--norandommap=1", "--random_generator=tausworthe64") if is_random(spec) else ()),
         # a new seed each time, so the target cannot deduplicate against older data
         "--randrepeat=0",
         "--zero_buffers=0",
         "--lat_percentiles=1",
         "--clat_percentiles=0",
-        "--percentile_list=50:99",
+        f"--percentile_list={':'.join(QUANTILES.values() if is_random(spec) else ('50', '99'))}",
         "--status-interval=1",
         "--eta=never",
         "--output-format=json",
     )
+
+
+_MAKES_NONE = "--allow_file_create=0"
+
+
+def _file(job: Job) -> tuple[str, ...]:
+    if job.within is None or not job.within.opened:
+        raise DocumentError(f"{job.subject!r} is no probe file; fio would make one")
+    return FILE, "size", "--fallocate=none", _MAKES_NONE, "--create_on_open=1", "--unlink=0"
+
+
+def _device(job: Job) -> tuple[str, ...]:
+    """Return name, limit and further options of a device; the reads spread over all of it."""
+    DEVICE.refuse("the device", job.subject)
+    if not is_random(job.spec) or job.operation is Operation.WRITE:
+        raise DocumentError(f"{job.subject} is a device, of which fio makes small reads alone")
+    # fio separates files by colons, which names of PCI addresses contain
+    name = job.subject.replace(":", "\\:")
+    # flushing the page cache of a device needs root, and would slow its users
+    return name, "io_size", "--readonly", _MAKES_NONE, "--invalidate=0"
+
+
+def is_random(spec: ProbeSpec) -> bool:
+    """Return whether a specification reads at random places."""
+    return spec.pattern == RANDOM
 
 
 def size_bytes(spec: ProbeSpec) -> int:
@@ -189,8 +214,10 @@ def parse(job: Job, completed: Completed) -> Measurement:
     direction = "write" if job.operation is Operation.WRITE else "read"
     moved, seconds = _moved(last, direction)
     if moved == 0:
-        reason = answer.quoted(output) or "the target may hang"
+        reason = answer.quoted(output) or f"{job.subject} may hang"
         raise ToolError(f"fio moved nothing in {seconds:.0f} s; {reason}")
+    if is_random(job.spec):
+        return _small_reads(job, reports, moved, seconds)
     short = moved < size_bytes(job.spec)
     if short and seconds < job.spec.seconds - _TICK_S:
         raise ToolError(
@@ -202,8 +229,20 @@ def parse(job: Job, completed: Completed) -> Measurement:
         seconds=seconds,
         rate=moved / seconds if seconds else float("nan"),
         profile=_profile(reports, direction),
-        quantities=_latencies(last.direction(direction)),
+        quantities=_latencies(last.direction(direction), _OF_STREAM),
         flags=(Flag.SHORT,) if short else (),
+    )
+
+
+def _small_reads(job: Job, reports: list[Report], moved: int, seconds: float) -> Measurement:
+    """Return reads per second; their time is limited, so fewer bytes are nothing unusual."""
+    size = job.spec.transfer_bytes
+    return Measurement(
+        bytes=moved,
+        seconds=seconds,
+        rate=moved / size / seconds if seconds else float("nan"),
+        profile=tuple(rate / size for rate in _profile(reports, "read")),
+        quantities=_latencies(reports[-1].direction("read"), _OF_SMALL_READS),
     )
 
 
@@ -217,10 +256,21 @@ def _refuse_old(report: Report) -> None:
 
 
 def _remedy(job: Job, output: str, number: int) -> str:
-    """Return the remedy if the file system refuses O_DIRECT (open(2)), else empty."""
+    """Return the remedy for a missing engine, or if O_DIRECT is refused (open(2)), else empty."""
+    if "failed to load engine" in output or "not loadable" in output:
+        return "; this fio lacks the engine: install fio-engine-libaio, or another fio"
+    if job.within is None and ("specify size=" in output or "zero sized" in output):
+        return f"; {job.subject} is gone, or empty"
+    if "blocksize is larger" in output:
+        return f"; {job.subject} is smaller than one read of {job.spec.transfer_bytes} bytes"
     refused = number == errno.EINVAL or "Invalid argument" in output or "support direct=" in output
     if not job.spec.direct or not refused:
         return ""
+    if job.within is None:
+        return (
+            f"; the device may not take direct reads of {job.spec.transfer_bytes} bytes: look at "
+            "its logical block size (lsblk -o NAME,LOG-SEC)"
+        )
     return (
         f"; this file system may not take direct I/O of {job.spec.transfer_bytes} bytes: set "
         "direct: false in the policy, which then measures the page cache too"
@@ -242,20 +292,19 @@ def _profile(reports: list[Report], direction: str) -> tuple[float, ...]:
     return tuple(moved / seconds for moved, seconds in steps if seconds >= 0.5 and moved >= 0)
 
 
-def _latencies(values: Mapping[str, Any]) -> dict[str, float]:
+_OF_STREAM = dict(zip(LATENCIES, ("mean", "50.000000", "99.000000", "max")))
+_OF_SMALL_READS = {name: f"{float(percent):.6f}" for name, percent in QUANTILES.items()}
+"""fio's keys of the times of calls, by name."""
+
+
+def _latencies(values: Mapping[str, Any], keys: Mapping[str, str]) -> dict[str, float]:
     """Return the times of entire calls if fio has their percentiles, else completion times."""
     for kind in ("lat_ns", "clat_ns"):
         times = values.get(kind)
         if isinstance(times, dict) and isinstance(times.get("percentile"), dict):
-            quantiles = times["percentile"]
-            figures = (
-                times.get("mean"),
-                quantiles.get("50.000000"),
-                quantiles.get("99.000000"),
-                times.get("max"),
-            )
+            figures = {**times, **times["percentile"]}
             return {
-                name: answer.number("fio", kind, figure) / 1e9
-                for name, figure in zip(LATENCIES, figures)
+                name: answer.number("fio", kind, figures.get(key)) / 1e9
+                for name, key in keys.items()
             }
     return {}

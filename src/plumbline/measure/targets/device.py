@@ -9,7 +9,7 @@ from plumbline.measure.targets.probe_file import absolute
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import BrokenTarget, DocumentError, PrivilegeError, SkipTarget
 from plumbline.model.validation import whole
-from plumbline.observe.mounts import bytes_moved
+from plumbline.observe.mounts import bytes_moved, is_rotating
 from plumbline.observe.query import QUICK_S, complaint, objection
 
 
@@ -46,6 +46,21 @@ class DeviceTarget(Target):
     def traffic(self, run: CommandRunner) -> Optional[int]:
         """Return the bytes that the kernel counts for the device."""
         return bytes_moved(run, self._look(run))
+
+    def refuse_rotating(self, run: CommandRunner) -> None:
+        """Raise SkipTarget unless the kernel calls the device flash (sysfs: queue/rotational)."""
+        rotating = is_rotating(run, self._look(run))
+        if rotating is None:
+            raise SkipTarget(
+                f"the kernel does not tell whether {self._path} rotates; small random reads are "
+                "for flash alone"
+            )
+        if rotating:
+            raise SkipTarget(
+                f"the kernel calls {self._path} a rotating disk, the topology calls it flash; "
+                "remove media there, or correct /sys/dev/block/"
+                f"{self._number}/queue/rotational if the kernel is wrong"
+            )
 
     def _look(self, run: CommandRunner) -> str:
         """Return the ``major:minor`` of the block device behind the name."""

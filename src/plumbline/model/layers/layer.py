@@ -50,6 +50,8 @@ class Layer(NamedTuple):
     joint: bool = False
     """Components are parts that the flows of several nodes share; their group is their kind."""
 
+    chosen: tuple[Operation, ...] = ()
+    """Operations of components that topology or policy choose; measured alone, after all others."""
     quantities: tuple[Operation, ...] = ()
     """Further quantities of the operations' runs; recorded, and judged if the policy names them."""
     if_named: bool = False
@@ -112,14 +114,21 @@ class Layer(NamedTuple):
         """Return the peer group of a component with ``group`` in the plan; empty if site-wide."""
         return "" if self.paired else group
 
-    def steps(self, *, alone: bool = False) -> tuple[tuple[Operation, Scenario], ...]:
-        """Return the steps to measure a component, in order; ``alone``: it has no peers."""
-        return tuple(
+    def steps(
+        self, *, alone: bool = False, chosen: bool = False
+    ) -> tuple[tuple[Operation, Scenario], ...]:
+        """Return the steps to measure a component, in order.
+
+        ``alone``: it has no peers.  ``chosen``: its chosen operations are measured too.
+        """
+        steps = [
             (operation, scenario)
             for scenario in self.scenarios
             if not (alone and scenario is Scenario.TOGETHER)
             for operation in self.operations
-        )
+        ]
+        further = self.chosen if chosen else ()
+        return (*steps, *((operation, Scenario.SINGLE) for operation in further))
 
     @property
     def title(self) -> str:

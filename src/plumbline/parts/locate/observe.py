@@ -270,7 +270,7 @@ def unreferenced(
 
 def _has_baseline(entry: Expectation) -> bool:
     terms = entry.spec.hash()
-    baselines = (reference.baseline for reference in entry.references.values())
+    baselines = (reference.baseline for _, _, reference in entry.steps_in_bytes())
     return any(baseline is not None and baseline.spec_hash == terms for baseline in baselines)
 
 

@@ -10,8 +10,7 @@ from typing import Any, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import moment as words_of
 from plumbline.judge.phrases import number
-from plumbline.model.quantity import Quantity
-from plumbline.model.record import Operation
+from plumbline.model.quantity import BYTES_PER_S, Quantity
 from plumbline.model.symptom import ORDER
 from plumbline.model.units import format_rate
 from plumbline.model.verdict import State
@@ -105,11 +104,7 @@ class PastRun(NamedTuple):
     coverage: Optional[float]
     state: State
     sentence: str
-
-    @property
-    def quantity(self) -> Quantity:
-        """Return the quantity of the operation."""
-        return Operation(self.step.partition(" ")[0]).quantity
+    quantity: Quantity = BYTES_PER_S
 
 
 class Probed(NamedTuple):

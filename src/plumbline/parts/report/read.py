@@ -453,6 +453,7 @@ def _run(
         record.coverage,
         verdict.state if verdict else State.UNKNOWN,
         verdict.sentence if verdict else "not in the plan of today",
+        record.operation.quantity,
     )
 
 

@@ -327,9 +327,9 @@ def _nodes(members: Sequence[Member], baselines: Baselines) -> dict[str, list[Ex
 
 
 def _with(expectation: Expectation, baselines: Baselines) -> Expectation:
+    """Return an expectation of what is simulated, which is in bytes, with its baselines."""
     references = {}
-    for step, reference in expectation.references.items():
-        operation, _, scenario = step.partition("/")
-        key = Key(expectation.layer, expectation.component, operation, scenario)
-        references[step] = reference._replace(baseline=baselines.get(key))
+    for operation, scenario, reference in expectation.steps_in_bytes():
+        key = Key(expectation.layer, expectation.component, operation.value, scenario.value)
+        references[key.reference] = reference._replace(baseline=baselines.get(key))
     return expectation._replace(references=references)

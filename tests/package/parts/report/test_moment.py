@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from plumbline.model.quantity import SECONDS
 from plumbline.model.verdict import State
 from plumbline.parts.report.figure import Figure
 from plumbline.parts.report.moment import (
@@ -67,6 +68,13 @@ def test_the_table_shows_the_moment_with_the_busiest_first() -> None:
         ("client", "c1:9100", "3.0 MB/s", "", "", "", "", "", "", ""),
     ]
     assert figure.finding == "Nobody counted OST9.\n1 target in recovery or waiting for it."
+
+
+def test_a_judged_time_of_calls_is_in_seconds() -> None:
+    tail = run(rate=1 / 0.012)._replace(step="randread p99.9", quantity=SECONDS)
+    _, figure = figures(past(), tail)
+    assert "12.0 ms" in figure.table.rows[0].cells
+    assert list(figure.numbers)[1][5:7] == (pytest.approx(0.012), "s")
 
 
 def test_gaps_are_kept_and_the_moment_is_marked() -> None:

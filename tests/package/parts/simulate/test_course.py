@@ -11,6 +11,7 @@ from plumbline.parts.simulate.memory import Memory
 from plumbline.parts.simulate.weather import Capacity
 from tests.package.judgements import judge_service
 from tests.package.parts.simulate.fleets import days, fleet
+from tests.package.sites import part, site
 
 ALARMS = (State.WARNING, State.CRITICAL)
 
@@ -27,6 +28,15 @@ def test_without_faults_and_noise_every_day_is_fine() -> None:
     course = list(days(fleet(), 20))
     assert [today.day for today in course] == list(range(1, 21))
     assert all(bad(today.verdicts) == {} for today in course)
+
+
+def test_small_reads_are_not_simulated_and_hide_no_verdict() -> None:
+    document = site()
+    part(document, "oss[1-2]-disk[1-2]")["media"] = "flash"
+    (today,) = days(fleet(document), 1)
+    assert bad(today.verdicts) == {}
+    flash = next(entry for entry in today.nodes["oss1"] if entry.layer == "raw")
+    assert [*flash.references] == ["read/single", "read/together"]
 
 
 def test_every_component_and_group_is_judged_each_day() -> None:
