@@ -495,7 +495,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         _parts(topology),
         path_services(topology, measured, measurement_services),
         parents(topology),
-        {host.name: tuple(_neighbours(topology, host)) for host in topology.hosts()},
+        _neighbours(topology),
         _served(topology, measured),
         elsewhere(topology),
         tuple(policy.conditions.parameters),
@@ -552,14 +552,21 @@ def _parts(topology: Topology) -> dict[str, SitePart]:
     return parts
 
 
-def _neighbours(topology: Topology, host: Component) -> Iterator[Neighbour]:
-    """Yield the parts that a host feeds, then those that feed it."""
-    components = topology.components.values()
-    parts = [topology.components[name] for name in host.feeds]
-    parts += [part for part in components if host.name in part.feeds and not part.device]
-    for part in parts:
-        rates = [rate for rate in (part.read_Bps, part.write_Bps) if rate is not None]
-        yield Neighbour(part.name, part.kind, min(rates, default=None))
+def _neighbours(topology: Topology) -> dict[str, tuple[Neighbour, ...]]:
+    """Return the parts that each host feeds, then those that feed it."""
+    parts = {
+        host.name: [topology.components[name] for name in host.feeds] for host in topology.hosts()
+    }
+    for part in topology.components.values():
+        for name in set(part.feeds) if not part.device else ():
+            if name in parts:
+                parts[name].append(part)
+    return {name: tuple(map(_neighbour, of_host)) for name, of_host in parts.items()}
+
+
+def _neighbour(part: Component) -> Neighbour:
+    rates = [rate for rate in (part.read_Bps, part.write_Bps) if rate is not None]
+    return Neighbour(part.name, part.kind, min(rates, default=None))
 
 
 def _served(topology: Topology, measured: Sequence[Assignment]) -> dict[str, tuple[str, ...]]:
