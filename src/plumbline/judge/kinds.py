@@ -164,6 +164,8 @@ MIN_SPREAD = 0.015
 """Even a steady measurement is off by this much: caches, zones of disks, timers."""
 FEW_APART = 0.05
 """Good members differ by up to this (ORNL's acceptance limit), unless more is known."""
+_FEW_APART = FEW_APART / 2
+"""The same as a standard deviation: twice as much is rare."""
 _MIN_APART = 0.01
 _MAD_EFFICIENCY = 0.37
 """Efficiency of the median absolute deviation of normal values, that of their deviation being 1."""
@@ -310,6 +312,6 @@ def medians(grid: _Array, *, upper: bool = False) -> tuple[_Array, _Array]:
 def _apart(levels: Sequence[float]) -> float:
     """Return the difference between members on most days; of few, at least that of good ones."""
     if len(levels) < MIN_SIZE:
-        return FEW_APART
+        return _FEW_APART
     spread = deviation(levels) * len(levels) / (len(levels) - 0.8)
-    return max(spread, _MIN_APART if len(levels) >= _MANY else FEW_APART)
+    return max(spread, _MIN_APART if len(levels) >= _MANY else _FEW_APART)

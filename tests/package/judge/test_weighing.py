@@ -247,7 +247,7 @@ def test_evidence_is_put_into_words() -> None:
     (line,) = weighed(result)
     assert line == (
         "read 40 % of its peers' shares of their baselines over 4 runs since 2024-09-30 23:54 UTC, "
-        "odds 55,618 to 1 against chance, 10,000 for an alarm"
+        "odds 57,956 to 1 against chance, 10,000 for an alarm"
     )
     assert not list(weighed(result._replace(alarm=False, odds=2.9)))
 
@@ -342,7 +342,7 @@ def test_the_number_of_runs_to_an_alarm_is_computed_on_request_only(counting: bo
         # after a single run: a day apart, up to nine more
         ((0.4,), 0.0, 1000.0, 3),
         ((0.4,), 0.0, 1e8, 9),
-        ((0.4,), 0.0, 1e9, None),
+        ((0.4,), 0.0, 2e8, None),
         # after several runs: at the distance of the last two
         ((1.0, 0.4), DAY_S, 1000.0, 3),
         ((1.0, 0.4), 3600.0, 1000.0, 5),
