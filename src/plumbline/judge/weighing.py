@@ -234,6 +234,7 @@ class Weighing:
         self._lost: dict[Hashable, bool] = {}
         self._joint: dict[Component, Compared] = {}
         self._evidence: dict[Subject, Optional[Evidence]] = {}
+        self._raised: dict[Group, float] = {}
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return the evidence on a component or group, None if nothing can be compared.
@@ -270,6 +271,9 @@ class Weighing:
         more = self._more(questions, weights) if self._counting else {}
         for (subject, (compared, question)), weight in zip(questions.items(), weights):
             self._evidence[subject] = _evidence(compared, question, weight, more.get(subject))
+            if subject[2] and weight.raised is not None and _of_a_change(compared, weight.since):
+                self._raised[subject[:2]] = weight.raised
+        self._join_alarms()
         for subject, (compared, _) in questions.items():
             evidence = self._evidence[subject]
             lone = any(item.source.noise is not PEER_NOISE for item in compared)
@@ -339,6 +343,21 @@ class Weighing:
             return evidence
         shared = evidence.ratio >= (1 - self._limits[component].peer_loss) * group.ratio
         return evidence._replace(alarm=not shared, shared=shared)
+
+    def _join_alarms(self) -> None:
+        """Let groups that one change has slowed as much have one alarm, that of the first."""
+        speakers: dict[tuple[str, str], list[tuple[str, float]]] = {}
+        for group in sorted(self._raised, key=lambda group: (self._raised[group], group)):
+            evidence = self._evidence[(*group, True)]
+            if evidence is None or evidence.ratio is None:
+                continue
+            others = speakers.setdefault((group[0], evidence.against), [])
+            least = evidence.ratio / (1 - self._limits[self._groups[group][0]].peer_loss)
+            bearer = next((name for name, ratio in others if ratio <= least), "")
+            if bearer:
+                self._evidence[(*group, True)] = evidence._replace(borne_by=bearer)
+            else:
+                others.append((group[1], evidence.ratio))
 
     def _members(self, component: Component) -> Sequence[Component]:
         """Return the members of a component's group, empty without one."""
@@ -475,6 +494,12 @@ def weigh_subjects(chosen: Sequence[tuple[Weighing, Iterable[Subject]]]) -> None
     )
     for weighing, questions in batches:
         weighing.answer(questions, list(islice(weights, len(questions))))
+
+
+def _of_a_change(compared: Compared, begin: float) -> bool:
+    """Return whether a loss that begins then is that of a change of software or settings."""
+    at = last_change([item.measurement for item in compared])
+    return at is not None and abs(begin - at) < NIGHT_S
 
 
 def _question(limits: Limits, shared: Sequence[Measurement]) -> Question:
