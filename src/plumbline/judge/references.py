@@ -379,7 +379,8 @@ def _few(measurement: Measurement) -> Optional[Comparison]:
     usable = last >= 0
     ratios = table.rates[usable] - table.peers_rates[last[usable]]
     spreads = _spreads_with_few(ratios, log(1 - measurement.limits.peer_loss))
-    rows = rows_of(table.at[usable], ratios, np.hypot(spreads, spreads))
+    spreads *= np.sqrt(1 + 1 / table.peers[last[usable]])
+    rows = rows_of(table.at[usable], ratios, spreads)
     return Comparison(measurement, Source(rows, FEW_APART, PEER_NOISE), Against.FEW.value)
 
 

@@ -464,7 +464,8 @@ def test_a_run_like_its_few_peers_shows_a_quiet_day(log_ratio: float, spread: fl
     compared = References([single]).of(single)
     assert compared is not None
     assert compared.source.off == 0.05
-    assert [run.spread for run in runs_of(compared.source)] == [pytest.approx(spread * sqrt(2))] * 2
+    expected = spread * sqrt(1 + 1 / 2)
+    assert [run.spread for run in runs_of(compared.source)] == [pytest.approx(expected)] * 2
 
 
 @pytest.mark.parametrize(("usual", "used"), [(0.6, 1), (0.59, 0)])

@@ -458,6 +458,27 @@ def test_runs_a_day_apart_that_are_all_gross_are_known(rates: Sequence[float], r
     assert gross_since(rates, peers=5) == begun
 
 
+@pytest.mark.parametrize("peers", [2, 3])
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.6])
+def test_two_good_runs_end_an_alarm_among_few_peers(peers: int, share: float) -> None:
+    def alarm(good: int) -> bool:
+        rates = [200e6] * 10 + [share * 200e6] * 10 + [200e6] * good
+        earlier = [
+            Sample(NOW - 310 - night * DAY_S, rate, None, 200e6, peers, None)
+            for night, rate in enumerate(rates[-2::-1], start=1)
+        ]
+        newest = series(rates[-1], 200e6, earlier, component="disk1")
+        first = newest.samples[0]._replace(peers=peers)
+        entry = expectation(component="disk1", references={"read/single": Reference(None, None)})
+        memory = snapshot(newest._replace(samples=(first, *earlier)))
+        result = Weighing({"c": [entry]}, {"c": Node(memory)}).evidence(("ost", "disk1", False))
+        assert result
+        assert result.against == "its few peers in the same run"
+        return result.alarm
+
+    assert [alarm(good) for good in range(3)] == [True, True, False]
+
+
 def test_gross_runs_without_peers_may_be_busy_days() -> None:
     assert gross_since([200e6] * 9 + [40e6] * 3, peers=0) is None
 
