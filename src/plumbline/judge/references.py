@@ -387,8 +387,8 @@ def _few(measurement: Measurement) -> Optional[Comparison]:
 def _spreads_with_few(ratios: _Array, least: float) -> _Array:
     """Return the spread of single runs relative to few peers.
 
-    A run that is like its peers shows a quiet day.  It is nearer to them than to the ``least`` loss,
-    a negative logarithm, so a smaller spread never counts against it.
+    A run that is like its peers shows a quiet day.  It is nearer to them than to the ``least``
+    loss, a negative logarithm, so a smaller spread never counts against it.
     """
     quiet = np.clip(np.abs(ratios), _SPREAD_ALONE, _SPREAD_BUSY)
     return np.where(ratios > least / 2, quiet, _SPREAD_BUSY)

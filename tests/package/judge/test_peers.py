@@ -166,7 +166,9 @@ def test_values_that_often_reach_a_limit_are_as_wide_as_their_lower_half() -> No
     assert clipped(5, 3, 0.05).spread < 0.25
 
 
-@pytest.mark.parametrize("values", [(-0.4, -0.3, 0.0, 0.0, 0.01), (-0.4, -0.3, -0.01, 0.0, 0.0, 0.01)])
+@pytest.mark.parametrize(
+    "values", [(-0.4, -0.3, 0.0, 0.0, 0.01), (-0.4, -0.3, -0.01, 0.0, 0.0, 0.01)]
+)
 def test_the_lower_half_is_as_wide_as_the_lower_quartile_less_two_errors(
     values: tuple[float, ...],
 ) -> None:

@@ -376,7 +376,9 @@ def test_a_pair_of_disks_is_no_slower_than_those_of_other_servers_on_busy_nights
     evidence = pair_of_disks(lower, *[BUSY] * 7)
     assert not any(item.alarm for item in evidence)
     assert {item.against for item in evidence} == {"the other groups of the night"}
-    assert {item.against for item in pair_of_disks(*[BUSY] * 5)} == {"the other groups of the night"}
+    assert {item.against for item in pair_of_disks(*[BUSY] * 5)} == {
+        "the other groups of the night"
+    }
     alone = pair_of_disks(lower, *[BUSY] * 3)
     assert {item.against for item in alone} == {"its baseline"}
 
