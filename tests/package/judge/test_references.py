@@ -186,7 +186,9 @@ def test_a_member_whose_usual_rate_is_unknown_is_no_control() -> None:
     later = 4 * DAY_S + 3 * HOUR_S
     slow = measurement("slow", samples=also(nights, 0.4 * RATE, later))
     control = measurement("control", samples=also(nights, RATE, later))
-    unknown = measurement("new", samples=also((), 0.1 * RATE, later))
+    # its only full run was on a day without the others
+    alone = (Sample(-9 * DAY_S, RATE, None, RATE, 7, None),)
+    unknown = measurement("new", samples=also(alone, 0.1 * RATE, later))
     compared = References([slow, control, unknown, *fellows(5, samples=nights)]).of(slow)
     assert compared is not None
     run = runs_of(compared.source)[-1]
