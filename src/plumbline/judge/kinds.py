@@ -9,15 +9,18 @@ stepped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
+from itertools import chain
 from math import exp, inf, log, nan, sqrt
 from operator import itemgetter
 from typing import Any, Hashable, NamedTuple, Optional, Sequence
 
 import numpy as np
 
+from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Baseline, Limits
 from plumbline.model.series import Sample
 from plumbline.model.statistics import (
@@ -83,6 +86,25 @@ class Era(NamedTuple):
     change: str
     since: Optional[float]
     with_group: bool
+
+
+def separate_pairs(measured: dict[tuple[str, str], list[Measurement]]) -> None:
+    """Give measurements without peers a kind of their own, such as pairs that mostly share a host.
+
+    Compared with one another they do not show that the host is slow.
+    """
+    ends: dict[Hashable, list[tuple[str, str]]] = {}
+    for (layer, name), measurements in measured.items():
+        for measurement in measurements if LAYERS[layer].paired else ():
+            ends.setdefault(measurement.kind, []).append((name, measurement.partner))
+    most = {kind: Counter(chain(*pairs)).most_common(1)[0][1] for kind, pairs in ends.items()}
+    for place, measurements in measured.items():
+        measured[place] = [
+            replace(measurement, kind=(measurement.kind, measurement.member))
+            if 2 * most.get(measurement.kind, 0) > len(ends.get(measurement.kind, ()))
+            else measurement
+            for measurement in measurements
+        ]
 
 
 class Table:

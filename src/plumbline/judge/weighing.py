@@ -7,15 +7,13 @@ belongs to the group, not to each member.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
-from dataclasses import replace
 from itertools import chain, islice
 from math import exp, inf, isnan, log
 from typing import Hashable, Iterable, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
 
-from plumbline.judge.kinds import FORMS, MIN_SIZE, Era, Measurement, Table
+from plumbline.judge.kinds import FORMS, MIN_SIZE, Era, Measurement, Table, separate_pairs
 from plumbline.judge.measured import doubt_about, era_of
 from plumbline.judge.memory import Weighable
 from plumbline.judge.operations import label
@@ -53,8 +51,6 @@ _A_DAY_APART_S = 0.9 * DAY_S
 _SEVERAL = 2
 _MAX_FURTHER_RUNS = 9
 """Limit of hypothetical further runs: nobody measures more of them to see an alarm."""
-
-
 _SAME_RUN = " in the same run"
 _AMONG_PEERS = {form.value for form in FORMS}
 
@@ -149,25 +145,6 @@ def _merged(sources: Sequence[Source]) -> Source:
     runs = merge([source.runs for source in sources])
     off, least = (max(values) for values in zip(*((s.off, s.least) for s in sources)))
     return Source(runs, off, noise, least)
-
-
-def separate_pairs(measured: dict[tuple[str, str], list[Measurement]]) -> None:
-    """Give measurements without peers a kind of their own, such as pairs that mostly share a host.
-
-    Compared with one another they do not show that the host is slow.
-    """
-    ends: dict[Hashable, list[tuple[str, str]]] = {}
-    for (layer, name), measurements in measured.items():
-        for measurement in measurements if LAYERS[layer].paired else ():
-            ends.setdefault(measurement.kind, []).append((name, measurement.partner))
-    most = {kind: Counter(chain(*pairs)).most_common(1)[0][1] for kind, pairs in ends.items()}
-    for place, measurements in measured.items():
-        measured[place] = [
-            replace(measurement, kind=(measurement.kind, measurement.member))
-            if 2 * most.get(measurement.kind, 0) > len(ends.get(measurement.kind, ()))
-            else measurement
-            for measurement in measurements
-        ]
 
 
 Nodes = Mapping[str, Sequence[Expectation]]

@@ -38,6 +38,7 @@ from plumbline.plan.space import space_services, space_terms
 from plumbline.topology.document import NETWORK
 from plumbline.topology.graph import Component, Target, Topology
 from plumbline.topology.names import expand
+from plumbline.topology.paths import next_to_hosts
 
 _AT_A_CHANGE = 100.0
 """Nights that a change of versions counts for.  Versions change a few times a year, and a loss is
@@ -495,7 +496,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         _parts(topology),
         path_services(topology, measured, measurement_services),
         parents(topology),
-        _neighbours(topology),
+        {name: tuple(map(_neighbour, parts)) for name, parts in next_to_hosts(topology).items()},
         _served(topology, measured),
         elsewhere(topology),
         tuple(policy.conditions.parameters),
@@ -550,18 +551,6 @@ def _parts(topology: Topology) -> dict[str, SitePart]:
     targets = (*topology.targets, *topology.metadata)
     parts.update({name: SitePart("target", None, None) for name in targets})
     return parts
-
-
-def _neighbours(topology: Topology) -> dict[str, tuple[Neighbour, ...]]:
-    """Return the parts that each host feeds, then those that feed it."""
-    parts = {
-        host.name: [topology.components[name] for name in host.feeds] for host in topology.hosts()
-    }
-    for part in topology.components.values():
-        for name in set(part.feeds) if not part.device else ():
-            if name in parts:
-                parts[name].append(part)
-    return {name: tuple(map(_neighbour, of_host)) for name, of_host in parts.items()}
 
 
 def _neighbour(part: Component) -> Neighbour:
