@@ -468,6 +468,7 @@ def test_moments_nearer_to_the_loss_than_to_health_are_slow(
     [
         ([200e6] * 9 + [40e6, 40e6], 2),
         ([200e6] * 9 + [40e6] * 3, 3),
+        ([200e6] * 9 + [99.4e6] * 2, 2),
         # one run, one that was not gross, one that was good again
         ([200e6] * 10 + [40e6], 0),
         ([200e6] * 9 + [40e6, 110e6], 0),
