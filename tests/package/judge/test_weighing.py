@@ -472,6 +472,8 @@ def test_moments_nearer_to_the_loss_than_to_health_are_slow(
         # one run, one that was not gross, one that was good again
         ([200e6] * 10 + [40e6], 0),
         ([200e6] * 9 + [40e6, 110e6], 0),
+        ([200e6] * 9 + [40e6, 100.6e6], 0),
+        ([200e6] * 9 + [100.6e6, 40e6], 0),
         ([200e6] * 8 + [40e6, 200e6, 40e6], 0),
     ],
 )
@@ -517,6 +519,18 @@ def test_among_many_peers_the_odds_decide_on_gross_runs() -> None:
     assert result
     assert result.against == "its peers in the same run"
     assert result.gross_since is None
+
+
+def test_a_low_run_by_name_is_not_compared_with_peers_of_the_same_run() -> None:
+    healthy = [200e6] * 12
+    by_name = series(80e6, None, in_runs_of_six(healthy), component=NAMES[0])
+    others = (
+        series(200e6, 200e6, in_runs_of_six(healthy), component=name, started_at=NOW - 900)
+        for name in NAMES[1:]
+    )
+    result = evidence(snapshot(by_name, *others))[NAMES[0]]
+    assert result
+    assert (result.against, result.moments) == ("its peers", 1)
 
 
 def in_runs_of_six(rates: Sequence[float]) -> list[Sample]:
