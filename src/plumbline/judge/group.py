@@ -122,6 +122,9 @@ class _Median(NamedTuple):
         """Return the finding by the evidence of several runs, else by the floor."""
         if self.evidence and self.alarm:
             text = f"{self.what} {over_runs(self.evidence)}{also(self.evidence)}"
+            if self.evidence.borne_by and not self.floor:
+                text += f"; its alarm is that of group {self.evidence.borne_by}"
+                return Finding(State.OK, Reason.ALARM_ELSEWHERE, text)
             return Finding(severity(self.evidence.ratio, self.limits), Reason.SLOW, text)
         if self.floor:
             return self.floor
@@ -200,6 +203,7 @@ def decide_group(
             (*(median.finding.state for median in decided), *(note.state for note in notes))
         )
         deciding = [median for median in decided if median.finding.state is state]
+        deciding.sort(key=lambda median: median.finding.reason is not Reason.ALARM_ELSEWHERE)
     # a note precedes any level
     findings = [median.finding for median in deciding]
     texts = "; ".join(finding.text for finding in (*notes, *findings)) or "has never been measured"

@@ -9,15 +9,18 @@ stepped.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections import Counter
+from dataclasses import dataclass, replace
 from enum import Enum
 from functools import cached_property
+from itertools import chain
 from math import exp, inf, log, nan, sqrt
 from operator import itemgetter
 from typing import Any, Hashable, NamedTuple, Optional, Sequence
 
 import numpy as np
 
+from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Baseline, Limits
 from plumbline.model.series import Sample
 from plumbline.model.statistics import (
@@ -83,6 +86,25 @@ class Era(NamedTuple):
     change: str
     since: Optional[float]
     with_group: bool
+
+
+def separate_pairs(measured: dict[tuple[str, str], list[Measurement]]) -> None:
+    """Give measurements without peers a kind of their own, such as pairs that mostly share a host.
+
+    Compared with one another they do not show that the host is slow.
+    """
+    ends: dict[Hashable, list[tuple[str, str]]] = {}
+    for (layer, name), measurements in measured.items():
+        for measurement in measurements if LAYERS[layer].paired else ():
+            ends.setdefault(measurement.kind, []).append((name, measurement.partner))
+    most = {kind: Counter(chain(*pairs)).most_common(1)[0][1] for kind, pairs in ends.items()}
+    for place, measurements in measured.items():
+        measured[place] = [
+            replace(measurement, kind=(measurement.kind, measurement.member))
+            if 2 * most.get(measurement.kind, 0) > len(ends.get(measurement.kind, ()))
+            else measurement
+            for measurement in measurements
+        ]
 
 
 class Table:
@@ -164,6 +186,8 @@ MIN_SPREAD = 0.015
 """Even a steady measurement is off by this much: caches, zones of disks, timers."""
 FEW_APART = 0.05
 """Good members differ by up to this (ORNL's acceptance limit), unless more is known."""
+_FEW_APART = FEW_APART / 2
+"""The same as a standard deviation: twice as much is rare."""
 _MIN_APART = 0.01
 _MAD_EFFICIENCY = 0.37
 """Efficiency of the median absolute deviation of normal values, that of their deviation being 1."""
@@ -310,6 +334,6 @@ def medians(grid: _Array, *, upper: bool = False) -> tuple[_Array, _Array]:
 def _apart(levels: Sequence[float]) -> float:
     """Return the difference between members on most days; of few, at least that of good ones."""
     if len(levels) < MIN_SIZE:
-        return FEW_APART
+        return _FEW_APART
     spread = deviation(levels) * len(levels) / (len(levels) - 0.8)
-    return max(spread, _MIN_APART if len(levels) >= _MANY else FEW_APART)
+    return max(spread, _MIN_APART if len(levels) >= _MANY else _FEW_APART)

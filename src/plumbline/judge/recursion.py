@@ -444,6 +444,7 @@ class _Recursion:
         self._since: _Array = np.zeros(len(cases), int)
         self._times: _Array = np.zeros(len(cases), int)
         self._alarm: _Array = np.zeros(len(cases), bool)
+        self._raised: _Array = np.zeros(len(cases), int)
         self._final, self._begun = np.zeros(len(cases)), self._since
 
     def run(self, added: _Array, measured: _Array) -> None:
@@ -514,7 +515,7 @@ class _Recursion:
         # what came and went for a night is no alarm the next time, unless it stays
         stays = self._nights[self._steady_start(), np.arange(len(raised))] < self._nights[moment]
         raised &= (self._times == 0) | stays
-        self._since[raised] = start[raised]
+        self._since[raised], self._raised[raised] = start[raised], moment
         slow = self._slow[raised] * _CHANCES + _TINY * self._even[raised]
         self._likely[raised] = slow / slow.sum(axis=(1, 2), keepdims=True)
         for state in (self._well, self._alarm_moments, self._good, self._since_good):
@@ -541,4 +542,5 @@ class _Recursion:
         count = last - start + 1
         least = limit if alarm and 2 * len(low) < count else inf
         middles = tuple(middle_since(claim.runs, begin, least) for claim in case.single)
-        return Weight(odds, begin, count, len(low), middles, alarm)
+        at = begins[int(self._raised[number])] if alarm else None
+        return Weight(odds, begin, count, len(low), middles, alarm, at)

@@ -368,7 +368,7 @@ def baseline_words(members: Sequence[Measurement]) -> str:
 def _few(measurement: Measurement) -> Optional[Comparison]:
     """Return the runs relative to one to three peers, each of which may be slow itself.
 
-    So few do not show whether the day is busy, so all runs have the spread of busy days.  A run by
+    So few do not show whether the day is busy, so a slow run has the spread of busy days.  A run by
     name is compared with the peers of the last run that had some.
     """
     table = Table([measurement])
@@ -378,8 +378,20 @@ def _few(measurement: Measurement) -> Optional[Comparison]:
     last = np.maximum.accumulate(np.where(with_peers, np.arange(len(table.at)), -1))
     usable = last >= 0
     ratios = table.rates[usable] - table.peers_rates[last[usable]]
-    rows = rows_of(table.at[usable], ratios, hypot(_SPREAD_BUSY, _SPREAD_BUSY))
+    spreads = _spreads_with_few(ratios, log(1 - measurement.limits.peer_loss))
+    spreads *= np.sqrt(1 + 1 / table.peers[last[usable]])
+    rows = rows_of(table.at[usable], ratios, spreads)
     return Comparison(measurement, Source(rows, FEW_APART, PEER_NOISE), Against.FEW.value)
+
+
+def _spreads_with_few(ratios: _Array, least: float) -> _Array:
+    """Return the spread of single runs relative to few peers.
+
+    A run that is like its peers shows a quiet day.  It is nearer to them than to the ``least``
+    loss, a negative logarithm, so a smaller spread never counts against it.
+    """
+    quiet = np.clip(np.abs(ratios), _SPREAD_ALONE, _SPREAD_BUSY)
+    return np.where(ratios > least / 2, quiet, _SPREAD_BUSY)
 
 
 def _usual(measurement: Measurement) -> float:

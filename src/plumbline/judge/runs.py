@@ -167,7 +167,7 @@ class Weight(NamedTuple):
     number of moments measured from then on, ``low`` the number of these in which some operation had
     lost the limit.  ``middles`` are the medians of each operation's runs since then, logarithms of
     measured / reference; for an intermittent alarm the median of its low runs; None without runs.
-    ``alarm`` is whether an alarm was raised and stands.
+    ``alarm`` is whether an alarm was raised and stands, ``raised`` the moment that raised it last.
     """
 
     odds: float
@@ -176,6 +176,7 @@ class Weight(NamedTuple):
     low: int
     middles: tuple[Optional[float], ...]
     alarm: bool
+    raised: Optional[float] = None
 
 
 def moments_of(runs: Rows) -> list[float]:

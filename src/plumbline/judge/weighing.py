@@ -7,15 +7,13 @@ belongs to the group, not to each member.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections import Counter
-from dataclasses import replace
 from itertools import chain, islice
 from math import exp, inf, isnan, log
 from typing import Hashable, Iterable, Iterator, Mapping, Optional, Sequence
 
 import numpy as np
 
-from plumbline.judge.kinds import FORMS, MIN_SIZE, Era, Measurement, Table
+from plumbline.judge.kinds import FORMS, MIN_SIZE, Era, Measurement, Table, separate_pairs
 from plumbline.judge.measured import doubt_about, era_of
 from plumbline.judge.memory import Weighable
 from plumbline.judge.operations import label
@@ -53,8 +51,6 @@ _A_DAY_APART_S = 0.9 * DAY_S
 _SEVERAL = 2
 _MAX_FURTHER_RUNS = 9
 """Limit of hypothetical further runs: nobody measures more of them to see an alarm."""
-
-
 _SAME_RUN = " in the same run"
 _AMONG_PEERS = {form.value for form in FORMS}
 
@@ -151,25 +147,6 @@ def _merged(sources: Sequence[Source]) -> Source:
     return Source(runs, off, noise, least)
 
 
-def separate_pairs(measured: dict[tuple[str, str], list[Measurement]]) -> None:
-    """Give measurements without peers a kind of their own, such as pairs that mostly share a host.
-
-    Compared with one another they do not show that the host is slow.
-    """
-    ends: dict[Hashable, list[tuple[str, str]]] = {}
-    for (layer, name), measurements in measured.items():
-        for measurement in measurements if LAYERS[layer].paired else ():
-            ends.setdefault(measurement.kind, []).append((name, measurement.partner))
-    most = {kind: Counter(chain(*pairs)).most_common(1)[0][1] for kind, pairs in ends.items()}
-    for place, measurements in measured.items():
-        measured[place] = [
-            replace(measurement, kind=(measurement.kind, measurement.member))
-            if 2 * most.get(measurement.kind, 0) > len(ends.get(measurement.kind, ()))
-            else measurement
-            for measurement in measurements
-        ]
-
-
 Nodes = Mapping[str, Sequence[Expectation]]
 Component = tuple[str, str]
 """Layer and name."""
@@ -234,6 +211,7 @@ class Weighing:
         self._lost: dict[Hashable, bool] = {}
         self._joint: dict[Component, Compared] = {}
         self._evidence: dict[Subject, Optional[Evidence]] = {}
+        self._raised: dict[Group, float] = {}
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return the evidence on a component or group, None if nothing can be compared.
@@ -270,6 +248,9 @@ class Weighing:
         more = self._more(questions, weights) if self._counting else {}
         for (subject, (compared, question)), weight in zip(questions.items(), weights):
             self._evidence[subject] = _evidence(compared, question, weight, more.get(subject))
+            if subject[2] and weight.raised is not None and _of_a_change(compared, weight.since):
+                self._raised[subject[:2]] = weight.raised
+        self._join_alarms()
         for subject, (compared, _) in questions.items():
             evidence = self._evidence[subject]
             lone = any(item.source.noise is not PEER_NOISE for item in compared)
@@ -339,6 +320,21 @@ class Weighing:
             return evidence
         shared = evidence.ratio >= (1 - self._limits[component].peer_loss) * group.ratio
         return evidence._replace(alarm=not shared, shared=shared)
+
+    def _join_alarms(self) -> None:
+        """Let groups that one change has slowed as much have one alarm, that of the first."""
+        speakers: dict[tuple[str, str], list[tuple[str, float]]] = {}
+        for group in sorted(self._raised, key=lambda group: (self._raised[group], group)):
+            evidence = self._evidence[(*group, True)]
+            if evidence is None or evidence.ratio is None:
+                continue
+            others = speakers.setdefault((group[0], evidence.against), [])
+            least = evidence.ratio / (1 - self._limits[self._groups[group][0]].peer_loss)
+            bearer = next((name for name, ratio in others if ratio <= least), "")
+            if bearer:
+                self._evidence[(*group, True)] = evidence._replace(borne_by=bearer)
+            else:
+                others.append((group[1], evidence.ratio))
 
     def _members(self, component: Component) -> Sequence[Component]:
         """Return the members of a component's group, empty without one."""
@@ -475,6 +471,12 @@ def weigh_subjects(chosen: Sequence[tuple[Weighing, Iterable[Subject]]]) -> None
     )
     for weighing, questions in batches:
         weighing.answer(questions, list(islice(weights, len(questions))))
+
+
+def _of_a_change(compared: Compared, begin: float) -> bool:
+    """Return whether a loss that begins then is that of a change of software or settings."""
+    at = last_change([item.measurement for item in compared])
+    return at is not None and abs(begin - at) < NIGHT_S
 
 
 def _question(limits: Limits, shared: Sequence[Measurement]) -> Question:

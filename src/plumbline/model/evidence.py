@@ -34,7 +34,8 @@ class Evidence(NamedTuple):
     moments, nearer to the loss than to health, None if not counted; if these are at most half,
     ``ratio`` of an alarm covers only them.  ``gross_since`` is the start of its last runs if all of
     these, a day apart at least, were beyond ``critical`` of the peers in the same run.
-    ``slow_nights`` of ``nights`` had several runs, all of them slow.
+    ``slow_nights`` of ``nights`` had several runs, all of them slow.  ``borne_by`` is the group
+    whose alarm is that of this group as well, because one change has slowed both; empty for others.
     """
 
     odds: Annotated[float, amounts]
@@ -52,6 +53,7 @@ class Evidence(NamedTuple):
     gross_since: Optional[Annotated[float, times]] = None
     slow_nights: Annotated[int, counts] = 0
     nights: Annotated[int, counts] = 0
+    borne_by: str = ""
 
     @property
     def partial(self) -> bool:

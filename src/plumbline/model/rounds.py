@@ -11,6 +11,7 @@ twice, so its pairs would never get a baseline.
 from __future__ import annotations
 
 from enum import Enum
+from functools import lru_cache
 from typing import NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError
@@ -58,19 +59,19 @@ def turn(hosts: Sequence[str], host: str, slot: int) -> Optional[Turn]:
         DocumentError: there is no other host, ``host`` is not among ``hosts``, or one is listed
             twice.
     """
-    return _Circle(hosts).turn(host, slot)
+    return _circle(tuple(hosts)).turn(host, slot)
 
 
 def pairing(hosts: Sequence[str], slot: int) -> dict[str, Turn]:
     """Return the turn of every host in ``slot``, without hosts that have a bye."""
-    circle = _Circle(hosts)
+    circle = _circle(tuple(hosts))
     turns = {host: circle.turn(host, slot) for host in circle.ordered}
     return {host: own_turn for host, own_turn in turns.items() if own_turn is not None}
 
 
 def partners(hosts: Sequence[str], host: str) -> tuple[str, ...]:
     """Return the partners of ``host``, in order from slot 0."""
-    circle = _Circle(hosts)
+    circle = _circle(tuple(hosts))
     place = circle.place(host)
     others = (circle.opposite(place, round_) for round_ in range(_rounds(_places(len(hosts)))))
     return tuple(circle.ordered[other] for other in others if other < len(hosts))
@@ -106,6 +107,12 @@ class _Circle:
             return None
         initiates = (place < other) is (slot % 2 == 0)
         return Turn(self.ordered[other], Role.INITIATOR if initiates else Role.RESPONDER)
+
+
+@lru_cache(maxsize=1)
+def _circle(hosts: tuple[str, ...]) -> _Circle:
+    """Return the circle of some hosts: a plan asks for that of all hosts, host by host."""
+    return _Circle(hosts)
 
 
 def _places(hosts: int) -> int:

@@ -46,6 +46,7 @@ from plumbline.plan.waves import with_waves
 from plumbline.topology.document import NETWORK
 from plumbline.topology.graph import Component, Target, Topology
 from plumbline.topology.names import expand
+from plumbline.topology.paths import next_to_hosts
 
 _AT_A_CHANGE = 100.0
 """Nights that a change of versions counts for.  Versions change a few times a year, and a loss is
@@ -394,7 +395,7 @@ def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Pla
         _parts(topology),
         path_services(topology, measured, measurement_services),
         parents(topology),
-        {host.name: tuple(_neighbours(topology, host)) for host in topology.hosts()},
+        {name: tuple(map(_neighbour, parts)) for name, parts in next_to_hosts(topology).items()},
         _served(topology, measured),
         elsewhere(topology),
         tuple(policy.conditions.parameters),
@@ -459,14 +460,9 @@ def _parts(topology: Topology) -> dict[str, SitePart]:
     return parts
 
 
-def _neighbours(topology: Topology, host: Component) -> Iterator[Neighbour]:
-    """Yield the parts that a host feeds, then those that feed it."""
-    components = topology.components.values()
-    parts = [topology.components[name] for name in host.feeds]
-    parts += [part for part in components if host.name in part.feeds and not part.device]
-    for part in parts:
-        rates = [rate for rate in (part.read_Bps, part.write_Bps) if rate is not None]
-        yield Neighbour(part.name, part.kind, min(rates, default=None))
+def _neighbour(part: Component) -> Neighbour:
+    rates = [rate for rate in (part.read_Bps, part.write_Bps) if rate is not None]
+    return Neighbour(part.name, part.kind, min(rates, default=None))
 
 
 _LUSTRE_NAME = {"lustre": "ost", "lustre-mdt": "mdt"}

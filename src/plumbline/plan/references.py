@@ -372,9 +372,8 @@ class PairLimits:
         known = self._found.pop((name, own), None)
         if known:
             path, ceiling = known
-            return path[::-1], ceiling._replace(
-                limited_by=ceiling.limited_by[::-1], kinds=ceiling.kinds[::-1]
-            )
+            backwards = ceiling.limited_by[::-1], ceiling.kinds[::-1]
+            return path[::-1], Ceiling(ceiling.rate, *backwards)
         components = self._topology.components
         path = between(self._topology, components[own], components[name])
         least = minimum(self._capacities, path)
@@ -383,8 +382,8 @@ class PairLimits:
                 f"plumbline_topology: nothing between {own} and {name} has a rate; "
                 "give the network ports of one of them link and encoding, or take its address away"
             )
-        kinds = tuple(components[part].kind for part in least.limited_by)
-        self._found[own, name] = path, least._replace(kinds=kinds)
+        kinds = tuple([components[part].kind for part in least.limited_by])
+        self._found[own, name] = path, Ceiling(least.rate, least.limited_by, kinds)
         return self._found[own, name]
 
 

@@ -21,6 +21,7 @@ from plumbline.plan.baseline import read_baselines
 from plumbline.plan.expectations import Plan, compile_plan
 from plumbline.plan.policy import load
 from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
+from plumbline.store.plan import without_collector
 from plumbline.store.replacing import replace, writing
 from plumbline.topology.document import Zone
 from plumbline.topology.graph import Topology, build
@@ -107,7 +108,8 @@ def plan_of(inventory: Inventory, topology: Optional[Topology] = None) -> Plan:
     ``topology`` is the inventory's topology if it is already built.
     """
     site = topology_of(inventory) if topology is None else topology
-    return compile_plan(site, load(inventory.policy), read_baselines(inventory.baselines))
+    with without_collector():
+        return compile_plan(site, load(inventory.policy), read_baselines(inventory.baselines))
 
 
 def expectations_of(inventory: Inventory) -> dict[tuple[str, str], Expectation]:

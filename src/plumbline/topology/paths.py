@@ -95,6 +95,16 @@ def _through(topology: Topology, name: str, waypoints: Sequence[str]) -> tuple[R
     return routes
 
 
+def next_to_hosts(topology: Topology) -> dict[str, list[Component]]:
+    """Return the parts that each host feeds, then those that feed it, without devices."""
+    components = topology.components
+    parts = {host.name: [components[name] for name in host.feeds] for host in topology.hosts()}
+    for part in components.values():
+        for name in parts.keys() & set(part.feeds) if not part.device else ():
+            parts[name].append(part)
+    return parts
+
+
 class Sharing(NamedTuple):
     """Flows of one kind that share a part, or all flows of that kind.
 

@@ -96,6 +96,14 @@ def test_a_shared_loss_alarms_by_evidence_and_by_its_size(ratio: float, state: S
     assert any("what changed: plumbline changes" in line for line in verdict.evidence)
 
 
+def test_a_group_whose_alarm_is_that_of_another_is_ok_and_names_it() -> None:
+    verdict = judged(120e6, 120e6, 120e6, weighed=evidence(ratio=0.6, borne_by="home"))
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.ALARM_ELSEWHERE)
+    assert verdict.ratio_baseline == 0.6
+    assert "read 60 % of its baseline over 3 runs" in verdict.sentence
+    assert verdict.sentence.endswith("against chance; its alarm is that of group home")
+
+
 def test_a_healthy_group_has_no_remedy() -> None:
     assert not any("plumbline changes" in line for line in judged(200e6, 200e6).evidence)
 

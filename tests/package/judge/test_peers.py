@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import hypot, nan, sqrt
+from math import exp, hypot, nan, sqrt
 from random import Random
 from statistics import median
 
@@ -66,7 +66,7 @@ def test_lasting_differences_are_learnt_from_many_members() -> None:
 
 
 @pytest.mark.parametrize(
-    ("days", "members", "apart"), [(2, 30, 0.05), (3, 19, 0.05), (3, 20, 0.01)]
+    ("days", "members", "apart"), [(2, 30, 0.025), (3, 19, 0.025), (3, 20, 0.01)]
 )
 def test_few_members_have_the_default_difference(days: int, members: int, apart: float) -> None:
     assert kind([[0.0] * members] * days).apart == pytest.approx(apart)
@@ -75,7 +75,7 @@ def test_few_members_have_the_default_difference(days: int, members: int, apart:
 def test_without_runs_nothing_is_known() -> None:
     peers = kind_from([])
     assert not len(peers.days)
-    assert peers.apart == 0.05
+    assert peers.apart == 0.025
 
 
 def test_two_runs_of_a_day_count_by_their_median() -> None:
@@ -98,7 +98,7 @@ def test_the_spread_of_a_day_includes_the_error_of_its_median(
     assert peers.spreads[0] == pytest.approx(hypot(spread, 1.2533 * spread / sqrt(count)))
 
 
-@pytest.mark.parametrize(("days", "apart"), [(2, 0.05), (3, 1.4826 * 0.2 * 5 / 4.2)])
+@pytest.mark.parametrize(("days", "apart"), [(2, 0.025), (3, 1.4826 * 0.2 * 5 / 4.2)])
 def test_a_member_counts_for_lasting_differences_after_three_days(days: int, apart: float) -> None:
     runs = [
         (member, day, 0.2 * member) for member in range(5) for day in range(3 if member else days)
@@ -164,6 +164,34 @@ def test_values_that_often_reach_a_limit_are_as_wide_as_their_lower_half() -> No
     assert 0.2 < clipped(100, 20, 0.05).spread < 0.35
     # of few nobody knows whether it is chance
     assert clipped(5, 3, 0.05).spread < 0.25
+
+
+@pytest.mark.parametrize(
+    "values", [(-0.4, -0.3, 0.0, 0.0, 0.01), (-0.4, -0.3, -0.01, 0.0, 0.0, 0.01)]
+)
+def test_the_lower_half_is_as_wide_as_the_lower_quartile_less_two_errors(
+    values: tuple[float, ...],
+) -> None:
+    count = len(values)
+    # each member has each value on some days, so none differs for good
+    days = [[values[(member + day) % count] for member in range(count)] for day in range(2 * count)]
+    deviation = float(np.median(np.abs(np.array(values) - np.median(values))))
+    quartile = float(np.quantile(values, 0.25)) - float(np.median(values))
+    error = 1 / sqrt(0.37 * count * len(days))
+    lopsided = -quartile / max(deviation, 0.015) * exp(-2 * error)
+    # a steady half has the least spread
+    spread = max(1.4826 * deviation * count / (count - 0.8), 0.015)
+    wider = hypot(1, 1.2533 / sqrt(count))
+    assert kind(days).spread == pytest.approx(spread * lopsided * wider)
+
+
+@pytest.mark.parametrize("days", [3, 6])
+def test_three_days_show_the_spread_of_a_member(days: int) -> None:
+    values = (-0.1, 0.0, 0.1)
+    peers = kind([[values[(member + day) % 3] for member in range(5)] for day in range(days)])
+    # deviations of few values are too small, those of a day and those of a member
+    wider = 5 / 4.2 * hypot(1, 1.2533 / sqrt(5))
+    assert peers.own_spread == pytest.approx(1.4826 * 0.1 * wider * days / (days - 0.8))
 
 
 def test_the_spread_of_each_member_is_not_that_of_all() -> None:

@@ -181,6 +181,22 @@ def test_a_run_of_a_few_is_compared_with_the_usual_rates_of_its_other_members(
     assert compared.source.runs[-1, SPREAD] > compared.source.runs[-2, SPREAD]
 
 
+def test_a_member_whose_usual_rate_is_unknown_is_no_control() -> None:
+    nights = samples([RATE] * 5, RATE, 7)
+    later = 4 * DAY_S + 3 * HOUR_S
+    slow = measurement("slow", samples=also(nights, 0.4 * RATE, later))
+    control = measurement("control", samples=also(nights, RATE, later))
+    # its only full run was on a day without the others
+    alone = (Sample(-9 * DAY_S, RATE, None, RATE, 7, None),)
+    unknown = measurement("new", samples=also(alone, 0.1 * RATE, later))
+    compared = References([slow, control, unknown, *fellows(5, samples=nights)]).of(slow)
+    assert compared is not None
+    run = runs_of(compared.source)[-1]
+    assert run.at == later
+    assert run.log_ratio == pytest.approx(log(0.4))
+    assert {run.source for run in runs_of(compared.source)} == {0}
+
+
 def test_a_run_at_another_hour_is_no_control() -> None:
     nights = samples([RATE] * 5, RATE, 7)
     later = 4 * DAY_S + 3 * HOUR_S
@@ -433,12 +449,26 @@ def test_a_run_by_name_is_compared_with_the_few_peers_of_the_run_before() -> Non
     assert list(compared.source.runs[:, RATIO]) == pytest.approx([0.0, 0.0, log(0.5)])
 
 
-def test_runs_with_a_few_peers_have_the_spread_of_busy_days() -> None:
-    single = measurement(baseline=None, samples=samples([RATE] * 2, RATE, 2))
+@pytest.mark.parametrize(
+    ("log_ratio", "spread"),
+    [
+        (-0.9, 0.19),
+        (-0.06, 0.19),
+        # nearer to its peers than to a loss of a tenth, 0.105
+        (-0.05, 0.05),
+        (0.0, 0.05),
+        (0.12, 0.12),
+        (0.9, 0.19),
+    ],
+)
+def test_a_run_like_its_few_peers_shows_a_quiet_day(log_ratio: float, spread: float) -> None:
+    runs = samples([RATE * exp(log_ratio)] * 2, RATE, 2)
+    single = measurement(baseline=None, samples=runs, ceiling_rate=None)
     compared = References([single]).of(single)
     assert compared is not None
     assert compared.source.off == 0.05
-    assert [run.spread for run in runs_of(compared.source)] == [pytest.approx(0.19 * sqrt(2))] * 2
+    expected = spread * sqrt(1 + 1 / 2)
+    assert [run.spread for run in runs_of(compared.source)] == [pytest.approx(expected)] * 2
 
 
 @pytest.mark.parametrize(("usual", "used"), [(0.6, 1), (0.59, 0)])
@@ -486,7 +516,9 @@ def test_the_share_of_disturbed_runs_follows_the_earlier_runs(
     assert compared.source.least == 0.2
 
 
-@pytest.mark.parametrize(("baselines", "judged"), [(1, False), (2, False), (3, True), (4, True)])
+@pytest.mark.parametrize(
+    ("baselines", "judged"), [(0, False), (1, False), (2, False), (3, True), (4, True)]
+)
 def test_more_than_half_of_a_group_must_have_a_baseline(baselines: int, judged: bool) -> None:
     members = [measurement(str(n), baseline=BASE if n < baselines else None) for n in range(4)]
     assert bool(of_group(members, 4)) is judged
@@ -513,6 +545,14 @@ def test_a_group_has_the_upper_median_of_its_members(
     compared = of_group(group, len(shares))
     assert compared is not None
     assert list(compared.source.runs[:, RATIO]) == pytest.approx([log(middle)])
+
+
+@pytest.mark.parametrize(("runs", "nights"), [(12, 4), (1, 1)])
+def test_three_nights_of_a_group_say_as_much_as_one(runs: int, nights: int) -> None:
+    base = BASE._replace(runs=runs)
+    compared = of_group([measurement(str(n), baseline=base) for n in range(3)], 3)
+    assert compared is not None
+    assert compared.source.off == pytest.approx(1.2533 * 0.05 / sqrt(nights))
 
 
 def test_the_spread_of_a_group_on_a_day_follows_its_members() -> None:

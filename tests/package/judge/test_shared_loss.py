@@ -86,6 +86,71 @@ def test_a_member_with_a_larger_loss_than_its_group_has_its_own_alarm() -> None:
     assert not second.alarm
 
 
+def of_file_systems(**systems: Sequence[float]) -> dict[str, Evidence]:
+    """Return the evidence of file systems of three targets, by the nightly rates of each.
+
+    A release was installed eight nights ago; a name in capitals has another one.
+    """
+    entries, all_series = [], []
+    for name, rates in systems.items():
+        versions = {"zfs": "2.1"} if name.isupper() else {}
+        baseline = BASELINE._replace(versions={**BEFORE, **versions})
+        for number in range(3):
+            entries.append(
+                expectation(
+                    component=f"{name}-OST{number}",
+                    group=name,
+                    references={"read/single": Reference(None, baseline)},
+                    limits=Limits(alarm_odds=ODDS),
+                )
+            )
+            all_series.append(
+                nightly(
+                    rates,
+                    component=f"{name}-OST{number}",
+                    operation=Operation.READ,
+                    versions={**AFTER, **({"zfs": "2.2"} if versions else {})},
+                )
+            )
+    memory = Node(snapshot(*all_series), NOW - 3610 - 7 * DAY_S)
+    weighing = Weighing({"client1": entries}, {"client1": memory})
+    evidence = {name: weighing.evidence(("ost", name, True)) for name in systems}
+    return {name: item for name, item in evidence.items() if item}
+
+
+BY_THE_RELEASE = [200e6] * 10 + [130e6] * 8
+
+
+def test_a_release_that_slows_several_file_systems_is_one_alarm() -> None:
+    evidence = of_file_systems(fs1=BY_THE_RELEASE, fs2=BY_THE_RELEASE, fs3=[200e6] * 18)
+    assert {name: (item.alarm, item.borne_by) for name, item in evidence.items()} == {
+        "fs1": (True, ""),
+        "fs2": (True, "fs1"),
+        "fs3": (False, ""),
+    }
+
+
+def test_the_file_system_that_alarmed_first_keeps_the_alarm() -> None:
+    later = [200e6] * 10 + [160e6, 150e6, *[130e6] * 6]
+    evidence = of_file_systems(fs1=later, fs2=BY_THE_RELEASE)
+    assert (evidence["fs1"].borne_by, evidence["fs2"].borne_by) == ("fs2", "")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        # a tenth more
+        {"fs2": [200e6] * 10 + [110e6] * 8},
+        # slow before the release, or by another one
+        {"fs2": [200e6] * 6 + [130e6] * 12},
+        {"FS2": BY_THE_RELEASE},
+    ],
+)
+def test_a_loss_of_its_own_is_an_alarm_of_its_own(other: dict[str, list[float]]) -> None:
+    evidence = of_file_systems(fs1=BY_THE_RELEASE, **other)
+    assert [(item.alarm, item.borne_by) for item in evidence.values()] == [(True, "")] * 2
+
+
 def test_a_few_busy_nights_are_no_alarm() -> None:
     busy = [200e6] * 10 + [90e6, 60e6] + [200e6] * 3
     assert not group(weighed(*[busy] * 6)).reportable
@@ -275,11 +340,15 @@ def test_after_a_change_a_single_component_is_compared_with_the_earlier_baseline
     assert evidence.against == against
 
 
-def pair_of_disks(*servers: Sequence[float]) -> list[Evidence]:
-    """Return the evidence of pairs of disks, each by the nightly rates of both."""
+def pair_of_disks(*servers: Sequence[float], more: int = 0) -> list[Evidence]:
+    """Return the evidence of pairs of disks, each by the nightly rates of both.
+
+    The last server has so many ``more`` disks.
+    """
     entries, all_series = [], []
     for number, rates in enumerate(servers):
-        for name in (f"oss{number}-disk1", f"oss{number}-disk2"):
+        disks = 2 + (more if number == len(servers) - 1 else 0)
+        for name in (f"oss{number}-disk{disk}" for disk in range(disks)):
             entries.append(
                 expectation(
                     layer="raw",
@@ -307,8 +376,17 @@ def test_a_pair_of_disks_is_no_slower_than_those_of_other_servers_on_busy_nights
     evidence = pair_of_disks(lower, *[BUSY] * 7)
     assert not any(item.alarm for item in evidence)
     assert {item.against for item in evidence} == {"the other groups of the night"}
+    assert {item.against for item in pair_of_disks(*[BUSY] * 5)} == {
+        "the other groups of the night"
+    }
     alone = pair_of_disks(lower, *[BUSY] * 3)
     assert {item.against for item in alone} == {"its baseline"}
+
+
+def test_five_disks_are_no_small_group() -> None:
+    against = [item.against for item in pair_of_disks(*[BUSY] * 6, more=3)]
+    assert against == [*["the other groups of the night"] * 5, "its baseline"]
+    assert {item.against for item in pair_of_disks(*[BUSY] * 5, more=3)} == {"its baseline"}
 
 
 def test_a_pair_of_disks_that_is_slower_than_others_is_an_alarm_even_on_busy_nights() -> None:

@@ -247,7 +247,7 @@ def test_evidence_is_put_into_words() -> None:
     (line,) = weighed(result)
     assert line == (
         "read 40 % of its peers' shares of their baselines over 4 runs since 2024-09-30 23:54 UTC, "
-        "odds 55,618 to 1 against chance, 10,000 for an alarm"
+        "odds 57,956 to 1 against chance, 10,000 for an alarm"
     )
     assert not list(weighed(result._replace(alarm=False, odds=2.9)))
 
@@ -342,7 +342,7 @@ def test_the_number_of_runs_to_an_alarm_is_computed_on_request_only(counting: bo
         # after a single run: a day apart, up to nine more
         ((0.4,), 0.0, 1000.0, 3),
         ((0.4,), 0.0, 1e8, 9),
-        ((0.4,), 0.0, 1e9, None),
+        ((0.4,), 0.0, 2e8, None),
         # after several runs: at the distance of the last two
         ((1.0, 0.4), DAY_S, 1000.0, 3),
         ((1.0, 0.4), 3600.0, 1000.0, 5),
@@ -442,13 +442,38 @@ def test_a_device_without_file_system_is_compared_with_those_of_its_server() -> 
 
 
 @pytest.mark.parametrize(
+    ("shares", "odds", "low", "ratio"),
+    [
+        # nearer to health than to the loss: 65 and 85 % of the rate
+        ((0.3, 0.3, 0.3, 0.65, 0.85, 0.3), 200.0, 4, 0.3),
+        # half of the moments of an alarm: the middle of the slow ones
+        ((0.3, 0.3, 0.97, 0.3, 0.97, 0.97), 200.0, 3, 0.3),
+        # no alarm: the middle of all
+        ((0.3, 0.85, 0.3), 1e12, 2, 0.3),
+    ],
+)
+def test_moments_nearer_to_the_loss_than_to_health_are_slow(
+    shares: Sequence[float], odds: float, low: int, ratio: float
+) -> None:
+    rates = [*HEALTHY, *(share * 200e6 for share in shares)]
+    result = evidence(recorded((NAMES[3], Operation.READ, rates)), odds)[NAMES[3]]
+    assert result
+    assert result.alarm is (odds < 1e12)
+    assert (result.moments, result.low) == (len(shares), low)
+    assert result.ratio == pytest.approx(ratio, rel=0.02)
+
+
+@pytest.mark.parametrize(
     ("rates", "runs"),
     [
         ([200e6] * 9 + [40e6, 40e6], 2),
         ([200e6] * 9 + [40e6] * 3, 3),
+        ([200e6] * 9 + [99.4e6] * 2, 2),
         # one run, one that was not gross, one that was good again
         ([200e6] * 10 + [40e6], 0),
         ([200e6] * 9 + [40e6, 110e6], 0),
+        ([200e6] * 9 + [40e6, 100.6e6], 0),
+        ([200e6] * 9 + [100.6e6, 40e6], 0),
         ([200e6] * 8 + [40e6, 200e6, 40e6], 0),
     ],
 )
@@ -456,6 +481,27 @@ def test_runs_a_day_apart_that_are_all_gross_are_known(rates: Sequence[float], r
     begun = NOW - 310 - (runs - 1) * DAY_S if runs else None
     assert gross_since(rates, peers=1) == begun
     assert gross_since(rates, peers=5) == begun
+
+
+@pytest.mark.parametrize("peers", [2, 3])
+@pytest.mark.parametrize("share", [0.2, 0.4, 0.6])
+def test_two_good_runs_end_an_alarm_among_few_peers(peers: int, share: float) -> None:
+    def alarm(good: int) -> bool:
+        rates = [200e6] * 10 + [share * 200e6] * 10 + [200e6] * good
+        earlier = [
+            Sample(NOW - 310 - night * DAY_S, rate, None, 200e6, peers, None)
+            for night, rate in enumerate(rates[-2::-1], start=1)
+        ]
+        newest = series(rates[-1], 200e6, earlier, component="disk1")
+        first = newest.samples[0]._replace(peers=peers)
+        entry = expectation(component="disk1", references={"read/single": Reference(None, None)})
+        memory = snapshot(newest._replace(samples=(first, *earlier)))
+        result = Weighing({"c": [entry]}, {"c": Node(memory)}).evidence(("ost", "disk1", False))
+        assert result
+        assert result.against == "its few peers in the same run"
+        return result.alarm
+
+    assert [alarm(good) for good in range(3)] == [True, True, False]
 
 
 def test_gross_runs_without_peers_may_be_busy_days() -> None:
@@ -473,6 +519,18 @@ def test_among_many_peers_the_odds_decide_on_gross_runs() -> None:
     assert result
     assert result.against == "its peers in the same run"
     assert result.gross_since is None
+
+
+def test_a_low_run_by_name_is_not_compared_with_peers_of_the_same_run() -> None:
+    healthy = [200e6] * 12
+    by_name = series(80e6, None, in_runs_of_six(healthy), component=NAMES[0])
+    others = (
+        series(200e6, 200e6, in_runs_of_six(healthy), component=name, started_at=NOW - 900)
+        for name in NAMES[1:]
+    )
+    result = evidence(snapshot(by_name, *others))[NAMES[0]]
+    assert result
+    assert (result.against, result.moments) == ("its peers", 1)
 
 
 def in_runs_of_six(rates: Sequence[float]) -> list[Sample]:
