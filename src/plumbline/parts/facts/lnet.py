@@ -39,7 +39,7 @@ RULES = rules(
     """
     down | warning | the device of LNet interface {nid} has failed
     health | warning | LNet interface {nid} has health {health} of {full}{lost}
-    lost | warning | LNet interface {nid} lost {number:.0f} messages, the others of this host \
+    lost | warning | LNet interface {nid} lost {number:.0f} messages, the others of its network \
         {usual:.0f} each
     peer_health | warning | LNet peer {nid} has health {health} of {full}{lost}; {healthy} of \
         {others} other peers have all
@@ -159,9 +159,13 @@ class _Excess(NamedTuple):
 
 
 def _excess(growths: Mapping[str, Optional[Growth]], nid: str) -> Optional[_Excess]:
-    """Return the growth of an interface if its peers lost far fewer messages, else None."""
-    growth = growths[nid]
-    others = [other.amount if other else 0.0 for name, other in growths.items() if name != nid]
+    """Return the growth of an interface if others of its network lost far less, else None."""
+    growth, network = growths[nid], nid.rpartition("@")[2]
+    others = [
+        other.amount if other else 0.0
+        for name, other in growths.items()
+        if name != nid and name.rpartition("@")[2] == network
+    ]
     if growth is None or not others:
         return None
     usual = median(others)
