@@ -31,6 +31,7 @@ from plumbline.model.units import DAY_S, LARGEST
 from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.baseline import Baselines
 from plumbline.plan.duration import seconds_of
+from plumbline.plan.exposure import MAX_AT_ONCE
 from plumbline.plan.policy import FsLayer, OstLayer, Policy
 from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
 from plumbline.plan.schedule import Timer
@@ -218,37 +219,6 @@ def _lustre(reach: Mapping[str, str]) -> set[str]:
     ost = reach.get("ost", "") if reach.get("kind") == "lustre" else ""
     return {f"lustre {ost.rpartition('-')[0]}"} if ost else set()
 
-
-_NO_STORAGE = (*NETWORK, "client", "target")
-
-
-class Meeting(NamedTuple):
-    """Nodes that measure targets through the same parts of the storage."""
-
-    nodes: tuple[str, ...]
-    parts: tuple[str, ...]
-
-
-def meetings(
-    nodes: Mapping[str, Sequence[Expectation]], parts: Mapping[str, SitePart]
-) -> Iterator[Meeting]:
-    """Yield the nodes that share parts of the storage, in the order of their paths."""
-    crossed: dict[str, dict[str, None]] = {}
-    for node, entries in nodes.items():
-        for entry in entries:
-            for name in entry.path if LAYERS[entry.layer].per_target else ():
-                if parts[name].kind not in _NO_STORAGE:
-                    crossed.setdefault(name, {})[node] = None
-    names_by_nodes: dict[tuple[str, ...], list[str]] = {}
-    for name, crossing in crossed.items():
-        if len(crossing) > 1:
-            names_by_nodes.setdefault(tuple(crossing), []).append(name)
-    for nodes_of_parts, names in names_by_nodes.items():
-        yield Meeting(nodes_of_parts, tuple(names))
-
-
-MAX_AT_ONCE = 16
-"""Most targets of a wave: fio needs about 30 MiB for each, and the unit may use 1 GiB."""
 
 _OPEN_WAVES = 64
 """Most open waves, for as many successive targets on one server."""
