@@ -22,8 +22,9 @@ from plumbline.model.units import format_duration
 from plumbline.model.validation import read_json
 from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.baseline import read_baselines
-from plumbline.plan.expectations import SCHEMA, Plan, meetings
+from plumbline.plan.expectations import SCHEMA, Plan
 from plumbline.plan.exposure import OF_ONE_NODE, exposures
+from plumbline.plan.places import meetings
 from plumbline.plan.policy import load
 from plumbline.plan.references import at_once, measurements, pairs, with_demonstrated
 from plumbline.plan.schedule import collisions
@@ -75,9 +76,10 @@ def plan(arguments: argparse.Namespace) -> int:
         document, indent = (plan.node(arguments.node), 1) if arguments.node else (plan, None)
         print_json(document, indent)
     else:
-        say(*_plan_lines(plan, arguments.node))
+        *lines, summary = _plan_lines(plan, arguments.node)
         if not arguments.node:
-            say(*_unexposed(topology, assignments(topology, load(inventory.policy))))
+            lines += _unexposed(topology, assignments(topology, load(inventory.policy)))
+        say(*lines, summary)
     return 0
 
 
@@ -85,7 +87,7 @@ def _unexposed(topology: Topology, measured: Sequence[Assignment]) -> Iterator[s
     """Yield a table of the parts whose loss shows in no measurement of one node."""
     found = [item for item in exposures(topology, measured) if item.way not in OF_ONE_NODE]
     if found:
-        yield from ("", exposure_table(topology, found))
+        yield from ("", exposure_table(topology, found), "")
 
 
 def _print_objects(arguments: argparse.Namespace) -> int:

@@ -170,8 +170,7 @@ PEOPLE.add(
     option("--flows FILE", "records of all nodes' flows; - is stdin (shared)"),
     option("--confirm", "measure again what was low, with healthy peers (ost, raw)"),
     option("--limit TIME", "start nothing after this time, such as 1h"),
-    shared.OWN_EXPECTATIONS,
-    option("--dry-run", "print the commands, measure nothing"),
+    *(shared.OWN_EXPECTATIONS, option("--dry-run", "print the commands, measure nothing")),
     option("--json", "print records and verdicts"),
     *(shared.RECORDS, shared.LOCK_FOLDER, shared.QUIET),
     option(

@@ -43,7 +43,6 @@ from plumbline.plan.services import parents, path_services, services, symptom_se
 from plumbline.plan.shared import with_own_terms
 from plumbline.plan.space import space_services, space_terms
 from plumbline.plan.waves import with_waves
-from plumbline.topology.document import NETWORK
 from plumbline.topology.graph import Component, Target, Topology
 from plumbline.topology.names import expand
 from plumbline.topology.paths import next_to_hosts
@@ -228,34 +227,6 @@ def _lustre(reach: Mapping[str, str]) -> set[str]:
     """Return Lustre's name of an OST's file system, empty for other targets."""
     ost = reach.get("ost", "") if reach.get("kind") == "lustre" else ""
     return {f"lustre {ost.rpartition('-')[0]}"} if ost else set()
-
-
-_NO_STORAGE = (*NETWORK, "client", "target")
-
-
-class Meeting(NamedTuple):
-    """Nodes that measure targets through the same parts of the storage."""
-
-    nodes: tuple[str, ...]
-    parts: tuple[str, ...]
-
-
-def meetings(
-    nodes: Mapping[str, Sequence[Expectation]], parts: Mapping[str, SitePart]
-) -> Iterator[Meeting]:
-    """Yield the nodes that share parts of the storage, in the order of their paths."""
-    crossed: dict[str, dict[str, None]] = {}
-    for node, entries in nodes.items():
-        for entry in entries:
-            for name in entry.path if LAYERS[entry.layer].per_target else ():
-                if parts[name].kind not in _NO_STORAGE:
-                    crossed.setdefault(name, {})[node] = None
-    names_by_nodes: dict[tuple[str, ...], list[str]] = {}
-    for name, crossing in crossed.items():
-        if len(crossing) > 1:
-            names_by_nodes.setdefault(tuple(crossing), []).append(name)
-    for nodes_of_parts, names in names_by_nodes.items():
-        yield Meeting(nodes_of_parts, tuple(names))
 
 
 def _kernel_messages() -> Mapping[str, str]:

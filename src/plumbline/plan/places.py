@@ -9,10 +9,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import chain, zip_longest
-from typing import Any, Collection, Iterable, Mapping, NamedTuple, Sequence, TypeVar
+from typing import Any, Collection, Iterable, Iterator, Mapping, NamedTuple, Sequence, TypeVar
 
 from plumbline.model.errors import DocumentError
-from plumbline.model.expectation import PARALLEL
+from plumbline.model.expectation import PARALLEL, Expectation
+from plumbline.model.layers import LAYERS
 from plumbline.model.layers.fs import FS
 from plumbline.model.layers.layer import Layer
 from plumbline.model.layers.net import NET
@@ -26,9 +27,11 @@ from plumbline.model.ranks import (
     spread,
 )
 from plumbline.model.record import Operation, Scenario
+from plumbline.model.service import SitePart
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import format_size
 from plumbline.plan.policy import Policy, explicit, of_test, spec_of
+from plumbline.topology.document import NETWORK
 from plumbline.topology.graph import Component, Route, Target, Topology
 from plumbline.topology.paths import host_of, to_device, to_network, to_target
 
@@ -304,3 +307,31 @@ def _refuse_too_much(spec: ProbeSpec, policy: Policy, name: str, targets: int) -
             f"plumbline_policy: layer fs: a run on {name} would write {format_size(written)}, its "
             f"budget is {format_size(rules.budget)}; lower bytes, or raise budget"
         )
+
+
+_NO_STORAGE = (*NETWORK, "client", "target")
+
+
+class Meeting(NamedTuple):
+    """Nodes that measure targets through the same parts of the storage."""
+
+    nodes: tuple[str, ...]
+    parts: tuple[str, ...]
+
+
+def meetings(
+    nodes: Mapping[str, Sequence[Expectation]], parts: Mapping[str, SitePart]
+) -> Iterator[Meeting]:
+    """Yield the nodes that share parts of the storage, in the order of their paths."""
+    crossed: dict[str, dict[str, None]] = {}
+    for node, entries in nodes.items():
+        for entry in entries:
+            for name in entry.path if LAYERS[entry.layer].per_target else ():
+                if parts[name].kind not in _NO_STORAGE:
+                    crossed.setdefault(name, {})[node] = None
+    names_by_nodes: dict[tuple[str, ...], list[str]] = {}
+    for name, crossing in crossed.items():
+        if len(crossing) > 1:
+            names_by_nodes.setdefault(tuple(crossing), []).append(name)
+    for nodes_of_parts, names in names_by_nodes.items():
+        yield Meeting(nodes_of_parts, tuple(names))

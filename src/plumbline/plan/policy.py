@@ -473,10 +473,10 @@ class MdtLayer(TimedLayer):
 
 
 class SharedLayer(TimedLayer):
-    """The layer of shared parts; the terms of their flows are those of the flows' own layers.
+    """The layer of shared parts, with the terms of the layers whose reads it drives.
 
-    A flow does not start while others move more than ``max_load`` of its rate; ``budget`` is the
-    limit of bytes read by a round of all parts.
+    No flow starts while others move more than ``max_load`` of its rate; ``budget`` is that of a
+    round of all parts.
     """
 
     schedule: TwoDaysTimer = TwoDaysTimer()
@@ -485,16 +485,11 @@ class SharedLayer(TimedLayer):
 
     @model_validator(mode="after")
     def _has_terms_of_others(self) -> SharedLayer:
-        overrides = (*self.groups.items(), *self.components.items())
-        for where, probe in (
-            ("probe", self.probe),
-            *((f"{name} probe", override.probe) for name, override in overrides),
-        ):
+        overrides = {**self.groups, **self.components}.items()
+        probes = {f"{name} probe": override.probe for name, override in overrides}
+        for where, probe in {"probe": self.probe, **probes}.items():
             for key in sorted(probe.model_fields_set - _OF_FLOWS):
-                raise ValueError(
-                    f"{where} has no {key}, which is that of the layer whose reads it drives; "
-                    f"known are {', '.join(sorted(_OF_FLOWS))}"
-                )
+                raise ValueError(f"{where} has no {key}: set it in the layer whose reads it drives")
         return self
 
 

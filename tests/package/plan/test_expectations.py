@@ -23,10 +23,9 @@ from plumbline.plan.expectations import (
     alarm_thresholds,
     compile_plan,
     elsewhere,
-    meetings,
 )
 from plumbline.plan.exposure import MAX_AT_ONCE
-from plumbline.plan.places import Step
+from plumbline.plan.places import Step, meetings
 from plumbline.plan.policy import load
 from plumbline.plan.speeds import speeds
 from plumbline.topology.ceiling import alone, together

@@ -120,7 +120,10 @@ def test_each_part_has_a_service_on_the_node_that_judges_it() -> None:
             {"budget": "1 GB"},
             "a round of 1 parts would read 8000.0 MB, its budget is 1000.0 MB; lower seconds",
         ),
-        ({"probe": {"tool": "fio"}}, "has no tool, which is that of the layer whose reads"),
+        (
+            {"probe": {"tool": "fio"}},
+            "probe has no tool: set it in the layer whose reads it drives",
+        ),
         ({"components": {"ctl": {"probe": {"repeats": 3}}}}, "ctl probe has no repeats"),
         ({"components": {"oss1-hba": {}}}, "has no component 'oss1-hba'"),
     ],

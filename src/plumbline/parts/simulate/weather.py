@@ -214,11 +214,7 @@ _DIRECTIONS = {Operation.WRITE: "away", Operation.SEND: "pair", Operation.RECEIV
 
 
 class _Place(NamedTuple):
-    """A flow's direction and path, and the concurrent flows, itself included.
-
-    Of the sum of several reads ``path`` has all parts that one of them crosses, and ``reads`` the
-    path of each.
-    """
+    """A flow's direction and path, the concurrent flows with itself; of a sum, each read's path."""
 
     direction: str
     path: tuple[str, ...]
