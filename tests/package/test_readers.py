@@ -54,7 +54,7 @@ NO_READERS = {
     "store/collection.py read_notes": "reads a history",
     "store/publish.py _write": "a value of the program itself",
     "store/database.py": "reads a history: the notes of what runs go to Process.from_json",
-    "observe/folders.py _main": "reads what plumbline itself has written for it",
+    "observe/folders.py _serve": "reads what plumbline itself has written for it",
     "parts/parallel/run.py look": "looks at targets",
     "measure/targets/lustre.py _make_striped": "a value of the program itself",
     "topology/strict.py _percent": "makes a reader, which is fed",

@@ -17,6 +17,7 @@ from tests.project.repository import ROOT
 WORLDLY = {
     *("measure", "store", "site", "doors", "cli"),
     *("observe.command", "observe.folders", "observe.given", "observe.job_stats", "observe.rows"),
+    "observe.starter",
     *(f"parts.facts.{name}" for name in ("contract", "counting", "darshan_logs", "gather")),
     *(f"parts.facts.{name}" for name in ("job_traffic", "loads", "pydarshan", "saved")),
     *(f"parts.facts.{name}" for name in ("site_changes", "usage")),

@@ -55,6 +55,7 @@ class Judging:
         self._evidence = evidence
         self._basis = basis
         self._ruled: dict[tuple[str, str, Step], Ruling] = {}
+        self._rulings: dict[tuple[str, str], tuple[Ruling, ...]] = {}
 
     def components(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
         """Return the verdicts on components; a damaged document gives UNKNOWN."""
@@ -145,8 +146,11 @@ class Judging:
         Raises:
             DocumentError: a document is damaged.
         """
-        series = self.memory.of(entry.layer, entry.component)
-        return tuple(self.ruling(entry, step) for step in operations(entry, series))
+        place = entry.layer, entry.component
+        if place not in self._rulings:
+            steps = operations(entry, self.memory.of(*place))
+            self._rulings[place] = tuple(self.ruling(entry, step) for step in steps)
+        return self._rulings[place]
 
     def ruling(self, entry: Expectation, step: Step) -> Ruling:
         """Return the ruling on one operation of a component; raise as ``rulings`` does."""

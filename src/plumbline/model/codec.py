@@ -20,6 +20,7 @@ from typing import (
     Annotated,
     Any,
     Callable,
+    Iterable,
     Mapping,
     NamedTuple,
     Optional,
@@ -157,16 +158,24 @@ def _writer(kind: Any) -> Reader:
     if hasattr(kind, "to_json"):
         return lambda value: value.to_json()
     if kind in _ROWS:
-        return lambda value: [write(part) for part in value]
+        return _write_list
     if hasattr(kind, "_fields"):
         return write_fields
     if issubclass(kind, dict):
         return lambda value: {write(key): write(part) for key, part in value.items()}
     if issubclass(kind, (tuple, list)):
-        return lambda value: [write(part) for part in value]
+        return _write_list
     if hasattr(kind, "__members__") or (issubclass(kind, str) and kind is not str):
         return (lambda value: value.name) if issubclass(kind, int) else (lambda value: value.value)
     return lambda value: value
+
+
+_SCALARS = frozenset((str, float, int, bool, type(None)))
+"""Types that are their own form; most parts of a large document have one of them."""
+
+
+def _write_list(value: Iterable[Any]) -> list[Any]:
+    return [part if type(part) in _SCALARS else write(part) for part in value]
 
 
 def compact(value: Any) -> str:
@@ -178,7 +187,7 @@ def write_fields(value: Any) -> dict[str, Any]:
     """Return the document form of a named tuple, even if it has its own ``to_json``."""
     form = FORMS.get(type(value))
     schema = {"schema": form.schema} if form else {}
-    return {**schema, **{key: write(part) for key, part in zip(value._fields, value)}}
+    return {**schema, **dict(zip(value._fields, _write_list(value)))}
 
 
 def refuse_impossible(value: Any) -> None:
@@ -219,7 +228,10 @@ def _compiled(kind: Any) -> Reader:
     hints = get_type_hints(kind, include_extras=True)
     readers = {key: _reader(hints[key], key) for key in kind._fields}
     defaults: Mapping[str, Any] = kind._field_defaults
-    plan = [(key, reader, key in defaults) for key, reader in readers.items()]
+    plan = [
+        (key, reader, key in defaults, hints[key] if hints[key] in _PLAIN else None)
+        for key, reader in readers.items()
+    ]
     strict = kind not in _LENIENT
     former = _FORMER_KEYS.get(kind, {})
 
@@ -240,8 +252,11 @@ def _compiled(kind: Any) -> Reader:
             raise TypeError(f"{unknown!r:.60} is no key of {kind.__name__}")
         return kind(
             *[
-                defaults[key] if optional and key not in raw else reader(raw[key])
-                for key, reader, optional in plan
+                defaults[key]
+                if optional and key not in raw
+                # most texts and switches need no reader, whose call takes longer than this
+                else (value if type(value := raw[key]) is plain else reader(value))
+                for key, reader, optional, plain in plan
             ]
         )
 

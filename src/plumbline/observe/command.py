@@ -13,12 +13,9 @@ forever.  Here a command is killed at its time limit, waited for briefly, and ab
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -29,6 +26,7 @@ from typing import Optional, Protocol, Sequence
 from plumbline.model.command import MAX_FILE_BYTES, CommandRunner, Completed, Within
 from plumbline.model.errors import SkipTarget, ToolError
 from plumbline.observe import folders
+from plumbline.observe.starter import SYSTEM_FOLDERS, Command
 
 
 class Clock(Protocol):
@@ -78,14 +76,13 @@ _CHUNK = 1 << 16
 class Output:
     """Standard output and standard error of one command."""
 
-    def __init__(self, process: subprocess.Popen[bytes], limit_bytes: int) -> None:
+    def __init__(self, process: Command, limit_bytes: int) -> None:
         """Take the limit in bytes for both together."""
         self._left = limit_bytes
         self._selector = DefaultSelector()
         self._texts: list[bytearray] = []
         self.endless = False
         for pipe in (process.stdout, process.stderr):
-            assert pipe is not None
             os.set_blocking(pipe.fileno(), False)
             self._texts.append(bytearray())
             self._selector.register(pipe, EVENT_READ, self._texts[-1])
@@ -164,10 +161,7 @@ MAX_OUTPUT_BYTES = 8 << 20
 
 _TICK_S = 0.2
 _PAUSE_S = 0.05
-_SYSTEM_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
-
-# subprocess warns of a Popen object that is freed before its process ends
-ABANDONED: list[subprocess.Popen[bytes]] = []
+ABANDONED: list[Command] = []
 
 
 class SystemRunner:
@@ -199,11 +193,8 @@ class SystemRunner:
             ToolError: it is not installed, cannot be started, or prints too much.
             SkipTarget: the working folder, or its file, is not safe.
         """
-        environment = {**os.environ, "LC_ALL": "C", "PATH": search_path()}
-        program = locate(argv[0])
-        command = [*_entering(within), program, *argv[1:]]
         started = time.monotonic()
-        process = self._start(command, environment)
+        process = self._start(argv, within)
         with Output(process, self._most_bytes) as printed:
             timed_out = self._wait(process, started + timeout_s, printed)
             if not timed_out and _survivors(process.pid):
@@ -230,23 +221,15 @@ class SystemRunner:
             _refuse_unsafe(completed)
         return completed
 
-    def _start(self, argv: list[str], environment: dict[str, str]) -> subprocess.Popen[bytes]:
+    def _start(self, argv: Sequence[str], within: Optional[Within]) -> Command:
+        environment = {**os.environ, "LC_ALL": "C", "PATH": search_path()}
+        command = [locate(argv[0]), *argv[1:]]
         try:
-            return subprocess.Popen(
-                [*_low_priority(), *argv],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.PIPE,
-                env=environment,
-                # after a change of user, the folder may be root's, where mpirun crashes
-                cwd=None if os.access(".", os.X_OK) else "/",
-                start_new_session=True,
-                pass_fds=self._keep_open,
-            )
+            return Command(command, environment, within, self._keep_open)
         except OSError as error:
             raise ToolError(f"{argv[0]} cannot be started: {error.strerror}") from error
 
-    def _wait(self, process: subprocess.Popen[bytes], deadline: float, printed: Output) -> bool:
+    def _wait(self, process: Command, deadline: float, printed: Output) -> bool:
         """Wait for the end, or end the process at the deadline; return whether that was needed."""
         try:
             while not self._ended(process, printed, min(_TICK_S, deadline - time.monotonic())):
@@ -258,7 +241,7 @@ class SystemRunner:
             raise
         return False
 
-    def _end(self, process: subprocess.Popen[bytes], printed: Output) -> None:
+    def _end(self, process: Command, printed: Output) -> None:
         """End the process group with SIGTERM, then SIGKILL; wait briefly after each."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError):
@@ -272,18 +255,14 @@ class SystemRunner:
                 time.sleep(_PAUSE_S)
 
     @staticmethod
-    def _ended(process: subprocess.Popen[bytes], printed: Output, wait_s: float) -> bool:
+    def _ended(process: Command, printed: Output, wait_s: float) -> bool:
         """Return whether a process ends within ``wait_s``; read its output meanwhile."""
         deadline = time.monotonic() + wait_s
         while not printed.over and time.monotonic() < deadline:
             if process.poll() is not None:
                 return True
             printed.take(deadline - time.monotonic())
-        try:
-            process.wait(max(0.0, deadline - time.monotonic()))
-        except subprocess.TimeoutExpired:
-            return False
-        return True
+        return process.wait(max(0.0, deadline - time.monotonic())) is not None
 
 
 def any_abandoned() -> bool:
@@ -293,7 +272,7 @@ def any_abandoned() -> bool:
 
 def search_path() -> str:
     """Return PATH plus the system's folders; an unprivileged user's PATH lacks sbin."""
-    return f"{os.environ.get('PATH', '')}:{_SYSTEM_FOLDERS}".lstrip(":")
+    return f"{os.environ.get('PATH', '')}:{SYSTEM_FOLDERS}".lstrip(":")
 
 
 def locate(program: str) -> str:
@@ -304,16 +283,6 @@ def locate(program: str) -> str:
         remedy = f"install the package {package}" if package else "install it or correct its path"
         raise ToolError(f"{program} is not installed on this host; {remedy}")
     return path
-
-
-def _low_priority() -> list[str]:
-    """Return the command prefix for the lowest CPU and I/O priority."""
-    prefix = []
-    for tool, options in (("nice", ("-n", "19")), ("ionice", ("-c", "2", "-n", "7"))):
-        # absolute paths, so that nice need not search for ionice
-        path = shutil.which(tool, path=_SYSTEM_FOLDERS)
-        prefix += [path, *options] if path else []
-    return prefix
 
 
 def _survivors(group: int) -> list[int]:
@@ -333,13 +302,6 @@ def _group_of(process: Path) -> Optional[int]:
     except OSError:
         return None
     return None if state in "ZX" else int(group)
-
-
-def _entering(within: Optional[Within]) -> list[str]:
-    """Return the command prefix that opens and checks a folder, then runs the command."""
-    if within is None:
-        return []
-    return [sys.executable, "-IS", folders.__file__, json.dumps(within._asdict()), "--"]
 
 
 def _refuse_unsafe(completed: Completed) -> None:

@@ -4,21 +4,22 @@ Many file systems are world-writable at the root, and the owner or a writer of a
 its content by a link between a check and a write.  Hence each folder is opened relative to its
 parent, the open descriptor is checked, and only the descriptor is used.
 
-As a program, ``python3 -IS folders.py WHERE -- COMMAND...`` does this, makes the folder its working
-directory and the file its standard input, and executes COMMAND.  It is a separate process, because
-access to a dead file system may hang beyond SIGKILL.
+As a program it is the helper of :mod:`plumbline.observe.starter`: for each request from its
+standard input, a socket, it forks a process that does this, makes the folder its working directory
+and the file its standard input, and executes a command.  It is a separate process, because access
+to a dead file system may hang beyond SIGKILL.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import sys
 from contextlib import suppress
 from stat import S_IMODE, S_ISDIR, S_ISREG, S_ISVTX
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from socket import socket
     from typing import Any, Mapping, NoReturn, Optional, Sequence
 
 REFUSED = 77
@@ -264,28 +265,111 @@ def _become_input(folder: int, path: str) -> os.stat_result:
     return status
 
 
-def _main(argv: Sequence[str]) -> NoReturn:
-    import json
+_NUMBER_BYTES = 8
+MAX_DESCRIPTORS = 250
+"""Descriptors in one message; the kernel's limit is 253 (SCM_MAX_FD)."""
 
-    # the name of a stuck process shows that it moves no target's bytes; COMMAND has its own name
+
+def number(value: int) -> bytes:
+    """Return a number as helpers send and read it."""
+    return value.to_bytes(_NUMBER_BYTES, "big")
+
+
+def receive(channel: socket) -> int:
+    """Return the next number; raise ConnectionError if the other side has ended."""
+    return int.from_bytes(_read(channel, _NUMBER_BYTES), "big")
+
+
+def _read(channel: socket, size: int) -> bytes:
+    data = b""
+    while len(data) < size:
+        part = channel.recv(size - len(data))
+        if not part:
+            raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+        data += part
+    return data
+
+
+def _serve(channel: socket) -> NoReturn:
+    """Start a command for each request; send its process, and its status after its end.
+
+    Raises:
+        ConnectionError: the other side has ended.
+    """
+    import json
+    import signal
+
+    while True:
+        size, descriptors = _read_descriptors(channel)
+        request = json.loads(_read(channel, size))
+        process = os.fork()
+        if process == 0:
+            # Python ignores them; a command that writes into a closed pipe ends, as by subprocess
+            for name in (signal.SIGPIPE, signal.SIGXFSZ):
+                signal.signal(name, signal.SIG_DFL)
+            _become(request, descriptors)
+        with suppress(OSError):
+            # the command does the same: a signal to the group must not come too early
+            os.setpgid(process, process)
+        for descriptor in descriptors:
+            os.close(descriptor)
+        channel.sendall(number(process))
+        channel.sendall(number(os.waitpid(process, 0)[1]))
+
+
+def _read_descriptors(channel: socket) -> tuple[int, list[int]]:
+    """Return the size of the next request, which comes with the last descriptors, and all."""
+    import socket
+
+    flags = socket.MSG_WAITALL | socket.MSG_CMSG_CLOEXEC
+    size, descriptors = 0, []
+    while not size:
+        head, more, _, _ = socket.recv_fds(channel, _NUMBER_BYTES, MAX_DESCRIPTORS, flags)
+        if not head:
+            raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+        size = int.from_bytes(head, "big")
+        descriptors += more
+    return size, descriptors
+
+
+def _become(request: Mapping[str, Any], descriptors: Sequence[int]) -> NoReturn:
+    """Become the command of a request; print the reason if that fails."""
+    output, errors, folder, *kept = descriptors
+    argv = request["argv"]
+    try:
+        os.setpgid(0, 0)
+        for place, descriptor in enumerate((os.open(os.devnull, os.O_RDONLY), output, errors)):
+            os.dup2(descriptor, place)
+        for descriptor in kept:
+            os.set_inheritable(descriptor, True)
+        if request["within"]:
+            _prepare(request["within"])
+        else:
+            os.fchdir(folder)
+    except UnsafeError as error:
+        _fail(f"{MARK}{error}", REFUSED)
+    except OSError as error:
+        _fail(f"{error.filename or argv[0]}: {error.strerror}", 1)
+    try:
+        os.execve(argv[0], argv, request["environment"])  # noqa: S606
+    except OSError as error:
+        _fail(f"{argv[0]}: {error.strerror}", _NOT_FOUND)
+
+
+def _fail(sentence: str, code: int) -> NoReturn:
+    os.write(2, f"{sentence}\n".encode(errors="backslashreplace"))
+    os._exit(code)
+
+
+def _main() -> None:
+    import socket
+
+    # the name of a stuck process shows that it moves no target's bytes; commands have their own
     with suppress(OSError), open("/proc/self/comm", "w", encoding="ascii") as name:
         name.write(PROGRAM)
-    try:
-        _prepare(json.loads(argv[1]))
-    except UnsafeError as error:
-        sys.exit(_fail(f"{MARK}{error}", REFUSED))
-    except OSError as error:
-        sys.exit(_fail(f"{error.filename or argv[1]}: {error.strerror}", 1))
-    try:
-        os.execv(argv[3], list(argv[3:]))  # noqa: S606
-    except OSError as error:
-        sys.exit(_fail(f"{argv[3]}: {error.strerror}", _NOT_FOUND))
-
-
-def _fail(sentence: str, code: int) -> int:
-    print(sentence, file=sys.stderr)
-    return code
+    with suppress(ConnectionError):
+        _serve(socket.socket(fileno=0))
 
 
 if __name__ == "__main__":
-    _main(sys.argv)
+    _main()

@@ -86,7 +86,7 @@ def test_the_recorded_argv_is_the_requested_one() -> None:
 def test_a_missing_tool_names_its_package(
     tool: str, sentence: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(command, "_SYSTEM_FOLDERS", str(tmp_path))
+    monkeypatch.setattr(command, "SYSTEM_FOLDERS", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match=sentence):
         RUN([tool], 1)

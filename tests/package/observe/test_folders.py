@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import errno
-import json
 import os
+import signal
 import socket
-import subprocess
 import sys
 from pathlib import Path
-from typing import Callable, Optional
+from typing import Callable, NamedTuple, Optional
 
 import pytest
 
@@ -21,6 +20,7 @@ from plumbline.observe import folders
 from plumbline.observe.command import SystemRunner
 from plumbline.observe.folders import UnsafeError, enter, open_base, open_file
 from plumbline.observe.query import QUESTIONS
+from plumbline.observe.starter import Helper, request_of
 from tests.package.strangers import let_through
 from tests.package.waiting import eventually
 
@@ -182,14 +182,41 @@ def test_a_user_who_cannot_make_the_folder_learns_which_role_does(base: Path) ->
     assert f"install -d -o nobody -m 0700 {base}/.plumbline" in done.stderr
 
 
-def as_user(user: int, within: Within, *command: str) -> subprocess.CompletedProcess[str]:
-    where = json.dumps(within._asdict())
-    program = ["/usr/bin/env", *command]
+def as_user(user: int, within: Within, *command: str) -> Ended:
     # a copy that any user can read
     copy = Path(within.base).parent / "folders.py"
     copy.write_bytes(Path(folders.__file__).read_bytes())
-    words = ["/usr/bin/python3", "-IS", str(copy), where, "--", *program]
-    return subprocess.run(words, capture_output=True, text=True, user=user, group=user, check=False)
+    rights = ("setpriv", f"--reuid={user}", f"--regid={user}", "--clear-groups")
+    helper = Helper((*rights, "/usr/bin/python3", "-IS", str(copy)))
+    try:
+        return ended(helper, within, *command)
+    finally:
+        helper.close()
+
+
+class Ended(NamedTuple):
+    """Exit code and errors of a command."""
+
+    returncode: Optional[int]
+    stderr: str
+
+
+def ended(helper: Helper, within: Within, *command: str) -> Ended:
+    reader, writer = os.pipe()
+    begin(helper, within, writer, *command)
+    os.close(writer)
+    with open(reader, encoding="utf-8") as errors:
+        return Ended(helper.exit_code(None), errors.read())
+
+
+def begin(helper: Helper, within: Within, output: int, *command: str) -> int:
+    """Start a command by a helper; return its process."""
+    request = request_of(["/usr/bin/env", *command], os.environ, within)
+    folder = os.open("/", os.O_PATH)
+    try:
+        return helper.begin(request, (output, output, folder))
+    finally:
+        os.close(folder)
 
 
 def test_a_command_finds_the_checked_file_as_its_standard_input(base: Path) -> None:
@@ -232,10 +259,9 @@ def test_a_command_keeps_its_exit_code_and_errors(base: Path) -> None:
 def test_a_command_in_a_folder_inherits_the_lock_of_its_target(base: Path) -> None:
     reader, writer = os.pipe()
     try:
-        text = f"import os; print(os.fstat({reader}).st_ino)"
         run = SystemRunner(keep_open=(reader,))
-        done = run([sys.executable, "-c", text], 20, Within(str(base)))
-        assert done.stdout == f"{os.fstat(reader).st_ino}\n"
+        done = run(["ls", "-l", "/proc/self/fd"], 20, Within(str(base)))
+        assert f"pipe:[{os.fstat(reader).st_ino}]" in done.stdout
     finally:
         os.close(reader)
         os.close(writer)
@@ -272,19 +298,24 @@ def test_an_existing_folder_is_used_if_mkdir_fails(
 
 @pytest.mark.slow
 def test_the_process_name_shows_whether_opening_the_folder_or_the_tool_hangs(base: Path) -> None:
-    """The command line is filled with folders, so that opening them takes long enough to see."""
+    """The path has so many folders that opening them takes long enough to see."""
     where = Within(str(base), (".",) * 25000)
     base.chmod(0o700)
-    words = [sys.executable, "-IS", folders.__file__, json.dumps(where._asdict()), "--"]
+    helper = Helper()
 
     def names() -> set[str]:
         seen: set[str] = set()
-        with subprocess.Popen([*words, "/bin/sleep", "60"]) as process:
-            while process.poll() is None and "sleep" not in seen:
-                seen.add(name_of(process.pid))
-            process.kill()
+        with open(os.devnull, "wb") as null:
+            process = begin(helper, where, null.fileno(), "sleep", "60")
+        while "sleep" not in seen:
+            seen.add(name_of(process))
+        os.kill(process, signal.SIGKILL)
+        assert helper.exit_code(None) == -signal.SIGKILL
         return seen
 
     # on a busy machine a single try may miss the moment
-    eventually(lambda: {folders.PROGRAM, "sleep"} <= names())
+    try:
+        eventually(lambda: {folders.PROGRAM, "sleep"} <= names())
+    finally:
+        helper.close()
     assert folders.PROGRAM in QUESTIONS

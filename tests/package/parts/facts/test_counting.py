@@ -238,7 +238,7 @@ def test_a_missing_lnetctl_names_the_package(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     put(tmp_path / "sys/module/lnet/refcnt", "1\n")
-    monkeypatch.setattr("plumbline.observe.command._SYSTEM_FOLDERS", str(tmp_path))
+    monkeypatch.setattr("plumbline.observe.command.SYSTEM_FOLDERS", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     clock = SystemClock()
     counters = Counters(BoundedReads(30), clock, str(tmp_path), LnetHealth(SystemRunner(), clock))
