@@ -164,31 +164,27 @@ class Lab:
         return console.checked_since(before)
 
     def measure_until(
-        self, console: Console, layer: str, shown: Callable[[dict[str, Service]], bool]
+        self, console: Console, layers: str, shown: Callable[[dict[str, Service]], bool]
     ) -> dict[str, Service]:
         """Measure until ``shown`` is true, in a few runs at most; return the last services.
 
-        One slow run is only watched: an alarm takes several runs, and so does its end.
+        ``layers`` has spaces between them.  One slow run is only watched: an alarm takes several
+        runs, and so does its end.
         """
         services = console.services()
         for _ in range(MAX_RUNS):
             if shown(services):
                 break
-            services = self.measure_again(console, layer)
+            for layer in layers.split():
+                self.measure_only(layer)
+            services = console.check_now()
         return services
 
-    def measure_again(self, console: Console, layer: str) -> dict[str, Service]:
-        """Measure a layer, let Nagios check at once, and return its services.
+    def measure_only(self, layer: str) -> None:
+        """Start the units of a layer, and wait for their end.
 
         A timer starts the same units; a playbook takes longer.
         """
-        if layer == "all":
-            return self.measure(console)
-        self.measure_only(layer)
-        return console.check_now()
-
-    def measure_only(self, layer: str) -> None:
-        """Start the units of a layer, and wait for their end."""
         if layer == "net":
             self._measure_network()
         else:
@@ -352,7 +348,7 @@ class Console:
             if time.monotonic() > limit:
                 late = ", ".join(waiting) or "anything"
                 raise LabError(f"Nagios did not check {late} within {timeout_s:.0f} s")
-            time.sleep(1)
+            time.sleep(0.3)
 
     def check_now(self) -> dict[str, Service]:
         """Collect, let Nagios check all services at once, and return them.
