@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any, Callable, Mapping, NamedTuple, Optional
 from urllib.parse import urljoin
 
+from plumbline.model.rounds import Role, cycle, pairing
+
 ROOT = Path(__file__).resolve().parents[2]
 # more than programs exchange before they measure
 MOVING_BYTES = 16_000_000
@@ -192,21 +194,18 @@ class Lab:
 
     def _measure_network(self) -> None:
         """Measure slot by slot: in a slot each host has one partner, whose window is open."""
-        receiver = "plumbline-netserver.service"
+        receiver, hosts = "plumbline-netserver.service", self._hosts("plumbline_net")
         try:
-            for slot in range(self._slots):
-                self.on_host("plumbline_net", f"systemctl restart {receiver}")
-                self.on_host("plumbline_net", f"systemctl start plumbline-net@{slot}.service")
+            for slot in range(cycle(len(hosts))):
+                roles = {host: turn.role for host, turn in pairing(hosts, slot).items()}
+                first, second = (
+                    ":".join(host for host, own in roles.items() if own is role)
+                    for role in (Role.INITIATOR, Role.RESPONDER)
+                )
+                self.on_host(second, f"systemctl restart {receiver}")
+                self.on_host(first, f"systemctl start plumbline-net@{slot}.service")
         finally:
             self.on_host("plumbline_net", f"systemctl stop {receiver}")
-
-    @cached_property
-    def _slots(self) -> int:
-        """Slots of the network in the plan."""
-        program = str(Path(sys.executable).with_name("plumbline"))
-        plan = json.loads(_output([program, "plan", "-i", self.inventory, "--json"]))
-        slots: int = plan["schedule"]["net"]["slots"]
-        return slots
 
     def _play(
         self,

@@ -36,7 +36,7 @@ AS_PROBE = "runuser -u plumbline -- plumbline"
 # Their runs would disturb the measurements of the tests.
 TIMERS = [
     f"plumbline-{name}.timer*"
-    for name in ("ost*", "raw*", "fs", "net", "netserver", "console", "report")
+    for name in ("ost*", "raw*", "fs", "net", "netserver", "mdt", "space", "console", "report")
 ]
 FS_HISTORY = f"{AS_PROBE} history --layer fs --json scratch"
 PLANNED = "systemctl start plumbline-ost.service"
