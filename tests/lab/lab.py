@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any, Callable, Mapping, NamedTuple, Optional
 from urllib.parse import urljoin
 
+from plumbline.model.rounds import Role, cycle, pairing
+
 ROOT = Path(__file__).resolve().parents[2]
 # more than programs exchange before they measure
 MOVING_BYTES = 16_000_000
@@ -164,31 +166,27 @@ class Lab:
         return console.checked_since(before)
 
     def measure_until(
-        self, console: Console, layer: str, shown: Callable[[dict[str, Service]], bool]
+        self, console: Console, layers: str, shown: Callable[[dict[str, Service]], bool]
     ) -> dict[str, Service]:
         """Measure until ``shown`` is true, in a few runs at most; return the last services.
 
-        One slow run is only watched: an alarm takes several runs, and so does its end.
+        ``layers`` has spaces between them.  One slow run is only watched: an alarm takes several
+        runs, and so does its end.
         """
         services = console.services()
         for _ in range(MAX_RUNS):
             if shown(services):
                 break
-            services = self.measure_again(console, layer)
+            for layer in layers.split():
+                self.measure_only(layer)
+            services = console.check_now()
         return services
 
-    def measure_again(self, console: Console, layer: str) -> dict[str, Service]:
-        """Measure a layer, let Nagios check at once, and return its services.
+    def measure_only(self, layer: str) -> None:
+        """Start the units of a layer, and wait for their end.
 
         A timer starts the same units; a playbook takes longer.
         """
-        if layer == "all":
-            return self.measure(console)
-        self.measure_only(layer)
-        return console.check_now()
-
-    def measure_only(self, layer: str) -> None:
-        """Start the units of a layer, and wait for their end."""
         if layer == "net":
             self._measure_network()
         else:
@@ -196,21 +194,18 @@ class Lab:
 
     def _measure_network(self) -> None:
         """Measure slot by slot: in a slot each host has one partner, whose window is open."""
-        receiver = "plumbline-netserver.service"
+        receiver, hosts = "plumbline-netserver.service", self._hosts("plumbline_net")
         try:
-            for slot in range(self._slots):
-                self.on_host("plumbline_net", f"systemctl restart {receiver}")
-                self.on_host("plumbline_net", f"systemctl start plumbline-net@{slot}.service")
+            for slot in range(cycle(len(hosts))):
+                roles = {host: turn.role for host, turn in pairing(hosts, slot).items()}
+                first, second = (
+                    ":".join(host for host, own in roles.items() if own is role)
+                    for role in (Role.INITIATOR, Role.RESPONDER)
+                )
+                self.on_host(second, f"systemctl restart {receiver}")
+                self.on_host(first, f"systemctl start plumbline-net@{slot}.service")
         finally:
             self.on_host("plumbline_net", f"systemctl stop {receiver}")
-
-    @cached_property
-    def _slots(self) -> int:
-        """Slots of the network in the plan."""
-        program = str(Path(sys.executable).with_name("plumbline"))
-        plan = json.loads(_output([program, "plan", "-i", self.inventory, "--json"]))
-        slots: int = plan["schedule"]["net"]["slots"]
-        return slots
 
     def _play(
         self,
@@ -352,7 +347,7 @@ class Console:
             if time.monotonic() > limit:
                 late = ", ".join(waiting) or "anything"
                 raise LabError(f"Nagios did not check {late} within {timeout_s:.0f} s")
-            time.sleep(1)
+            time.sleep(0.3)
 
     def check_now(self) -> dict[str, Service]:
         """Collect, let Nagios check all services at once, and return them.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab import without_root
-from tests.lab.demo import counted, suspects, table
+from tests.lab.demo import counted, suspects, table, unknown
 from tests.lab.lab import Service
 from tests.lab.screen import Screen
 from tests.processes import run_to_end
@@ -37,6 +37,18 @@ FOUND = {
 
 def test_states_are_counted_and_watched_services_too() -> None:
     assert counted(SERVICES) == "Nagios: 2 CRITICAL, 2 OK, 2 WARNING; 1 watched"
+
+
+def test_services_without_a_verdict_are_listed_by_kind_with_a_reason() -> None:
+    waiting = {
+        ("oss1", "PATH server oss1"): Service("UNKNOWN", "PATH UNKNOWN - no run of oss1", 1),
+        ("oss2", "PATH server oss2"): Service("UNKNOWN", "PATH UNKNOWN - no run of oss2", 1),
+        ("lab", "MDT a create"): Service("UNKNOWN", "MDT UNKNOWN - never recorded", 1),
+    }
+    assert list(unknown({**SERVICES, **waiting})) == [
+        "  UNKNOWN 1 MDT: never recorded",
+        "  UNKNOWN 2 PATH: no run of oss1",
+    ]
 
 
 def test_the_table_names_suspect_services_and_what_follows() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any, Iterator
 
 import pytest
 
@@ -57,6 +58,16 @@ def test_a_run_of_some_roles_needs_only_their_packages(tmp_path: Path) -> None:
     assert "These packages" not in output
 
 
+def deployments(play: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the roles of a play with their entries, and those that its tasks include whole."""
+    for role in play.get("roles", ()):
+        yield role["role"], role
+    for task in play.get("tasks", ()):
+        included = task.get("ansible.builtin.include_role", {"tasks_from": ""})
+        if "tasks_from" not in included:
+            yield included["name"], task
+
+
 def test_packages_are_checked_on_the_hosts_of_the_role() -> None:
     groups = {
         "plumbline_nodes": "'plumbline_nodes' in group_names",
@@ -66,11 +77,11 @@ def test_packages_are_checked_on_the_hosts_of_the_role() -> None:
     roles = document(ROOT / "playbooks/vars/site.yml")["site_roles"]
     deployed = {}
     for play in document(ROOT / "playbooks/site.yml"):
-        for role in play.get("roles", []):
+        for name, role in deployments(play):
             # a role without a condition goes to all hosts of its play
-            own = f"site_roles.{role['role']} | bool"
+            own = f"site_roles.{name} | bool"
             assert role.get("when", own) == own
-            deployed[role["role"]] = groups[play["hosts"]] if "when" not in role else ""
+            deployed[name] = groups[play["hosts"]] if "when" not in role else ""
     assert set(deployed) == set(roles)
     for role, when in deployed.items():
         assert roles[role] == f"{{{{ {when} }}}}" or not when, role
@@ -88,5 +99,5 @@ def test_a_role_installs_only_missing_packages() -> None:
         # the internal role installs for others, which list their packages
         if re.search("tasks_from: (packages|install_masked)", text) and role != "timer_unit":
             assert (path.parent / "needs.yml").exists()
-        exempt = role == "lab" or path.name in ("remove_packages.yml", "packages.yml")
+        exempt = role == "lab" or path.name in ("remove_packages.yml", "install_missing.yml")
         assert exempt or not re.search(r"ansible\.builtin\.(apt|package):", text), path

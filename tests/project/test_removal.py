@@ -11,6 +11,7 @@ import pytest
 from plumbline.model.layers import LAYERS
 from tests.project.playbook import play_output
 from tests.project.repository import ROOT, document, tracked
+from tests.project.test_packages import deployments
 
 PACKAGE = "ansible.builtin.package"
 SHARED = {
@@ -86,7 +87,7 @@ def test_optional_roles_are_removed_when_switched_off() -> None:
     assert {role for traces in site["site_traces"].values() for role in traces} == switched
     for play in document(ROOT / "playbooks/site.yml"):
         tags = {tag for task in play.get("post_tasks", []) for tag in task["tags"]}
-        assert tags == switched & {role["role"] for role in play.get("roles", [])}
+        assert tags == switched & {name for name, _ in deployments(play)}
 
 
 REMOVE = "- ansible.builtin.debug:\n    msg: {role} is removed\n"

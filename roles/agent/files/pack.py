@@ -145,9 +145,13 @@ def archive(files: Mapping[str, Path]) -> bytes:
     return stream.getvalue()
 
 
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
 def keep(content: bytes, cache: Path) -> Path:
     """Write a compressed archive to the cache unless it exists; return its path."""
-    target = cache / f"plumbline-{hashlib.sha256(content).hexdigest()[:16]}.tar.gz"
+    target = cache / f"plumbline-{_digest(content)}.tar.gz"
     if not target.exists():
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(dir=target.parent, delete=False) as partial:
@@ -156,11 +160,23 @@ def keep(content: bytes, cache: Path) -> Path:
     return target
 
 
+def for_nodes(files: Mapping[str, Path], whole: Path) -> Path:
+    """Return the archive for nodes; a link beside the whole archive saves choosing its files again."""
+    link = whole.with_name(f"{whole.name}.node-{_digest(Path(__file__).read_bytes())}")
+    if not link.exists():
+        node = keep(archive(node_files(files)), whole.parent)
+        partial = link.with_name(f"{link.name}.{os.getpid()}")
+        partial.symlink_to(node.name)
+        os.replace(partial, link)
+    return link.resolve()
+
+
 def main(source: str, cache: str) -> None:
     """Print the paths of the archives for nodes and for the console."""
     files = everything(Path(source).resolve())
-    for chosen in (node_files(files), files):
-        print(keep(archive(chosen), Path(cache)))
+    whole = keep(archive(files), Path(cache).resolve())
+    print(for_nodes(files, whole))
+    print(whole)
 
 
 if __name__ == "__main__":

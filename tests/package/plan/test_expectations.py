@@ -18,14 +18,13 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.plan.assignments import Assignment
 from plumbline.plan.duration import bytes_of
 from plumbline.plan.expectations import (
-    Meeting,
     Plan,
     alarm_thresholds,
     compile_plan,
     elsewhere,
 )
 from plumbline.plan.exposure import MAX_AT_ONCE
-from plumbline.plan.places import Step, meetings
+from plumbline.plan.places import Meeting, Step, meetings
 from plumbline.plan.policy import load
 from plumbline.plan.speeds import speeds
 from plumbline.topology.ceiling import alone, together

@@ -221,4 +221,6 @@ def test_the_four_ports_of_a_controller_are_driven_by_four_nodes_as_in_the_paper
     assert [flow.component for flow in channel.flows] == [
         f"ddn05a-lun{number}" for number in (1, 2, 3, 4)
     ]
-    assert channel.to_json()["flows"][0] == ("oss017", "raw", "ddn05a-lun1")
+    flows = channel.to_json()["flows"]
+    assert isinstance(flows, list)
+    assert flows[0] == ("oss017", "raw", "ddn05a-lun1")

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Mapping
+from typing import Callable, Iterator, Mapping
 
 import pytest
 
 from plumbline.measure.lock import Locks
+from plumbline.measure.unit_context import Step
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.exchange import Cursor
 from plumbline.model.expectation import Expectations
@@ -98,7 +100,7 @@ def test_a_site_without_shared_parts_opens_no_history(tmp_path: Path) -> None:
 
 def test_the_first_node_records_and_judges_the_sum(tmp_path: Path) -> None:
     options = RunOptions(
-        Locks(tmp_path / "locks", SystemClock()), tmp_path / "snapshot.json", Quiet
+        Locks(tmp_path / "locks", SystemClock()), tmp_path / "snapshot.json", quiet
     )
     records = [of_node("oss1", 200e6, 180e6), of_node("oss2", 190e6, 190e6)]
     with History(tmp_path / "history.sqlite") as history:
@@ -113,14 +115,10 @@ def test_the_first_node_records_and_judges_the_sum(tmp_path: Path) -> None:
         keep_sum(site()["oss2"], TURN, records, history, options)
 
 
-class Quiet:
-    """Progress that shows nothing."""
-
-    def __enter__(self) -> object:
-        return lambda _step: None
-
-    def __exit__(self, *_: object) -> None:
-        pass
+@contextmanager
+def quiet() -> Iterator[Callable[[Step], None]]:
+    """Show no progress."""
+    yield lambda _step: None
 
 
 def test_a_part_of_several_nodes_needs_the_playbook_or_a_moment() -> None:
