@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from collections import Counter
+from typing import Generator
 
 import pytest
 
@@ -11,6 +13,17 @@ import pytest
 def pytest_configure() -> None:
     """Make files as most users do: some distributions let the group write them."""
     os.umask(0o022)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Let the garbage collector ignore what stays: it walks through all tests dozens of times."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.enable()
+        gc.freeze()
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -1,9 +1,7 @@
-"""A fake node for playbooks: commands that answer from a folder, and the real plumbline.
+"""The real plumbline on a fake node for playbooks, whose other commands are pretended_node.sh.
 
-``enter NODE COMMAND`` replaces the become plug-in: it runs a command as if on that node, with the
-commands of this file before those of the machine.  A started unit "measures" the folder's prepared
-records into the real history of the node, for the seconds in ``UNIT.lasts``.  The package is
-imported by what needs it: Ansible enters a node for each task.
+A started unit "measures" the prepared records of the node's folder into its real history, for the
+seconds in ``UNIT.lasts``.
 """
 
 from __future__ import annotations
@@ -13,7 +11,7 @@ import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from plumbline.model.record import Record
@@ -21,47 +19,8 @@ if TYPE_CHECKING:
 FOLDER = Path(os.environ.get("PRETENDED", "."))
 
 
-def enter(node: str, *words: str) -> NoReturn:
-    # the command of the console runs without the paths of the tests
-    from tests.processes import can_mount
-
-    os.environ.update(NODE=node, PATH=f"{FOLDER / 'bin'}:{os.environ['PATH']}")
-    if (FOLDER / node / "down").exists():
-        print("No route to host", file=sys.stderr)
-        sys.exit(255)
-    # in a mount namespace where the node's files lie over those of the machine; writes are lost
-    alone = ["unshare", "--mount", *([] if can_mount() else ["--map-root-user"])]
-    command = words[words.index("/bin/sh") :]
-    layers = f"lowerdir={FOLDER / node / 'etc'}:/etc,upperdir=/mnt/upper,workdir=/mnt/work"
-    script = (
-        "mount -t tmpfs tmpfs /mnt && mkdir /mnt/upper /mnt/work && "
-        f'mount -t overlay -o {layers} overlay /etc && exec "$@"'
-    )
-    os.execvp(alone[0], [*alone, "sh", "-c", script, "sh", *command])
-
-
-def ssh(*words: str) -> NoReturn:
-    """Note the arguments and run the command here."""
-    with (FOLDER / "ssh").open("a", encoding="utf-8") as file:
-        file.write(" ".join(" ".join(words).split()) + "\n")
-    os.execv("/bin/sh", ["/bin/sh", "-c", words[-1]])
-
-
-def run_as_another(*words: str) -> NoReturn:
-    behind = "--no-new-privs" if "--no-new-privs" in words else "--"
-    command = words[words.index(behind) + 1 :]
-    os.execvp(command[0], command)
-
-
-def unit(action: str, name: str) -> int:
-    """Note the call of systemctl; save the records that a unit would measure."""
-    if action == "show":
-        print("LoadState=loaded\nActiveState=active")
-        return 0
-    with (FOLDER / "units").open("a", encoding="utf-8") as file:
-        file.write(f"{os.environ['NODE']} {action} {name}\n")
-    if action != "start":
-        return 0
+def unit(name: str) -> int:
+    """Save the records that a unit would measure, if it does not fail."""
     if (here() / f"{name}.fails").exists():
         return 1
     lasts = here() / f"{name}.lasts"
@@ -116,11 +75,6 @@ def at_moment(record: Record, turn: str) -> Record:
     )
 
 
-def journal(*_words: str) -> int:
-    print("plumbline: disk oss2-disk1: cannot be opened")
-    return 0
-
-
 def plumbline(verb: str, *words: str) -> int:
     from plumbline.cli import main
 
@@ -157,16 +111,7 @@ def here() -> Path:
     return FOLDER / os.environ["NODE"]
 
 
-COMMANDS: dict[str, Any] = {
-    "enter": enter,
-    "ssh": ssh,
-    "console": console,
-    "runuser": run_as_another,
-    "setpriv": run_as_another,
-    "systemctl": unit,
-    "journalctl": journal,
-    "plumbline": plumbline,
-}
+COMMANDS: dict[str, Any] = {"console": console, "start": unit, "plumbline": plumbline}
 
 if __name__ == "__main__":
     sys.exit(COMMANDS[sys.argv[1]](*sys.argv[2:]))

@@ -1,4 +1,4 @@
-"""A site of fake nodes on this machine, for playbooks that measure; see pretended_node.py."""
+"""A site of fake nodes on this machine, for playbooks that measure; see pretended_node.sh."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from tests.package.parts.locate.scenes import lab_document
 from tests.package.parts.locate.test_verb_locate import plan
 from tests.package.recorded import data
 from tests.processes import can_mount
-from tests.project import pretended_node
 from tests.project.playbook import run_playbook
 from tests.project.repository import ROOT
 
 PACKAGES = f"{ROOT / 'src'}:{ROOT}"
 NODES = ("client1", "oss1", "oss2", "oss3")
+SHELL = Path(__file__).with_name("pretended_node.sh")
 COMMANDS = ("enter", "ssh", "runuser", "setpriv", "systemctl", "journalctl", "plumbline")
 
 
@@ -64,14 +64,20 @@ class FakeSite:
         self._write_commands()
 
     def _write_commands(self) -> None:
-        folder, program = self.folder, pretended_node.__file__
+        folder, program = self.folder, str(Path(__file__).with_name("pretended_node.py"))
         (folder / "bin").mkdir()
+        # a connection does not pass the environment on
+        variables = {
+            "PRETENDED": str(folder),
+            "PROGRAM": program,
+            "PYTHON": sys.executable,
+            "PYTHONPATH": PACKAGES,
+            "ALONE": f"unshare --mount {'' if can_mount() else '--map-root-user'}",
+        }
+        given = "\n".join(f"export {name}='{value}'" for name, value in variables.items())
         for name in COMMANDS:
             path = folder / "bin" / name
-            # a connection does not pass the environment on
-            given = f"export PRETENDED='{folder}' PYTHONPATH='{PACKAGES}'"
-            call = f'exec "{sys.executable}" "{program}" {name} "$@"'
-            path.write_text(f"#!/bin/sh\n{given}\n{call}\n", encoding="utf-8")
+            path.write_text(f"#!/bin/sh\n{given}\n. '{SHELL}'\n", encoding="utf-8")
             path.chmod(0o755)
         (folder / "inventory").mkdir()
         hosts = data("plays/pretended-hosts.yml").format(

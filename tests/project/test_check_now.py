@@ -6,6 +6,7 @@ Ansible itself runs the tasks; a file replaces the pipe of Nagios, a script its 
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -41,40 +42,36 @@ def status(checked_ms: int) -> dict[str, Any]:
     return {"data": {"servicelist": shown}}
 
 
-def check_now(folder: Path, checked_ms: int) -> tuple[int, list[str]]:
-    """Run the tasks; return their exit code and the forced checks."""
-    pipe, page = folder / "nagios.cmd", folder / "statusjson.cgi"
-    pipe.touch()
-    response = f"Content-type: application/json\r\n\r\n{json.dumps(status(checked_ms))}"
-    (folder / "response").write_bytes(response.encode())
-    page.write_text(f"#!/bin/sh\nexec cat {folder}/response\n", encoding="utf-8")
-    page.chmod(0o755)
+def test_a_forced_check_is_waited_for_and_no_other_service(tmp_path: Path) -> None:
+    # later than the play asks, however long it takes
+    checked = {"checks": time.time() + 86400, "hangs": time.time() - 60}
+    for host, at in checked.items():
+        folder = tmp_path / host
+        folder.mkdir()
+        (folder / "nagios.cmd").touch()
+        response = f"Content-type: application/json\r\n\r\n{json.dumps(status(int(at) * 1000))}"
+        (folder / "response").write_bytes(response.encode())
+        page = folder / "statusjson.cgi"
+        page.write_text(f"#!/bin/sh\nexec cat {folder}/response\n", encoding="utf-8")
+        page.chmod(0o755)
+    own = f"{tmp_path}/{{{{ inventory_hostname }}}}"
     variables = {
+        "nagios_pipe": f"{own}/nagios.cmd",
+        "__nagios_cgi_directory": own,
         "agent_plan": PLAN,
         "nagios_paths": False,
         "__nagios_paths": PLAN["paths"],
-        "nagios_pipe": str(pipe),
-        "__nagios_cgi_directory": str(folder),
         "__nagios_timeout_s": 1,
     }
-    done = run_play(folder, "check_now", variables)
-    print(done.stdout, done.stderr)
-    commands = pipe.read_text(encoding="utf-8").splitlines()
-    return done.returncode, [line.split(";", 1)[1].rpartition(";")[0] for line in commands]
-
-
-def test_a_service_without_a_forced_check_is_not_waited_for(tmp_path: Path) -> None:
-    # later than the play asks, however long it takes
-    code, checks = check_now(tmp_path, int(time.time() + 86400) * 1000)
-    assert code == 0
-    assert checks == [
-        "client1;plumbline agent",
-        "site;PATH collection",
-        "oss2;OST a",
-        "site;PATH file system scratch",
-    ]
-
-
-def test_a_forced_check_is_waited_for(tmp_path: Path) -> None:
-    code, _ = check_now(tmp_path, int(time.time() - 60) * 1000)
-    assert code != 0
+    done = run_play(tmp_path, "check_now", variables, hosts={host: {} for host in checked})
+    assert done.returncode == 2, done.stdout + done.stderr
+    failed = re.findall(r"^(\w+) +: ok=.* failed=1 ", done.stdout, re.MULTILINE)
+    assert failed == ["hangs"], done.stdout
+    for host in checked:
+        commands = (tmp_path / host / "nagios.cmd").read_text(encoding="utf-8").splitlines()
+        assert [line.split(";", 1)[1].rpartition(";")[0] for line in commands] == [
+            "client1;plumbline agent",
+            "site;PATH collection",
+            "oss2;OST a",
+            "site;PATH file system scratch",
+        ]

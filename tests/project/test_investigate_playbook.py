@@ -24,7 +24,7 @@ def site(tmp_path: Path) -> FakeSite:
 
 def test_investigate_measures_until_the_slow_disk_is_named(site: FakeSite, tmp_path: Path) -> None:
     file = tmp_path / "result.json"
-    run = site.play(DEBUG, {**TARGET, "json": str(file)})
+    run = site.play(DEBUG, {**TARGET, "json": str(file)}, "--limit", "client1,oss1,oss2")
     assert run.code == 0, run.output
     run.shows(
         "known: nothing that is not OK\n",
@@ -52,7 +52,7 @@ def test_in_check_mode_investigate_shows_the_first_step_and_measures_nothing(
 ) -> None:
     address = "{{ '192.0.2.' ~ 7 }}"
     site.by_ssh("oss2", ansible_host=address, ansible_port=2222, ansible_user="ada")
-    run = site.play(DEBUG, TARGET, "--check")
+    run = site.play(DEBUG, TARGET, "--check", "--limit", "client1,oss2")
     assert run.code == 0, run.output
     run.shows("Step 1: write and read of target scratch-OST0002", "Check mode: nothing is measured")
     assert site.units() == []

@@ -35,7 +35,7 @@ def check(folder: Path, *words: str, **packages: list[str]) -> str:
 def test_nothing_is_fetched_if_everything_is_installed(tmp_path: Path) -> None:
     output = check(tmp_path)
     # the order of hosts varies
-    assert sorted(re.findall(r"msg: (\w+) goes on", output)) == ["client1", "oss1", "oss2"]
+    assert sorted(re.findall(r"msg: (\w+) goes on", output)) == ["client1", "oss1"]
     assert "Fetch the packages" not in re.sub(r"TASK \[[^\n]*\n+(?=TASK|PLAY)", "", output)
 
 
@@ -47,7 +47,7 @@ def test_unavailable_packages_are_named_once_for_all_hosts_before_any_change(
     assert "goes on" not in output
     (message,) = re.findall(r"msg: '(These packages.*?)'\n", output, re.S)
     line = " ".join(message.split())
-    for host in ("client1", "oss1", "oss2"):
+    for host in ("client1", "oss1"):
         assert f"{host} lacks plumbline-no-such-package;" in line
     assert "says: E: Unable to locate package plumbline-no-such-package" in line
 
@@ -81,10 +81,10 @@ def test_packages_are_checked_on_the_hosts_of_the_role() -> None:
             # a role without a condition goes to all hosts of its play
             own = f"site_roles.{name} | bool"
             assert role.get("when", own) == own
-            deployed[name] = groups[play["hosts"]] if "when" not in role else ""
+            deployed[str(name)] = groups[play["hosts"]] if "when" not in role else ""
     assert set(deployed) == set(roles)
-    for role, when in deployed.items():
-        assert roles[role] == f"{{{{ {when} }}}}" or not when, role
+    for name, when in deployed.items():
+        assert roles[name] == f"{{{{ {when} }}}}" or not when, name
 
 
 def test_a_role_without_checked_packages_installs_none() -> None:

@@ -24,7 +24,7 @@ def site(tmp_path: Path) -> FakeSite:
 def test_a_slow_disk_and_unreachable_nodes_are_named(site: FakeSite, tmp_path: Path) -> None:
     (tmp_path / "oss1" / "plumbline-raw.service.fails").touch()
     site.unreachable("oss3")
-    run = site.play("probe", {"layer": "raw"})
+    run = site.play("probe", {"layer": "raw"}, "--limit", "oss1,oss2,oss3")
     assert run.code != 0
     run.shows("plumbline-raw.service failed: plumbline: disk oss2-disk1: cannot be opened")
     shown = " ".join(run.output.split())
@@ -39,7 +39,7 @@ def test_a_slow_disk_and_unreachable_nodes_are_named(site: FakeSite, tmp_path: P
 
 
 def test_a_single_target_is_measured_by_its_unit_on_its_node_only(site: FakeSite) -> None:
-    run = site.play("probe", {"layer": "raw", "target": "oss1-disk2"})
+    run = site.play("probe", {"layer": "raw", "target": "oss1-disk2"}, "--limit", "oss1,oss2")
     assert run.code == 0, run.output
     run.shows("The only verdict is OK")
     assert site.units() == ["oss1 start plumbline-raw@oss1-disk2.service"]
@@ -129,12 +129,12 @@ def test_devices_are_read_after_all_clients_have_measured_their_targets(
 ) -> None:
     plan_slots(tmp_path, 0)
     (tmp_path / "client1" / "plumbline-ost.service.lasts").write_text("5")
-    run = site.play("probe", {"layer": "all", "fail": "false"})
+    run = site.play("probe", {"layer": "all", "fail": "false"}, "--limit", "client1,oss1")
     assert run.code == 0, run.output
-    raw = [f"oss{number} start plumbline-raw.service" for number in (1, 2, 3)]
-    order = [line for line in site.units() if "-ost." in line or "-raw." in line]
-    ost = ["client1 start plumbline-ost.service", "client1 end plumbline-ost.service"]
-    assert [*order[:2], *sorted(order[2:])] == [*ost, *raw]
+    assert [line for line in site.units() if "-ost." in line or "-raw." in line] == [
+        *("client1 start plumbline-ost.service", "client1 end plumbline-ost.service"),
+        "oss1 start plumbline-raw.service",
+    ]
 
 
 def test_all_slots_of_the_network_are_measured_with_open_windows(
@@ -153,6 +153,6 @@ def test_all_slots_of_the_network_are_measured_with_open_windows(
 
 
 def test_check_mode_names_the_measurements_and_starts_nothing(site: FakeSite) -> None:
-    run = site.play("probe", {"layer": "ost", "fail": "false"}, "--check")
+    run = site.play("probe", {"layer": "ost", "fail": "false"}, "--check", "--limit", "client1")
     run.shows("client1: plumbline-ost.service")
     assert site.units() == []

@@ -6,9 +6,7 @@ units; a fake systemctl records its calls.
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -27,43 +25,53 @@ FIRST = {
 ADDITIONS = [f"{FILES[1]}.d/more.conf", f"{FILES[3]}.d/more.conf"]
 
 
-def configure(folder: Path, given: dict[str, Any]) -> tuple[str, set[str]]:
-    """Return the output of Ansible, and the units that systemctl was asked about."""
-    (folder / "systemctl").write_text(SYSTEMCTL.format(folder=folder), encoding="utf-8")
-    (folder / "systemctl").chmod(0o755)
-    output = play_output(
-        folder,
-        "timer_unit",
-        given,
-        *("--check", "--diff"),
-        env={"PATH": f"{folder}:{os.environ['PATH']}"},
-    )
-    calls = folder / "calls"
-    lines = calls.read_text(encoding="utf-8").splitlines() if calls.exists() else []
-    return output, {
-        unit for line in lines if line.startswith("list-units") for unit in line.split()[4:]
-    }
+HOSTS: dict[str, dict[str, Any]] = {
+    "current": {"timer_unit_files": FILES, "timer_unit_additions": ADDITIONS, **FIRST},
+    "without_services": {"timer_unit_files": FILES, "timer_unit_additions": ADDITIONS},
+    "all_wanted": {"timer_unit_files": FILES[:2], **FIRST},
+}
 
 
-def test_current_units_are_written_and_earlier_ones_removed(tmp_path: Path) -> None:
-    given = {"timer_unit_files": FILES, "timer_unit_additions": ADDITIONS, **FIRST}
-    output, removed = configure(tmp_path, given)
-    assert removed == set(FILES[2:])
+class Configured(NamedTuple):
+    """Output of Ansible, and by host the units that systemctl was asked about."""
+
+    output: str
+    removed: dict[str, set[str]]
+
+
+@pytest.fixture(scope="module")
+def configured(tmp_path_factory: pytest.TempPathFactory) -> Configured:
+    folder = tmp_path_factory.mktemp("units")
+    for host in HOSTS:
+        program = folder / host / "systemctl"
+        program.parent.mkdir()
+        program.write_text(SYSTEMCTL.format(folder=program.parent), encoding="utf-8")
+        program.chmod(0o755)
+    output = play_output(folder, "timer_unit", {}, "--check", "--diff", hosts=HOSTS)
+    removed = {}
+    for host in HOSTS:
+        calls = folder / host / "calls"
+        lines = calls.read_text(encoding="utf-8").splitlines() if calls.exists() else []
+        asked = [line.split()[4:] for line in lines if line.startswith("list-units")]
+        removed[host] = {unit for units in asked for unit in units}
+    return Configured(output, removed)
+
+
+def test_current_units_are_written_and_earlier_ones_removed(configured: Configured) -> None:
+    assert configured.removed["current"] == set(FILES[2:])
     for line in ("+ExecStart=/bin/true all", "+OnCalendar=hourly", "+RandomizedDelaySec=5"):
-        assert f"{line}\n" in output
-    assert "+Persistent=true" not in output
-    assert f"(item={ADDITIONS[0]})" in output
-    assert f"(item={ADDITIONS[1]})" not in output
+        # of the two hosts with services
+        assert configured.output.count(f"{line}\n") == 2
+    assert "+Persistent=true" not in configured.output
+    assert f"[current] => (item={ADDITIONS[0]})" in configured.output
+    assert f"[current] => (item={ADDITIONS[1]})" not in configured.output
 
 
-def test_a_host_without_services_keeps_no_unit(tmp_path: Path) -> None:
-    output, removed = configure(
-        tmp_path, {"timer_unit_files": FILES, "timer_unit_additions": ADDITIONS}
-    )
-    assert removed == set(FILES)
-    assert "+[Service]" not in output
+def test_a_host_without_services_keeps_no_unit(configured: Configured) -> None:
+    assert configured.removed["without_services"] == set(FILES)
+    # the services of the two others, and the addition to one of them
+    assert configured.output.count("+[Service]") == 3
 
 
-def test_systemd_is_not_queried_if_all_units_are_wanted(tmp_path: Path) -> None:
-    _, removed = configure(tmp_path, {"timer_unit_files": FILES[:2], **FIRST})
-    assert removed == set()
+def test_systemd_is_not_queried_if_all_units_are_wanted(configured: Configured) -> None:
+    assert configured.removed["all_wanted"] == set()
