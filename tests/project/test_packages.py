@@ -83,8 +83,8 @@ def test_packages_are_checked_on_the_hosts_of_the_role() -> None:
             assert role.get("when", own) == own
             deployed[name] = groups[play["hosts"]] if "when" not in role else ""
     assert set(deployed) == set(roles)
-    for role, when in deployed.items():
-        assert roles[role] == f"{{{{ {when} }}}}" or not when, role
+    for name, when in deployed.items():
+        assert roles[name] == f"{{{{ {when} }}}}" or not when, name
 
 
 def test_a_role_without_checked_packages_installs_none() -> None:
