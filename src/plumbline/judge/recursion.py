@@ -411,8 +411,8 @@ class _Recursion:
     ``_slow`` is R of each case, claim and size; ``_path`` the logarithm of the same from the
     likeliest start alone, which is ``_start``.  In an alarm ``_likely`` is the probability of each
     claim and size; ``_well`` is R for health against them over ``_alarm_moments``, ``_good`` the
-    logarithm of the same from the likeliest start alone, over ``_since_good`` moments.  ``_times``
-    counts the alarms.
+    logarithm of the same from the likeliest start alone, over ``_since_good`` moments.  ``_raised``
+    is the moment that raised the last alarm, ``_times`` counts them.
     """
 
     def __init__(self, cases: Sequence[Case], moments: Sequence[Sequence[float]]) -> None:

@@ -331,9 +331,8 @@ class Weighing:
             others = speakers.setdefault((group[0], evidence.against), [])
             least = evidence.ratio / (1 - self._limits[self._groups[group][0]].peer_loss)
             bearer = next((name for name, ratio in others if ratio <= least), "")
-            if bearer:
-                self._evidence[(*group, True)] = evidence._replace(borne_by=bearer)
-            else:
+            self._evidence[(*group, True)] = evidence._replace(borne_by=bearer)
+            if not bearer:
                 others.append((group[1], evidence.ratio))
 
     def _members(self, component: Component) -> Sequence[Component]:
