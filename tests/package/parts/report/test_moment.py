@@ -74,7 +74,7 @@ def test_a_judged_time_of_calls_is_in_seconds() -> None:
     tail = run(rate=1 / 0.012)._replace(step="randread p99.9", quantity=SECONDS)
     _, figure = figures(past(), tail)
     assert "12.0 ms" in figure.table.rows[0].cells
-    assert list(figure.numbers)[1][5:7] == (pytest.approx(0.012), "s")
+    assert [*figure.numbers][1][5:7] == (pytest.approx(0.012), "s")
 
 
 def test_gaps_are_kept_and_the_moment_is_marked() -> None:
