@@ -19,13 +19,12 @@ from plumbline.plan.assignments import Assignment
 from plumbline.plan.duration import bytes_of
 from plumbline.plan.expectations import (
     MAX_AT_ONCE,
-    Meeting,
     Plan,
     alarm_thresholds,
     compile_plan,
     elsewhere,
 )
-from plumbline.plan.places import Step, meetings
+from plumbline.plan.places import Meeting, Step, meetings
 from plumbline.plan.policy import load
 from plumbline.plan.speeds import speeds
 from plumbline.topology.ceiling import alone, together
