@@ -38,6 +38,7 @@ from plumbline.model.ranks import parse_aggregation
 from plumbline.model.record import Flag, Operation, Record
 from plumbline.model.series import Process, Running, Sample
 from plumbline.model.service import ActiveAlarms, Suspicion
+from plumbline.model.shared import Turn, results_in
 from plumbline.model.space import Amount, SpaceReport, SpaceTerms, TargetSpace
 from plumbline.model.symptom import KINDS, Direction, Look, Report, Symptom, site_symptoms
 from plumbline.model.units import parse_bytes, parse_duration, parse_line_rate, parse_rate
@@ -86,6 +87,7 @@ from plumbline.site.conversation import RawAnswer, parse_answer
 from plumbline.site.documents import read_records, read_verdicts
 from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory
 from plumbline.site.inventory import read_document as read_yaml_document
+from plumbline.site.shared import records_in
 from plumbline.site.verdicts import NodeVerdicts
 from plumbline.store.facts import collected_report, keep_collected, load_ledger, load_suspicions
 from plumbline.store.files import load_document, seal
@@ -113,6 +115,7 @@ from tests.package.judgements import (
     series,
 )
 from tests.package.judgements import snapshot as snapshot_of
+from tests.package.measure.test_shared import of_node
 from tests.package.model import ledgers
 from tests.package.model.test_profile import blocks
 from tests.package.observe.servers import counted
@@ -266,6 +269,14 @@ POLICY = _dumped(
         }
     }
 )
+
+
+def _line(record: Record) -> bytes:
+    return compact(record).encode()
+
+
+def _flows(data: bytes, _: Path) -> object:
+    return [results_in(record) for record in records_in(text(data))]
 
 
 def _candidates(data: bytes, folder: Path) -> object:
@@ -736,6 +747,8 @@ def _programs() -> Iterator[Reader]:
     yield Reader("reading of counters", (_dumped(write(READING)),), _times_between)
     yield Reader("results of ranks", (compact(RESULT).encode(),), _ranks)
     yield Reader("call profile", (pack({"test": "ost"}, blocks()),), lambda data, _: unpack(data))
+    flows = (of_node("oss1", 2e8, None), of_node("oss2", 2e8, 1.9e8))
+    yield Reader("flows of shared parts", (b"\n".join(map(_line, flows)),), _flows)
     yield Reader("lock", (_dumped({"pid": 1, "host": "a", "since": 1.5}),), _holder)
     rows_ = (
         b"host,day,ts,component,latency,coverage,baseline\na,2026-11-20,1700006400,d1,50,0.9,40\n"
@@ -795,6 +808,7 @@ def _sweep(data: bytes, folder: Path) -> object:
 def _typed() -> Iterator[Reader]:
     typed: list[tuple[str, str, Callable[[str], object]]] = [
         ("rate", "200 MB/s", parse_rate),
+        ("turn of a shared part", "ctl@1795930000", lambda words: Turn.parse(words, ["ctl"])),
         ("line rate", "10 Gbit/s", parse_line_rate),
         ("figure", "0.25 s", SECONDS.parse),
         ("size", "512 MiB", parse_bytes),
