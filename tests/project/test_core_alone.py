@@ -36,7 +36,7 @@ def core(tmp_path_factory: pytest.TempPathFactory) -> str:
 def package_without(name: str, tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the folder of a package without the folders of this name."""
     folder = tmp_path_factory.mktemp(name)
-    ignored = shutil.ignore_patterns("__pycache__", name)
+    ignored = shutil.ignore_patterns(name)
     shutil.copytree(ROOT / "src" / "plumbline", folder / "plumbline", ignore=ignored)
     return str(folder)
 
