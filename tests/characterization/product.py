@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
-from tests.forks import PROGRAM, VERBS, Forks
+from tests.forks import PROGRAM, Forks
 from tests.project.repository import tracked
 
 ROOT = Path(__file__).parents[2]
@@ -69,6 +69,13 @@ def parsed(text: str, stderr: str = "") -> Any:
             raise AssertionError(f"no JSON: {text[:300]!r} {stderr[:600]}") from error
 
 
+# What most verbs of a console import.
+IMPORTED = (
+    "plumbline.site.inventory",
+    "plumbline.parts.report.read",
+    "plumbline.parts.locate.site",
+    "yaml",
+)
 ENVIRONMENT = {
     "LC_ALL": "C.UTF-8",
     "TZ": "UTC",
@@ -93,7 +100,7 @@ class _Clock:
     def call(self, words: Sequence[str], moment: float) -> subprocess.CompletedProcess[str]:
         if self._forks is None or moment != self._moment:
             self.close()
-            command = (*_at(moment), sys.executable, "-c", PROGRAM, *VERBS)
+            command = (*_at(moment), sys.executable, "-c", PROGRAM, *IMPORTED)
             self._forks, self._moment = Forks(*command, environment=ENVIRONMENT), moment
         return self._forks.call(words)
 

@@ -12,13 +12,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Iterator
 
 import pytest
 
 from plumbline.model.parts import PARTS
 from tests.characterization.product import inventories
-from tests.forks import PROGRAM, Forks
 from tests.package.cli.driver import finish
 from tests.package.cli.test_probe import Node
 from tests.package.parts.locate.scenes import lab
@@ -49,13 +47,6 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     plan = plan_of(lab())
     paths = write(tmp_path_factory.mktemp("site"), document(plan), records(plan, SICK, time.time()))
     return "--plan", str(paths[0]), "--history", str(paths[1])
-
-
-@pytest.fixture(scope="module")
-def core_forks(core: str) -> Iterator[Forks]:
-    """Return the command line of the package without parts."""
-    with Forks(sys.executable, "-c", PROGRAM, f"{core}/") as forks:
-        yield forks
 
 
 def call(core: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -142,9 +133,9 @@ def test_a_console_judges_and_hands_over(core: str, site: tuple[str, ...], tmp_p
     ],
 )
 def test_a_verb_of_a_missing_part_says_how_to_get_it(
-    core_forks: Forks, part: str, words: tuple[str, ...], tmp_path: Path
+    core: str, part: str, words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    done = core_forks.call(words, folder=str(tmp_path))
+    done = call(core, tmp_path, *words)
     assert (done.returncode, done.stdout) == (69, "")
     assert f"the part {part} ({PARTS[part]}), which this host does not have" in done.stderr
     assert f"pip install '.[{part}]'" in done.stderr

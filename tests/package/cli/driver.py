@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import subprocess
 import sys
-from functools import cache
 from pathlib import Path
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
@@ -16,7 +14,6 @@ import yaml
 from plumbline.cli import build_parser
 from plumbline.model.limits import Baseline
 from plumbline.plan.baseline import Key, write_baselines
-from tests.forks import PROGRAM, VERBS, WAIT_S, Forks
 from tests.package.sites import site
 
 SOURCE = Path(__file__).parents[3] / "src"
@@ -30,7 +27,8 @@ def start(
 
     ``inside`` is a command that runs it, such as nsenter.
     """
-    folders = _folders(home)
+    (home / "tmp").mkdir(exist_ok=True)
+    folders = {"TMPDIR": str(home / "tmp"), "XDG_STATE_HOME": str(home / "state")}
     inherited = {key: value for key, value in os.environ.items() if key != "XDG_RUNTIME_DIR"}
     return subprocess.Popen(
         [*inside, *COMMAND, *words],
@@ -42,35 +40,14 @@ def start(
     )
 
 
-def _folders(home: Path) -> dict[str, str]:
-    (home / "tmp").mkdir(exist_ok=True)
-    return {"TMPDIR": str(home / "tmp"), "XDG_STATE_HOME": str(home / "state")}
-
-
-@cache
-def _forks() -> Forks:
-    command = ("env", "--unset=XDG_RUNTIME_DIR", sys.executable, "-c", PROGRAM)
-    forks = Forks(*command, f"{SOURCE}/", *VERBS)
-    atexit.register(forks.close)
-    return forks
-
-
 def finish(
     home: Path, *words: str, inside: Sequence[str] = (), **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a process and check that it prints no traceback.
-
-    The process is a fork of one that has imported plumbline, unless it runs inside of something
-    or with variables of Python.
-    """
-    if inside or "PYTHONPATH" in variables:
-        process = start(home, *words, inside=inside, **variables)
-        out, err = process.communicate(timeout=WAIT_S)
-        ended = subprocess.CompletedProcess(process.args, process.returncode, out, err)
-    else:
-        ended = _forks().call(words, {**_folders(home), **variables}, str(home))
-    assert "Traceback" not in ended.stderr
-    return ended
+    """Run the command line as a process and check that it prints no traceback."""
+    process = start(home, *words, inside=inside, **variables)
+    out, err = process.communicate(timeout=300)
+    assert "Traceback" not in err
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 class Printed(NamedTuple):
