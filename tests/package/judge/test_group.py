@@ -104,6 +104,20 @@ def test_a_group_whose_alarm_is_that_of_another_is_ok_and_names_it() -> None:
     assert verdict.sentence.endswith("against chance; its alarm is that of group home")
 
 
+def test_the_operation_whose_alarm_is_that_of_another_group_comes_first() -> None:
+    names = ["OST0", "OST1"]
+    both = {"write/single": REFERENCE, "read/single": REFERENCE}
+    members = [expectation(component=name, references=both) for name in names]
+    rates = {Operation.WRITE: 200e6, Operation.READ: 120e6}
+    runs = [
+        series(rate, component=name, operation=operation)
+        for name in names
+        for operation, rate in rates.items()
+    ]
+    verdict = verdict_on(members, *runs, weighed=evidence(ratio=0.6, borne_by="home"))
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.ALARM_ELSEWHERE)
+
+
 def test_a_healthy_group_has_no_remedy() -> None:
     assert not any("plumbline changes" in line for line in judged(200e6, 200e6).evidence)
 

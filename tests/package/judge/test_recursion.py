@@ -218,6 +218,13 @@ def shares_of_nights(noise: Noise, limit: float = LIMIT) -> list[float]:
     return [first - second for first, second in zip(more, more[1:])]
 
 
+def test_a_night_that_takes_a_fifth_is_seldom_among_peers_and_common_without() -> None:
+    shares = [(1 - log(0.8) / noise.night) ** -noise.seldom for noise in (PEER_NOISE, LONE_NOISE)]
+    assert 1 / shares[0] == pytest.approx(21_700, rel=0.01)
+    # 15 % of the days of the year were busy
+    assert shares[1] == pytest.approx(0.12, abs=0.005)
+
+
 @pytest.mark.parametrize("devices", [100, 200])
 def test_one_moment_shows_no_more_than_the_seldomness_of_such_a_night(devices: int) -> None:
     """At any number of low devices: all sizes of loss up to theirs explain it."""

@@ -445,7 +445,7 @@ def test_a_device_without_file_system_is_compared_with_those_of_its_server() -> 
     ("shares", "odds", "low", "ratio"),
     [
         # nearer to health than to the loss: 65 and 85 % of the rate
-        ((0.3, 0.3, 0.3, 0.65, 0.85, 0.3), 200.0, 4, 0.3),
+        ((0.25, 0.25, 0.4, 0.65, 0.85, 0.4), 20.0, 4, 0.4),
         # half of the moments of an alarm: the middle of the slow ones
         ((0.3, 0.3, 0.97, 0.3, 0.97, 0.97), 200.0, 3, 0.3),
         # no alarm: the middle of all
@@ -459,7 +459,7 @@ def test_moments_nearer_to_the_loss_than_to_health_are_slow(
     result = evidence(recorded((NAMES[3], Operation.READ, rates)), odds)[NAMES[3]]
     assert result
     assert result.alarm is (odds < 1e12)
-    assert (result.moments, result.low) == (len(shares), low)
+    assert (result.what, result.moments, result.low) == ("read", len(shares), low)
     assert result.ratio == pytest.approx(ratio, rel=0.02)
 
 
