@@ -7,7 +7,7 @@ from typing import Iterator, Mapping, Optional, Sequence
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import FabricLink
 from plumbline.model.symptom import LINKS
-from plumbline.plan.policy import SymptomsPolicy, kinds_of
+from plumbline.plan.looks import SymptomsPolicy, kinds_of
 from plumbline.topology.graph import Component, Topology
 from plumbline.topology.names import expand
 

@@ -10,7 +10,8 @@ from plumbline.model.names import anchor
 from plumbline.model.service import Service
 from plumbline.model.space import SPACE, SpaceTerms
 from plumbline.plan.assignments import Assignment
-from plumbline.plan.policy import Policy, SpacePolicy, limits_of
+from plumbline.plan.looks import SpacePolicy
+from plumbline.plan.policy import Policy, limits_of
 from plumbline.plan.services import command_of
 
 _CHECK = "check_space"

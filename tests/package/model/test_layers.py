@@ -65,12 +65,19 @@ def test_a_layer_that_is_not_judged_has_no_properties_and_is_not_registered(name
 
 # A layer that is not named here measures targets of data one by one.
 PURPOSES = {
-    "ost": {"one_target", "per_target", "of_storage", "confirmable", "has_peers"},
-    "raw": {"of_storage", "confirmable", "has_peers", "local"},
+    "ost": {
+        *("one_target", "per_target", "of_storage", "confirmable"),
+        *("has_peers", "has_provisional"),
+    },
+    "raw": {"of_storage", "confirmable", "has_peers", "has_provisional", "local"},
     "net": {"site_wide", "has_peers", "more_than_rates"},
     "fs": {"of_storage", "by_ranks", "more_than_rates"},
-    "mdt": {"one_target", "of_storage", "has_peers"},
-    "oss": {"one_target", "of_storage", "confirmable", "has_peers", "local"},
+    "mdt": {"one_target", "of_storage", "has_peers", "has_provisional"},
+    "oss": {
+        *("one_target", "of_storage", "confirmable"),
+        *("has_peers", "has_provisional", "local"),
+    },
+    "shared": {"site_wide", "has_peers", "has_provisional"},
 }
 
 

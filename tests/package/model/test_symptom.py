@@ -21,7 +21,7 @@ from plumbline.model.symptom import (
     suspicion,
 )
 from plumbline.model.verdict import State
-from plumbline.plan.policy import SymptomsPolicy
+from plumbline.plan.looks import SymptomsPolicy
 
 NOW = 1_795_140_780.0
 RUNNING = Symptom("md", "disk1", "recovery", State.WARNING, Direction.LOWERS, "recovery runs")
