@@ -28,7 +28,7 @@ from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.measure.lock import read_holder
 from plumbline.model.codec import compact, read_document, write
 from plumbline.model.conditions import of_record
-from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.errors import DocumentError, ToolError, UsageError
 from plumbline.model.exchange import Begun, Cursor, Head, Request, Suspected
 from plumbline.model.expectation import Expectations
 from plumbline.model.limits import Range, Reference
@@ -58,7 +58,7 @@ from plumbline.parts.facts.request_times import (
     Timed,
     times_between,
 )
-from plumbline.parts.facts.saved import load_site_commands, load_symptoms
+from plumbline.parts.facts.saved import load_fabric, load_site_commands, load_symptoms
 from plumbline.parts.facts.stages import outliers, site_stages
 from plumbline.parts.locate.investigate import read_earlier, read_request, sent_symptoms
 from plumbline.parts.parallel.job import Job as RanksJob
@@ -635,6 +635,9 @@ def _symptoms(data: bytes, folder: Path) -> object:
     verdicts = (judge_looks(look), *(judge_kind(look, kind) for kind in KINDS))
     shown = [plugin_output("SYMPTOMS", verdict, 3) for verdict in verdicts]
     collected_report("oss1", path, NOW)
+    # its first collector may have found nothing to look at
+    with suppress(ToolError):
+        load_fabric(path, NOW)
     return shown, load_symptoms(path)
 
 
