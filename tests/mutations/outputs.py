@@ -24,6 +24,7 @@ from plumbline.observe.lustre_output import (
     job_requests,
     job_stats,
     lustre_stats,
+    metadata_requests,
     parse_import,
     parse_layout,
     parse_objects,
@@ -232,6 +233,7 @@ def _lustre_output() -> Iterator[Reader]:
         ("getstripe -y of PFL", "lfs_getstripe_y_pfl.txt", parse_objects),
         ("obdfilter stats", "lctl_obdfilter_n_stats.txt", _counted),
         ("job_stats", "lctl_job_stats_n.txt", _jobs),
+        ("md_stats", "md_stats_rename.txt", _answered),
         ("job_stats of metadata", "mdt_job_stats.txt", _requests),
     ]
     for name, file, parse in parsers:
@@ -274,6 +276,10 @@ def _eviction(given: bytes, _: Path) -> object:
 
 def _counted(output: str) -> object:
     return lustre_stats(output, "stats")
+
+
+def _answered(output: str) -> object:
+    return metadata_requests(output, "md_stats")
 
 
 def _jobs(output: str) -> object:
