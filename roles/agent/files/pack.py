@@ -161,7 +161,7 @@ def keep(content: bytes, cache: Path) -> Path:
 
 
 def for_nodes(files: Mapping[str, Path], whole: Path) -> Path:
-    """Return the archive for nodes; a link beside the whole archive saves choosing its files again."""
+    """Return the archive for nodes; a link beside the whole one saves choosing its files again."""
     link = whole.with_name(f"{whole.name}.node-{_digest(Path(__file__).read_bytes())}")
     if not link.exists():
         node = keep(archive(node_files(files)), whole.parent)
