@@ -134,9 +134,16 @@ def format_size(size: int) -> str:
     return f"{size // _BINARY[prefix] if prefix else size} {prefix}B"
 
 
+_OF_BYTES = (("T", 1e13), ("G", 1e10), ("M", 1e5), ("k", 1e3))
+_OF_OTHERS = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
+
+
 def format_amount(value: float, unit: str) -> str:
-    """Return a value in a unit with a decimal prefix, e.g. ``1.2 kops/s``."""
-    levels = (("T", 1e13), ("G", 1e10), ("M", 1e5), ("k", 1e3))
+    """Return a value in a unit with a decimal prefix, e.g. ``1.2 kops/s``.
+
+    Bytes are in MB from a tenth to ten thousand, so that rates of storage are alike.
+    """
+    levels = _OF_BYTES if unit.startswith("B") else _OF_OTHERS
     prefix = next((prefix for prefix, least in levels if value >= least), "")
     scaled = value / _PREFIX[prefix]
     digits = 1 if prefix else 0

@@ -88,3 +88,10 @@ def test_tcp_goodput_follows_from_ethernet_framing() -> None:
 @pytest.mark.parametrize(("text", "size"), QUANTITIES["printed_sizes"].items())
 def test_a_size_is_written_exactly(text: str, size: int) -> None:
     assert units.format_size(size) == text
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(117e3, "117.0 kops/s"), (2.5e6, "2.5 Mops/s"), (12, "12 ops/s")]
+)
+def test_calls_have_the_prefix_of_their_size(value: float, text: str) -> None:
+    assert units.format_amount(value, "ops/s") == text
