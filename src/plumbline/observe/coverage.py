@@ -52,12 +52,14 @@ class Job(NamedTuple):
     def __str__(self) -> str:
         """Return e.g. ``job 4711 moved 38.0 GB in the 40 s around it``."""
         time = format_duration(self.seconds)
-        did = (
-            f"sent {self.requests} requests"
-            if self.requests
-            else f"moved {format_bytes(self.bytes)}"
-        )
+        moved = f"moved {format_bytes(self.bytes)}"
+        did = f"sent {self.requests} requests" if self.requests else moved
         return f"job {self.id} {did} in the {time} around it"
+
+    @property
+    def amount(self) -> int:
+        """Return its requests or bytes, which a target counts."""
+        return self.requests or self.bytes
 
 
 class Others(NamedTuple):
@@ -97,18 +99,14 @@ def others_of(record: Record) -> Optional[Others]:
 class LastRun(NamedTuple):
     """Last run of a component; ``coverage`` is the least of its operations, None if unknown.
 
-    ``job`` moved most there meanwhile, None if unknown.
+    ``job`` is the one that moved most during a ``contended`` run, None if unknown.
     """
 
     layer: str
     component: str
     coverage: Optional[float]
+    contended: bool = False
     job: Optional[Job] = None
-
-    @property
-    def place(self) -> tuple[str, str]:
-        """Layer and component."""
-        return self.layer, self.component
 
 
 LUSTRE = "lustre"
@@ -379,7 +377,7 @@ def covered(
     least, likely, most = (part / (part + other) for part, other in zip(own, reversed(others)))
     decided = least >= min_coverage or most < min_coverage
     job = _job(record, matches, (run_window or window).own) if least < min_coverage else None
-    if job is not None and max(job.bytes, job.requests) < _MIN_JOB_SHARE * others.most:
+    if job is not None and job.amount < _MIN_JOB_SHARE * others.most:
         job = None
     bounds = Others(names, round(least, 4), round(most, 4), job)
     return Coverage(round(likely, 4) if decided else None, bounds)

@@ -9,9 +9,10 @@ from array import array
 from itertools import compress
 from math import nan
 from pathlib import Path
-from typing import Any, Collection, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 from plumbline.model.layers.net import NET
+from plumbline.model.limits import Limits
 from plumbline.model.space import SPACE
 from plumbline.model.trend import SERVER, Course, PairTest, Run, VersionChange
 from plumbline.observe.coverage import Job, LastRun, others_of
@@ -51,6 +52,9 @@ _MAX_SAMPLE_S = 3600.0
 _SLACK_S = 60.0
 _MAX_JOBS_READ = 500
 """Most records that are read in full for the jobs beside them, those of least coverage."""
+
+Place = tuple[str, str]
+"""Layer and component."""
 
 
 class Pictures(Store):
@@ -120,22 +124,28 @@ class Pictures(Store):
                 return self._with_counters(Run(layer, run_id, tuple(records)))
         return None
 
-    def last_runs(self, layers: Collection[str], since: float, until: float) -> list[LastRun]:
-        """Return the last run of each component in some layers, between two times since the epoch.
+    def last_runs(
+        self, limits: Mapping[Place, Limits], since: float, until: float
+    ) -> list[LastRun]:
+        """Return the last run of each component with ``limits``, between two times since the epoch.
 
         Runs without a rate do not count.
         """
-        last: dict[tuple[str, str], tuple[str, Optional[float], str]] = {}
-        for layer, component, run, coverage, name in self.rows(_LAST_RUNS, (since, until)):
-            if layer in layers:
-                known = last.get((layer, component))
-                if known is None or known[0] != run or _less(coverage, known[1]):
-                    last[layer, component] = run, coverage, name
-        counted = [place for place, (_, coverage, _) in last.items() if coverage is not None]
-        lowest = sorted(counted, key=lambda place: last[place][1] or 0.0)[:_MAX_JOBS_READ]
+        last: dict[Place, tuple[str, Optional[float], str]] = {}
+        for layer, component, run, coverage, record_id in self.rows(_LAST_RUNS, (since, until)):
+            place = layer, component
+            if place in limits:
+                before = last.get(place)
+                if before is None or before[0] != run or _less(coverage, before[1]):
+                    last[place] = run, coverage, record_id
+        contended = [
+            place for place, (_, coverage, _) in last.items() if limits[place].contended(coverage)
+        ]
+        lowest = sorted(contended, key=lambda place: last[place][1] or 0.0)[:_MAX_JOBS_READ]
         jobs = {place: self._job_beside(last[place][2]) for place in lowest}
         return [
-            LastRun(*place, coverage, jobs.get(place)) for place, (_, coverage, _) in last.items()
+            LastRun(*place, coverage, limits[place].contended(coverage), jobs.get(place))
+            for place, (_, coverage, _) in last.items()
         ]
 
     def _job_beside(self, record_id: str) -> Optional[Job]:

@@ -74,6 +74,11 @@ def together(capacities: Capacities, paths: Paths) -> dict[str, Optional[Limit]]
     }
 
 
+def total(capacities: Capacities, paths: Paths) -> Optional[Ceiling]:
+    """Return the ceiling of the sum of all flows at once, None if a flow has no limit."""
+    return _add(_fill(capacities, paths), paths)
+
+
 def in_sum(capacities: Capacities, paths: Paths) -> Optional[Sum]:
     """Return the sum of all flows if they run at once, None if a flow has no limit.
 
@@ -86,7 +91,7 @@ def in_sum(capacities: Capacities, paths: Paths) -> Optional[Sum]:
     lifted = frozenset(ceiling.limited_by)
     rest = {flow: [n for n in path if n not in lifted] for flow, path in paths.items()}
     rates = [ceiling.rate for ceiling in settled.values()]
-    return Sum(Limit(ceiling, _add(_fill(capacities, rest), rest)), min(rates), max(rates))
+    return Sum(Limit(ceiling, total(capacities, rest)), min(rates), max(rates))
 
 
 def minimum(capacities: Capacities, path: Iterable[str]) -> Optional[Ceiling]:

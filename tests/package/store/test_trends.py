@@ -11,6 +11,7 @@ import pytest
 
 from plumbline.model.codec import write
 from plumbline.model.errors import DocumentError
+from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Record
 from plumbline.model.trend import NodeClock
 from plumbline.observe.coverage import OTHERS, Job, LastRun, Others
@@ -144,12 +145,17 @@ def test_the_last_run_of_a_component_has_its_least_coverage_and_the_job_beside_i
         record(run_id="later", started_at=9000.0, coverage=0.01),
         failed(run_id="broken", started_at=3000.0),
         record(component="b", started_at=2000.0),
+        record(component="calm", started_at=2000.0, coverage=0.95, details=beside("4")),
         record(layer="net", component="c", started_at=2000.0, coverage=0.2),
+        record(component="no longer planned", started_at=2000.0, coverage=0.2),
     )
+    limits = {("ost", name): Limits() for name in ("a", "b", "calm")}
     with Pictures(path, 0.0) as pictures:
-        a, b = pictures.last_runs({"ost"}, 500.0, 5000.0)
+        a, b, calm = pictures.last_runs(limits, 500.0, 5000.0)
     assert (a.component, a.coverage, a.job) == ("a", 0.3, Job("3", 38 * 10**9, 40.0))
+    assert a.contended
     assert b == LastRun("ost", "b", None)
+    assert calm == LastRun("ost", "calm", 0.95)
 
 
 # --- A new value of a version in records is a change with its moment.

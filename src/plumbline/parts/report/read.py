@@ -17,7 +17,9 @@ from plumbline.judge.symptoms import by_state
 from plumbline.model import metric as counters
 from plumbline.model import parts
 from plumbline.model.errors import ToolError
-from plumbline.model.layers import BY_DEPTH
+from plumbline.model.expectation import Expectation
+from plumbline.model.layers import BY_DEPTH, LAYERS
+from plumbline.model.limits import Limits
 from plumbline.model.record import Record, step_name
 from plumbline.model.space import SystemCourse
 from plumbline.model.suspects import Suspects
@@ -41,9 +43,6 @@ from plumbline.store.trends import Pictures
 
 _BY_SECOND = [layer.name for layer in reversed(BY_DEPTH) if not (layer.paired or layer.of_metadata)]
 """Layers whose runs may be drawn second by second: those that move bytes on storage."""
-
-_OF_STORAGE = frozenset(layer.name for layer in BY_DEPTH if layer.of_storage and not layer.whole)
-"""Layers whose components others use as well, each measured alone."""
 
 
 class SiteLooks(NamedTuple):
@@ -120,13 +119,22 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             unseen=looks.unseen,
             spaces=spaces_of(plan, path, now),
             rounds=find_rounds(courses, planned, plan.parts, now - DAYS * DAY_S),
-            last_runs=pictures.last_runs(_OF_STORAGE, now - DAY_S, now),
+            last_runs=pictures.last_runs(_used_by_others(planned), now - DAY_S, now),
             nodes={
                 (entry.layer, entry.component): name
                 for name, entries in measured.items()
                 for entry in entries
             },
         )
+
+
+def _used_by_others(planned: Iterable[Expectation]) -> dict[tuple[str, str], Limits]:
+    """Return the limits of what is measured alone and others use as well: targets and devices."""
+    return {
+        (entry.layer, entry.component): entry.limits
+        for entry in planned
+        if LAYERS[entry.layer].of_storage and not LAYERS[entry.layer].whole
+    }
 
 
 def condition_changes(plan: SitePlan, history: Path, since: float) -> list[ConditionChange]:

@@ -7,7 +7,7 @@ no tests of their own, as the layer ``net`` tests all pairs of a slot at the sam
 from __future__ import annotations
 
 from math import isnan
-from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import moment, number
 from plumbline.model.expectation import Expectation
@@ -29,7 +29,7 @@ from plumbline.parts.report.figure import (
     shown,
     value_axis,
 )
-from plumbline.topology.ceiling import in_sum
+from plumbline.topology.ceiling import total
 
 DAYS = 14
 """Days whose rounds are drawn."""
@@ -126,6 +126,8 @@ class _Network:
             for name, part in parts.items()
             if part.read_Bps is not None and part.write_Bps is not None
         }
+        # both directions of a slot have the same pairs, and these come back after some days
+        self._ceilings: dict[frozenset[_Pair], Optional[float]] = {}
 
     def round(self, at: float, operation: str, rates: Mapping[_Pair, float]) -> Round:
         """Return the round of some pairs by their rates in bytes per second."""
@@ -148,10 +150,14 @@ class _Network:
                     kind = self._parts[name].kind
                     yield PartLoad(name, kind, len(pairs), moved_Bps, ceiling_Bps)
 
-    def _at_once_Bps(self, pairs: Iterable[_Pair]) -> Optional[float]:
+    def _at_once_Bps(self, pairs: Collection[_Pair]) -> Optional[float]:
         """Return the ceiling of the sum of some pairs at once, None if unknown."""
-        whole = in_sum(self._capacities, {" ".join(pair): self.paths[pair] for pair in pairs})
-        return whole.limit.ceiling.rate if whole else None
+        key = frozenset(pairs)
+        if key not in self._ceilings:
+            flows = {" ".join(pair): self.paths[pair] for pair in pairs}
+            ceiling = total(self._capacities, flows)
+            self._ceilings[key] = ceiling.rate if ceiling else None
+        return self._ceilings[key]
 
 
 ABOUT = (

@@ -13,17 +13,17 @@ from tests.package.parts.report.sites import read
 from tests.package.parts.report.years import NOW, Year, document, plan_of, records, write
 
 TARGETS = [f"scratch-OST000{number}" for number in range(6)]
-PLANNED = plan_of(lab()).expectations
 BUSY = Job("4711", 38 * 10**9, 40.0)
 
 
 def lines(*runs: LastRun) -> list[str]:
-    planned = [entry for entries in PLANNED.values() for entry in entries]
-    return list(users_lines(runs, planned))
+    return list(users_lines(runs))
 
 
 def test_what_others_disturbed_and_their_jobs_come_first() -> None:
-    low, lower = LastRun("ost", TARGETS[0], 0.4, BUSY), LastRun("ost", TARGETS[1], 0.25, BUSY)
+    low, lower = (
+        LastRun("ost", name, coverage, True, BUSY) for name, coverage in zip(TARGETS, (0.4, 0.25))
+    )
     first, second = lines(low, lower, LastRun("ost", TARGETS[2], 1.0))
     assert first == (
         "Users: others moved too much during the last runs of 2 of 3 components; their rates say "
@@ -46,8 +46,7 @@ def test_what_nobody_counted_is_not_called_quiet() -> None:
     assert only.startswith("What others moved during the last runs of 6 of 6 components is not")
 
 
-def test_what_is_no_longer_planned_and_a_day_without_runs_say_nothing() -> None:
-    assert lines(LastRun("ost", "scratch-OST0099", 0.1)) == []
+def test_a_day_without_runs_says_nothing() -> None:
     assert lines() == []
 
 
@@ -55,6 +54,6 @@ def test_the_page_begins_with_them(tmp_path: Path) -> None:
     plan = plan_of(lab())
     site: Site = read(*write(tmp_path, document(plan), records(plan, Year(1))))
     assert {run.layer for run in site.last_runs} == {"ost", "raw"}
-    page = pages(site._replace(last_runs=[LastRun("ost", TARGETS[0], 0.1, BUSY)]), [], [])
+    page = pages(site._replace(last_runs=[LastRun("ost", TARGETS[0], 0.1, True, BUSY)]), [], [])
     assert "<p>Users: others moved too much" in page["index.html"]
     assert site.now == NOW
