@@ -8,7 +8,7 @@ import os
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any, Iterable, Optional, Sequence
+from typing import Any, Optional, Sequence
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
@@ -24,7 +24,7 @@ from ansible_collections.hpcops.plumbline.plugins.plugin_utils.investigation imp
     Investigation,
     Question,
 )
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Nodes
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Nodes, display
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.whereabouts import NotFound
 
 OPTIONS = {
@@ -52,12 +52,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         variables = task_vars or {}
         _, options = self.validate_argument_spec(argument_spec=OPTIONS)
         forks = int(variables["ansible_forks"])
-        crew = Crew(
-            options["plan"],
-            variables["ansible_play_hosts"],
-            variables["ansible_play_hosts_all"],
-            Nodes(self, variables["hostvars"], forks),
-        )
+        nodes = Nodes(self, variables["hostvars"], forks)
+        crew = Crew.of_play(options["plan"], variables, nodes)
         question = Question(
             tuple(name.strip() for name in options["targets"] if name.strip()),
             options["user_path"],
@@ -67,7 +63,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         )
         with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
             console = Console(
-                Plumbline(options).ask, Path(folder), _display, verbose=bool(Display().verbosity)
+                Plumbline(options).ask, Path(folder), display, verbose=bool(Display().verbosity)
             )
             try:
                 findings = Investigation(options["plan"], question, crew, console).run(
@@ -98,8 +94,3 @@ class Plumbline:
         if done.returncode != 0:
             raise AnsibleActionFail(sentence(Answer(done.returncode, done.stdout, done.stderr)))
         return done.stdout
-
-
-def _display(lines: Iterable[str]) -> None:
-    for line in lines:
-        Display().display(line)

@@ -5,13 +5,12 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Iterable, Optional
+from typing import Any, Optional
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
-from ansible.utils.display import Display
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Nodes
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Nodes, display
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.together import (
     Impossible,
     Together,
@@ -40,22 +39,13 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         plan, part = options["plan"], options["part"]
         # all nodes wait for one moment, so each needs a fork of its own
         forks = len(plan["nodes"])
-        crew = Crew(
-            plan,
-            variables["ansible_play_hosts"],
-            variables["ansible_play_hosts_all"],
-            Nodes(self, variables["hostvars"], forks),
-        )
+        nodes = Nodes(self, variables["hostvars"], forks)
+        crew = Crew.of_play(plan, variables, nodes)
         try:
-            together = Together(plan, part, crew, _display, time.time)
+            together = Together(plan, part, crew, display, time.time)
             if self._task.check_mode:
                 return {**result, "changed": True, "nodes": together.nodes}
             found = together.run()
         except Impossible as error:
             raise AnsibleActionFail(str(error)) from error
         return {**result, "changed": True, "nodes": together.nodes, **found, "lost": crew.lost}
-
-
-def _display(lines: Iterable[str]) -> None:
-    for line in lines:
-        Display().display(line)

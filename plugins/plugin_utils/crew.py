@@ -36,6 +36,13 @@ class Crew:
         self.outside = [name for name in self._layers if name not in limit]
         self.lost: dict[str, str] = {}
 
+    @classmethod
+    def of_play(cls, plan: Mapping[str, Any], variables: Mapping[str, Any], nodes: Nodes) -> Crew:
+        """Return the nodes of the plan as the hosts of a play, from its variables."""
+        return cls(
+            plan, variables["ansible_play_hosts"], variables["ansible_play_hosts_all"], nodes
+        )
+
     def measuring(self, layer: str) -> list[str]:
         """Return the nodes that answer and measure a layer."""
         return [name for name in self.answering if layer in self._layers[name]]

@@ -12,13 +12,14 @@ import copy
 import queue
 import shlex
 import threading
-from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence, TypeVar
+from typing import Any, Callable, Iterable, Mapping, NamedTuple, Optional, Sequence, TypeVar
 
 from ansible import constants
 from ansible.errors import AnsibleError
 from ansible.module_utils.parsing.convert_bool import boolean
 from ansible.plugins.action import ActionBase
 from ansible.plugins.loader import become_loader, connection_loader
+from ansible.utils.display import Display
 
 _NOTHING = b"\n"
 """Standard input: without any, ssh allocates a terminal, which mixes both outputs."""
@@ -78,6 +79,12 @@ class Node:
 
 
 _CAPABILITY = "-all,+dac_read_search"
+
+
+def display(lines: Iterable[str]) -> None:
+    """Show lines to the user of the playbook at once."""
+    for line in lines:
+        Display().display(line)
 
 
 def restricted(user: str) -> list[str]:

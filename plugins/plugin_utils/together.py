@@ -88,9 +88,10 @@ class Together:
         self._refuse_too_few(ready, "have the right time")
         slowest_s = max(clock.error_s for clock in clocks.values())
         moment = round(self._now() + _LEAD_S + _ANSWERS * slowest_s)
-        self._start(ready, moment)
-        records = self._records(ready, moment)
-        return {"at": moment, "records": records, **self._recorded(records, moment)}
+        turn = f"{self._part}@{moment}"
+        self._start(ready, turn, moment)
+        records = self._records(ready, turn, moment)
+        return {"at": moment, "records": records, **self._recorded(records, turn)}
 
     def _refuse_too_few(self, names: Sequence[str], what: str) -> None:
         lead, flows = self.nodes[0], self._reads["flows"]
@@ -117,9 +118,9 @@ class Together:
             raise answers.Refused(f"date printed {reply.stdout!r:.60}") from error
         return Clock(theirs - (before + after) / 2, (after - before) / 2)
 
-    def _start(self, names: Sequence[str], moment: int) -> None:
+    def _start(self, names: Sequence[str], turn: str, moment: int) -> None:
         """Start the units of all nodes and wait for their ends."""
-        unit = unit_name("shared", f"{self._part}@{moment}")
+        unit = unit_name("shared", turn)
         limit_s = round(moment - self._now() + self._reads["seconds"] + _ENDS_S)
 
         def work(node: Node) -> Any:
@@ -128,8 +129,8 @@ class Together:
         ended = self._crew.each(work, self._say, names)
         self._say(f"{name}: {end.unit} {end.trouble}" for name, end in ended.items() if end.trouble)
 
-    def _records(self, names: Sequence[str], moment: int) -> list[dict[str, Any]]:
-        """Return the nodes' records of this moment."""
+    def _records(self, names: Sequence[str], turn: str, moment: int) -> list[dict[str, Any]]:
+        """Return the nodes' records of this turn."""
         since = moment - 2 * CLOCK_S
 
         def work(node: Node) -> list[dict[str, Any]]:
@@ -137,18 +138,17 @@ class Together:
             return [json.loads(line) for answer in found for line in answer.records]
 
         every = self._crew.each(work, self._say, names)
-        run_id = f"{self._part}@{moment}"
         return [
             record
             for of_node in every.values()
             for record in of_node
-            if (record.get("layer"), record.get("run_id")) == ("flows", run_id)
+            if (record.get("layer"), record.get("run_id")) == ("flows", turn)
         ]
 
-    def _recorded(self, records: Sequence[Mapping[str, Any]], moment: int) -> dict[str, Any]:
+    def _recorded(self, records: Sequence[Mapping[str, Any]], turn: str) -> dict[str, Any]:
         """Record the sum on the first node; return the sentence on it."""
         lead = self.nodes[0]
-        command = ["probe", "shared", "--component", f"{self._part}@{moment}"]
+        command = ["probe", "shared", "--component", turn]
         lines = "".join(f"{json.dumps(record)}\n" for record in records)
 
         def work(node: Node) -> Completed:

@@ -29,7 +29,7 @@ from plumbline.plan.policy import load
 from plumbline.plan.references import at_once, measurements, pairs, with_demonstrated
 from plumbline.plan.schedule import collisions
 from plumbline.site.documents import read_text
-from plumbline.site.inventory import plan_of, read_inventory, topology_of
+from plumbline.site.inventory import compiled, plan_of, read_inventory, topology_of
 from plumbline.topology.graph import Topology
 
 _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
@@ -65,7 +65,7 @@ def plan(arguments: argparse.Namespace) -> int:
         raise UsageError("--plan and --options belong to --format: add it, or leave them out")
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory)
-    plan = plan_of(inventory, topology)
+    plan, measured = compiled(inventory, topology)
     if arguments.node is not None and arguments.node not in plan.expectations:
         raise UsageError(
             f"{arguments.node!r} is no client or server of {plan.site}; "
@@ -78,7 +78,7 @@ def plan(arguments: argparse.Namespace) -> int:
     else:
         *lines, summary = _plan_lines(plan, arguments.node)
         if not arguments.node:
-            lines += _unexposed(topology, assignments(topology, load(inventory.policy)))
+            lines += _unexposed(topology, measured)
         say(*lines, summary)
     return 0
 

@@ -44,20 +44,18 @@ def check(arguments: argparse.Namespace) -> int:
         )
     from plumbline.doors.ceilings import baseline_notes, share_notes
     from plumbline.doors.exposure import exposure_table
-    from plumbline.plan.assignments import assignments
     from plumbline.plan.exposure import exposures
-    from plumbline.plan.policy import load
     from plumbline.plan.schedule import collisions
-    from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory, topology_of
+    from plumbline.site.inventory import compiled, deployed_hosts, read_inventory, topology_of
 
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory)
     # follows every path, to find the same errors as plumbline plan
-    plan = plan_of(inventory, topology)
+    plan, measured = compiled(inventory, topology)
     entries = [entry for entries in plan.expectations.values() for entry in entries]
     notes = [*_notes(topology, deployed_hosts(inventory)), *share_notes(entries)]
     notes += [*baseline_notes(entries), *collisions(plan.schedule)]
-    found = list(exposures(topology, assignments(topology, load(inventory.policy))))
+    found = list(exposures(topology, measured))
     document = {
         "schema": 1,
         "site": topology.site,

@@ -17,7 +17,7 @@ from plumbline.model.record import Operation, Outcome, Record, Scenario
 from plumbline.model.shared import Flow, FlowResult, SharedReads, Turn, results_in
 from plumbline.model.units import format_duration, format_rate
 
-_LEAST_OVERLAP = 0.6
+_MIN_OVERLAP_SHARE = 0.6
 """Least share of the longest flow's time in which all flows run."""
 
 _FAR_BELOW = 0.5
@@ -153,7 +153,7 @@ def _apart(rated: Sequence[_Read]) -> str:
         return f"not measured, {last.name} began {format_duration(late)} after {first.name}"
     longest = max(item.result.seconds for item in rated)
     overlap = min(item.result.finished_at for item in rated) - last.result.started_at
-    if overlap < _LEAST_OVERLAP * longest:
+    if overlap < _MIN_OVERLAP_SHARE * longest:
         return (
             f"not measured, the flows ran together for {max(0.0, overlap):.1f} s of {longest:.1f} s"
         )

@@ -333,13 +333,21 @@ class Plan(NamedTuple):
         }
 
 
-def compile_plan(topology: Topology, policy: Policy, accepted: Baselines) -> Plan:
+def compile_plan(
+    topology: Topology,
+    policy: Policy,
+    accepted: Baselines,
+    known: Optional[Sequence[Assignment]] = None,
+) -> Plan:
     """Compile the plan of a site; a host without measurements has an empty list.
+
+    ``known`` are its assignments if they are known already.
 
     Raises:
         DocumentError: the documents do not match; the message names part or component.
     """
-    measured = _with_odds(assignments(topology, policy), policy)
+    every = assignments(topology, policy) if known is None else known
+    measured = _with_odds(every, policy)
     ceilings = find_ceilings(topology, measured)
     goals = find_goals(policy, measured, ceilings)
     nodes: dict[str, list[Expectation]] = {host.name: [] for host in topology.hosts()}

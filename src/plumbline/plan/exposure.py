@@ -29,15 +29,15 @@ if TYPE_CHECKING:
 LOSS = 1 / 3
 """Loss of a part that must show."""
 
-SHOWN = 0.1
+MIN_SHOWN_FALL = 0.1
 """Least fall of a rate that the judge tells from noise: the default of ``peer_loss``."""
 
-_LEAST = (1 - LOSS) / (1 - SHOWN)
+_MIN_ASKED_SHARE = (1 - LOSS) / (1 - MIN_SHOWN_FALL)
 """Least share of a part's rate that flows must ask for, so that a loss of LOSS shows."""
 
 _ROUNDING = 1 - 1e-9
 
-_MOST_TRIED = 64
+_MAX_LEFT_OUT = 64
 """Reads that are tried to be left out: of more alike ones the first fill the part by turns."""
 
 MAX_AT_ONCE = 16
@@ -133,7 +133,7 @@ class _Site:
 
     def exposure(self, part: Component, capacity_Bps: float) -> Exposure:
         """Return the exposure of a part, by the first way that suffices."""
-        least = _LEAST * capacity_Bps * _ROUNDING
+        least = _MIN_ASKED_SHARE * capacity_Bps * _ROUNDING
         alone_Bps = max(self._alone(part), self._pairs.best(part.name))
         if alone_Bps >= least:
             return Exposure(part, capacity_Bps, Way.ALONE, alone_Bps)
@@ -164,9 +164,9 @@ class _Site:
     def _of_servers(self, part: Component) -> Iterator[float]:
         """Yield the sum through the part of all devices of each server behind it."""
         crossing = self._devices.get(part.name, ())
+        behind = {item.component for item in crossing}
         for node in dict.fromkeys(item.node for item in crossing):
             flows = self._flows(self._servers.get(node, ()), part)
-            behind = {item.component for item in crossing}
             yield sum(flow.free_Bps for flow in flows if flow.component in behind)
 
     def _fewest(self, crossing: Members, part: Component, capacity_Bps: float) -> tuple[Flow, ...]:
@@ -186,7 +186,7 @@ class _Site:
             else:
                 enough = middle
         chosen = members[:enough]
-        for item in chosen[:_MOST_TRIED]:
+        for item in chosen[:_MAX_LEFT_OUT]:
             others = [member for member in chosen if member is not item]
             if self._sum(others, part) >= wanted_Bps:
                 chosen = others
@@ -267,15 +267,13 @@ class _Pairs:
 
         One partner is looked at on each side of the part: hosts of a side are mostly alike.
         """
-        rates = [0.0]
-        behind = {item.component for item in self._hosts.get(name, ())}
-        for own in list(behind)[:1]:
-            sides: dict[bool, str] = {}
-            for other in self._networks[own]:
-                if other != own:
-                    sides.setdefault(other in behind, other)
-            rates += [self._free(name, own, other) for other in sides.values()]
-        return max(rates)
+        if name not in self._hosts:
+            return 0.0
+        own, *near = (item.component for item in self._hosts[name])
+        behind = {own, *near}
+        far = next((other for other in self._networks[own] if other not in behind), None)
+        partners = [other for other in (*near[:1], far) if other is not None]
+        return max((self._free(name, own, other) for other in partners), default=0.0)
 
     def _free(self, name: str, own: str, other: str) -> float:
         components = self._topology.components

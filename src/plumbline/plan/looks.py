@@ -1,4 +1,4 @@
-"""What the policy says on looks: at conditions, symptoms and space, beside the measurements."""
+"""Looks of the policy: at conditions, symptoms and space, beside the measurements."""
 
 from __future__ import annotations
 

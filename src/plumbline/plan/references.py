@@ -32,7 +32,7 @@ from plumbline.plan.assignments import Assignment, by_server
 from plumbline.plan.baseline import Baselines, Key
 from plumbline.plan.places import Step
 from plumbline.plan.policy import Policy, goal_of
-from plumbline.plan.shared import paths_of
+from plumbline.plan.shared import flows_of
 from plumbline.plan.speeds import Speeds, speeds
 from plumbline.topology.ceiling import Capacities, Limit, alone, in_sum, minimum, together
 from plumbline.topology.document import NETWORK
@@ -232,8 +232,11 @@ def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
             capacities.reads, {assignment.component: assignment.path for assignment in members}
         )
         limits.update({(RAW.name, name, step): share for name, share in shares.items()})
+    paths = {(item.layer, item.component): item.path for item in measured}
     for shared in (item for item in measured if LAYERS[item.layer].joint):
-        total = in_sum(capacities.reads, dict(paths_of(shared, measured)))
+        flows = flows_of(shared.target)
+        of_flows = {flow.component: paths[flow.layer, flow.component] for flow in flows}
+        total = in_sum(capacities.reads, of_flows)
         limits[shared.layer, shared.component, step] = total and total.limit
     for members, tests in by_file_system(measured):
         limits.update(file_system_limits(topology, capacities, members, tests))

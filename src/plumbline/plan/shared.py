@@ -8,7 +8,7 @@ this one.  Parts take turns, so that no two of them disturb each other.
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Mapping, Sequence
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
@@ -135,12 +135,3 @@ def with_own_terms(policy: Policy, measured: Sequence[Assignment]) -> dict[str, 
         for node in reads.nodes:
             nodes.setdefault(node, []).append(reads)
     return nodes
-
-
-def paths_of(
-    item: Assignment, measured: Sequence[Assignment]
-) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield name and path of each flow of a shared part."""
-    paths = {(other.layer, other.component): other.path for other in measured}
-    for flow in flows_of(item.target):
-        yield flow.component, paths[flow.layer, flow.component]

@@ -16,7 +16,7 @@ import yaml
 from plumbline.model.errors import DocumentError, StoreError, reason_in
 from plumbline.model.expectation import Expectation
 from plumbline.observe.given import read_given
-from plumbline.plan.assignments import assignments
+from plumbline.plan.assignments import Assignment, assignments
 from plumbline.plan.baseline import read_baselines
 from plumbline.plan.expectations import Plan, compile_plan
 from plumbline.plan.policy import load
@@ -107,9 +107,26 @@ def plan_of(inventory: Inventory, topology: Optional[Topology] = None) -> Plan:
 
     ``topology`` is the inventory's topology if it is already built.
     """
-    site = topology_of(inventory) if topology is None else topology
+    return compiled(inventory, topology_of(inventory) if topology is None else topology).plan
+
+
+class Compiled(NamedTuple):
+    """Plan of a site, and the measurements that it is made of."""
+
+    plan: Plan
+    measured: tuple[Assignment, ...]
+
+
+def compiled(inventory: Inventory, topology: Topology) -> Compiled:
+    """Return the plan of the site, and its measurements for further questions about them.
+
+    Raises:
+        DocumentError: the documents do not fit together.
+    """
+    policy, accepted = load(inventory.policy), read_baselines(inventory.baselines)
     with without_collector():
-        return compile_plan(site, load(inventory.policy), read_baselines(inventory.baselines))
+        measured = assignments(topology, policy)
+        return Compiled(compile_plan(topology, policy, accepted, measured), measured)
 
 
 def expectations_of(inventory: Inventory) -> dict[tuple[str, str], Expectation]:

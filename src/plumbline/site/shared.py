@@ -18,7 +18,7 @@ from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers.shared import SHARED
 from plumbline.model.record import Operation, Record, Scenario
-from plumbline.model.shared import FLOWS, SharedReads, Turn, next_moment
+from plumbline.model.shared import FLOWS, SharedReads, Turn, next_moment, reads_of
 from plumbline.model.units import DAY_S, HOUR_S
 from plumbline.model.validation import read_json
 from plumbline.observe.command import SystemClock, SystemRunner
@@ -89,11 +89,7 @@ def expectation_of(expectations: Expectations, part: str) -> Optional[Expectatio
 
 def is_alone(expectations: Expectations, turn: Turn) -> bool:
     """Return whether this node reads a part alone, and so knows the sum."""
-    return all(
-        reads.nodes == (expectations.node,)
-        for reads in expectations.shared
-        if reads.component == turn.part
-    )
+    return reads_of(expectations.shared, turn.part).nodes == (expectations.node,)
 
 
 def keep_sum(
@@ -109,7 +105,7 @@ def keep_sum(
         UsageError: another node records the part.
         DocumentError: a record is damaged.
     """
-    reads = next(reads for reads in expectations.shared if reads.component == turn.part)
+    reads = reads_of(expectations.shared, turn.part)
     entry = expectation_of(expectations, turn.part)
     if entry is None:
         raise UsageError(f"the sum of {turn.part} is recorded by {reads.nodes[0]}: run it there")

@@ -264,9 +264,9 @@ def _gbit(rate_Bps: float) -> str:
 
 def _slower_than_peers(link: Link, peers: Sequence[Link]) -> str:
     """Return how a link differs from its peers, or from its ends; empty if it does not."""
-    usual = median_low(peer.rate_Bps for peer in peers)
     if not link.better:
         return ""
+    usual = median_low(peer.rate_Bps for peer in peers)
     if link.rate_Bps < usual:
         speed = next(peer.speed for peer in peers if peer.rate_Bps == usual)
         number = sum(peer.rate_Bps >= usual for peer in peers)

@@ -55,15 +55,15 @@ RULES = rules(
 _PING = ("lnetctl", "ping", "--timeout", "1000")
 """A healthy peer answers within milliseconds; the limit is in milliseconds."""
 _PING_S = 3.0
-_PINGS = 8
+_MAX_PINGED = 8
 """Most peers that are pinged in one look; the others have their turn in the next ones."""
-_PINGS_S = 10.0
+_MAX_PINGING_S = 10.0
 _TURN_S = 600.0
 
 _DESCRIPTION = re.compile(r"failed to ping \S+: ([^'\"\n]{1,80})")
-_NAMED = 4
+_MAX_NAMED = 4
 """Most gateways that a sentence names."""
-_LEAST_LOST = 10
+_MIN_LOST = 10
 _FASTER = 10
 """Lost messages count if there are ten, and ten times as many as of the median of the peers."""
 
@@ -169,7 +169,7 @@ def _excess(growths: Mapping[str, Optional[Growth]], nid: str) -> Optional[_Exce
     if growth is None or not others:
         return None
     usual = median(others)
-    return _Excess(growth, usual) if growth.amount >= max(_LEAST_LOST, _FASTER * usual) else None
+    return _Excess(growth, usual) if growth.amount >= max(_MIN_LOST, _FASTER * usual) else None
 
 
 class _Pings(NamedTuple):
@@ -220,11 +220,11 @@ def _ping_some(node: Node, peers: Sequence[Interface]) -> _Pings:
     """Ping the peers below full health and, in turn, some of the others."""
     below = [peer.nid for peer in peers if peer.health < FULL]
     healthy = [peer.nid for peer in peers if peer.health == FULL]
-    start = int(node.now // _TURN_S) * _PINGS % max(len(healthy), 1)
+    start = int(node.now // _TURN_S) * _MAX_PINGED % max(len(healthy), 1)
     silent: dict[str, str] = {}
     asked, spent_s = 0, 0.0
-    for nid in [*below, *healthy[start:], *healthy[:start]][:_PINGS]:
-        if spent_s > _PINGS_S:
+    for nid in [*below, *healthy[start:], *healthy[:start]][:_MAX_PINGED]:
+        if spent_s > _MAX_PINGING_S:
             break
         completed = node.system.run([*_PING, nid], _PING_S)
         asked, spent_s = asked + 1, spent_s + completed.seconds
@@ -268,8 +268,8 @@ def _route_symptoms(node: Node) -> Iterator[Symptom]:
     for network, group in by_network.items():
         up = sum(route.is_up for route in group)
         if not up:
-            gateways = ", ".join(route.gateway for route in group[:_NAMED])
-            more = f" and {len(group) - _NAMED} more" if len(group) > _NAMED else ""
+            gateways = ", ".join(route.gateway for route in group[:_MAX_NAMED])
+            more = f" and {len(group) - _MAX_NAMED} more" if len(group) > _MAX_NAMED else ""
             component = node.parts.of_kind("nic", "link")[0]
             if len(group) == 1:
                 component = node.parts.of_address(group[0].address)
