@@ -201,5 +201,7 @@ def test_fio_under_attack_writes_no_file_of_others(site: Site) -> None:
         assert record.outcome is Outcome.OK, record.reason
     with site.attacked("all the time", NOBODY):
         for record in measured(TargetUnit(entry), RUN, SystemClock()):
-            assert record.outcome in (Outcome.OK, Outcome.SKIPPED), record.reason
+            # a folder is missing between two renames
+            missing = record.reason.endswith(": No such file or directory")
+            assert missing or record.outcome in (Outcome.OK, Outcome.SKIPPED), record.reason
     assert site.precious.read_bytes() == PRECIOUS
