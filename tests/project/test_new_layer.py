@@ -212,7 +212,7 @@ def test_services_of_the_new_layer_judge_in_its_units(branch: Branch) -> None:
         f"{SLOW} create 1.6 kops/s, no baseline yet, 40 % of its 5 peers' median 4.0 kops/s: "
         "40 % of its peers in the same run over 3 runs"
     )
-    assert "lookup 2.0 ms, no baseline yet, 100 % of its 5 peers' median 2.0 ms" in fine
+    assert "lookup 2.0 ms, no baseline yet, 1.0 times its 5 peers' median 2.0 ms" in fine
     assert any("lookup 5.0 ms" in line for line in slow["evidence"])
     batch = branch.folder / "batch"
     assert branch.of_site("submit", "--batch", str(batch)).code == 0

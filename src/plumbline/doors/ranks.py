@@ -81,17 +81,33 @@ def table(result: Result, whole: str) -> list[str]:
 
 
 def comparison(result: Result, operations: Sequence[Operation]) -> list[str]:
-    """Return a table of rates of directories and their ratio to the others, with verdicts below."""
-    headers = ["directory"]
-    for operation in operations:
-        headers += [operation.value, "of peers"]
-    rows = [
-        (verdict.component, *_rates(result, verdict.component, operations), verdict.state.name)
+    """Return a table of rates of directories and their ratio to the others, with verdicts below.
+
+    More than two operations do not fit beside one another: each has a row.
+    """
+    rows = {
+        verdict.component: list(_rates(result, verdict.component, operations))
         for verdict in result.verdicts
-    ]
-    return [render((*headers, "state"), rows), *_sentences(result.verdicts)]
+    }
+    states = {verdict.component: verdict.state.name for verdict in result.verdicts}
+    if len(operations) > _MAX_BESIDE:
+        table = render(
+            ("directory", "measured", "", "of peers", "state"),
+            [
+                (name, operation.value, *row[2 * place : 2 * place + 2], states[name])
+                for place, operation in enumerate(operations)
+                for name, row in rows.items()
+            ],
+        )
+    else:
+        headers = [word for operation in operations for word in (operation.value, "of peers")]
+        wide = [(name, *row, states[name]) for name, row in rows.items()]
+        table = render(("directory", *headers, "state"), wide)
+    return [table, *_sentences(result.verdicts)]
 
 
+_MAX_BESIDE = 2
+"""Operations beside one another in a table of 80 columns."""
 _RATED = (Operation.WRITE, Operation.READ)
 
 
@@ -205,4 +221,12 @@ def _rates(
         rate = rates.pop(component, None)
         peers = [] if component == whole else [r for name, r in rates.items() if name != whole]
         yield "none" if rate is None else operation.quantity.format(rate)
-        yield "" if rate is None or not peers else f"{rate / median(peers):.0%}"
+        yield "" if rate is None or not peers else _ratio(operation, rate, median(peers))
+
+
+def _ratio(operation: Operation, rate: float, other: float) -> str:
+    """Return a rate as a share of another one, a time as a multiple: twice as long is twice as bad.
+
+    Both are rates, of which more is better.
+    """
+    return f"{other / rate:.1f} x" if operation.quantity.less_is_better else f"{rate / other:.0%}"

@@ -223,14 +223,10 @@ def compared(measured: Measured) -> str:
     return doubtfully(measured, f"{100 * measured.ratio_ceiling:.0f} % of the {limited(measured)}")
 
 
-_TIMES_BELOW = 50.0
-"""Percent of the reference below which a time is a multiple of it in words."""
-
-
 def _share(measured: Measured, percent: Optional[float]) -> str:
     """Return ``40 % of``, or ``2.5 times`` for a time, which is longer the slower it is."""
     assert percent is not None
-    if percent >= _TIMES_BELOW or not measured.record.operation.quantity.less_is_better:
+    if not measured.record.operation.quantity.less_is_better:
         return f"{percent:.0f} % of"
     times = 100 / percent
     return f"{times:.0f} times" if times >= 10 else f"{times:.1f} times"
@@ -289,11 +285,12 @@ def against_levels(measured: Measured) -> str:
 
 
 def summary(fine: Sequence[Measured]) -> str:
-    """Return all rates and then all percentages if every rate has its baseline.
+    """Return all rates and then all percentages if every rate has its baseline and none is a time.
 
     For example ``write 114.8 MB/s, read 115.1 MB/s, 99 % and 100 % of baseline``.
     """
-    if not all(measured.baseline for measured in fine):
+    times = any(measured.record.operation.quantity.less_is_better for measured in fine)
+    if times or not all(measured.baseline for measured in fine):
         return "; ".join(figures(measured) for measured in fine)
     rates = ", ".join(f"{measured.what} {measured.shown(measured.rate)}" for measured in fine)
     return f"{rates}, {' and '.join(f'{measured.percent:.0f} %' for measured in fine)} of baseline"
