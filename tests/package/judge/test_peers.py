@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import exp, hypot, nan, sqrt
 from random import Random
-from statistics import median
+from statistics import mean, median
 
 import numpy as np
 import pytest
@@ -63,6 +63,19 @@ def test_lasting_differences_are_learnt_from_many_members() -> None:
     peers = kind([[level + shift for level in levels] for shift in (0.0, -0.4, 0.1)])
     # losses that all share on a night do not count
     assert peers.apart == pytest.approx(0.0463, abs=1e-3)
+
+
+def test_levels_of_few_noisy_days_do_not_count_as_lasting_differences() -> None:
+    chance, noise = Random(7), 0.2
+    few, many = (
+        mean(
+            kind([[chance.gauss(0, noise) for _ in range(12)] for _ in range(days)]).apart
+            for _ in range(100)
+        )
+        for days in (5, 30)
+    )
+    # the error of a median of five days is 0.56 of the noise of one
+    assert many < few < 0.28 * noise + 0.025
 
 
 @pytest.mark.parametrize(
