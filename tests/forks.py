@@ -5,7 +5,6 @@ A Python that imports what most verbs need takes a third of a second, and tests 
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import socket
@@ -13,72 +12,87 @@ import subprocess
 import threading
 from pathlib import Path
 from select import select
+from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import BinaryIO, Mapping, Optional, Sequence
 
-# Arguments are folders of modules, then modules to import; standard input is the channel.
+# Arguments are a listening socket, folders of modules, and modules to import. It ends with its
+# standard input. A request on a connection brings files for output and errors; the answers are the
+# process and its exit code.
 PROGRAM = """
-import importlib, json, os, select, signal, socket, sys, time
-sys.path[:0] = [word for word in sys.argv[1:] if "/" in word]
+import ast, importlib, os, select, signal, socket, sys, time
+listener = socket.socket(fileno=int(sys.argv[1]))
+sys.path[:0] = [word for word in sys.argv[2:] if "/" in word]
 import plumbline.cli as cli
-for name in [word for word in sys.argv[1:] if "/" not in word]:
+for name in [word for word in sys.argv[2:] if "/" not in word]:
     importlib.import_module(name)
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-channel = socket.socket(fileno=os.dup(0))
 wake, ring = os.pipe()
 os.set_blocking(ring, False)
 signal.set_wakeup_fd(ring)
 signal.signal(signal.SIGCHLD, lambda *_: None)
-children = []
+connections = {}
 
-def become(words, folder, environment):
+def become(words, folder, environment, files):
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number, file in (0, os.open(os.devnull, os.O_RDONLY)), (1, files[0]), (2, files[1]):
+    for number, file in enumerate((os.open(os.devnull, os.O_RDONLY), *files)):
         os.dup2(file, number)
         os.close(file)
-    for file in (wake, ring, channel.detach()):
-        os.close(file)
+    os.close(wake)
+    os.close(ring)
+    for other in (listener, *connections.values()):
+        other.close()
     os.chdir(folder)
-    os.environ.clear()
-    os.environ.update(environment)
-    time.tzset()
+    if environment is not None:
+        os.environ.clear()
+        os.environ.update(environment)
+        time.tzset()
     sys.argv[1:] = words
     sys.exit(cli.main(words))
 
 while True:
-    ready, _, _ = select.select([channel, wake], [], [])
+    ready, _, _ = select.select([listener, wake, 0], [], [])
     if wake in ready:
         os.read(wake, 1 << 16)
-        for child in [*children]:
+        for child in [*connections]:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
-                children.remove(child)
-                channel.send(json.dumps([child, os.waitstatus_to_exitcode(status)]).encode())
-    if channel in ready:
-        request, files, _, _ = socket.recv_fds(channel, 1 << 20, 2)
+                with connections.pop(child) as connection:
+                    try:
+                        connection.send(str(os.waitstatus_to_exitcode(status)).encode())
+                    except OSError:
+                        pass
+    if listener in ready:
+        connection, _ = listener.accept()
+        request, files, _, _ = socket.recv_fds(connection, 1 << 20, 2)
         if not request:
-            sys.exit()
+            continue
         child = os.fork()
         if not child:
-            become(*json.loads(request))
-        children.append(child)
+            connection.close()
+            become(*ast.literal_eval(request.decode()), files)
+        connections[child] = connection
         for file in files:
             os.close(file)
-        channel.send(json.dumps([child, None]).encode())
+        connection.send(str(child).encode())
+    elif 0 in ready:
+        sys.exit()
 """
 
 
 class Fork:
     """One process; its members are those of ``subprocess.Popen``."""
 
-    def __init__(self, forks: Forks, args: Sequence[str], pid: int, pipes: Sequence[int]) -> None:
+    def __init__(
+        self, args: Sequence[str], connection: socket.socket, pipes: Sequence[int]
+    ) -> None:
         self.args = [*args]
-        self.pid = pid
+        self.pid = int(_answer(connection))
         self.returncode: Optional[int] = None
-        self._forks = forks
+        self._connection = connection
         self._texts = [bytearray(), bytearray()]
         files = [os.fdopen(pipe, "rb", buffering=0) for pipe in pipes]
         self._readers = [
@@ -90,16 +104,19 @@ class Fork:
 
     def poll(self) -> Optional[int]:
         """Return the exit code, None if the process still runs."""
-        if self.returncode is None:
-            self.returncode = self._forks.code(self.pid, 0.0)
-        return self.returncode
+        return self._code(0.0)
 
     def wait(self, timeout: float = 600.0) -> int:
         """Wait for the exit code; raise subprocess.TimeoutExpired after a time in seconds."""
-        if self.returncode is None:
-            self.returncode = self._forks.code(self.pid, timeout)
-        if self.returncode is None:
+        code = self._code(timeout)
+        if code is None:
             raise subprocess.TimeoutExpired(self.args, timeout)
+        return code
+
+    def _code(self, wait_s: float) -> Optional[int]:
+        if self.returncode is None and select([self._connection], [], [], wait_s)[0]:
+            with self._connection:
+                self.returncode = int(_answer(self._connection))
         return self.returncode
 
     def communicate(self, timeout: float = 600.0) -> tuple[str, str]:
@@ -129,16 +146,25 @@ class Fork:
 class Forks:
     """A process whose forks answer calls, until it is closed."""
 
-    def __init__(self, *command: str, environment: Mapping[str, str] = {}) -> None:
-        """Start the process; ``command`` ends with a Python and its options."""
-        self._codes: dict[int, int] = {}
-        self._lock = threading.Lock()
-        self._channel, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
+    def __init__(
+        self,
+        *python: str,
+        modules: Sequence[str] = (),
+        environment: Mapping[str, str] = {},
+    ) -> None:
+        """Start a Python with its options, which imports modules from the folders among them."""
+        self._folder = TemporaryDirectory(prefix="forks-")
+        self.path = f"{self._folder.name}/socket"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(self.path)
+            listener.listen(128)
+            number = listener.fileno()
             self._process = subprocess.Popen(
-                [*command], stdin=theirs.fileno(), env={**os.environ, **environment}
+                [*python, "-c", PROGRAM, str(number), *modules],
+                stdin=subprocess.PIPE,
+                pass_fds=[number],
+                env={**os.environ, **environment},
             )
-        self._environment = {**os.environ, **environment}
 
     def start(
         self,
@@ -146,18 +172,18 @@ class Forks:
         folder: Optional[Path] = None,
         environment: Optional[Mapping[str, str]] = None,
     ) -> Fork:
-        """Start ``plumbline WORDS`` in a folder, with an environment of its own."""
-        variables = self._environment if environment is None else environment
-        request = [[*words], str(folder or os.getcwd()), dict(variables)]
+        """Start ``plumbline WORDS`` in a folder, with an environment or that of the process."""
+        variables = environment if environment is None else dict(environment)
+        request = [[*words], str(folder or Path.cwd()), variables]
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        connection.connect(self.path)
         readers, writers = zip(os.pipe(), os.pipe())
         try:
-            with self._lock:
-                socket.send_fds(self._channel, [json.dumps(request).encode()], [*writers])
-                pid = self._next(None)
+            socket.send_fds(connection, [repr(request).encode()], [*writers])
         finally:
             for writer in writers:
                 os.close(writer)
-        return Fork(self, words, pid, readers)
+        return Fork(words, connection, readers)
 
     def call(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Return exit code and texts of ``plumbline WORDS``."""
@@ -165,29 +191,10 @@ class Forks:
         out, err = fork.communicate()
         return subprocess.CompletedProcess([*words], fork.wait(), out, err)
 
-    def code(self, pid: int, wait_s: float) -> Optional[int]:
-        """Return the exit code of a fork, None if it has not ended within a time in seconds."""
-        with self._lock:
-            while pid not in self._codes and select([self._channel], [], [], wait_s)[0]:
-                self._next(pid)
-            return self._codes.pop(pid, None)
-
     def close(self) -> None:
         """End the process."""
-        self._channel.close()
-        self._process.wait()
-
-    def _next(self, ended: Optional[int]) -> int:
-        """Read until a fork has begun, or ``ended`` has ended; return its process."""
-        while True:
-            message = self._channel.recv(1 << 10)
-            assert message, f"{self._process.args!r} has ended with {self._process.wait()}"
-            pid, code = json.loads(message)
-            if code is None:
-                return int(pid)
-            self._codes[pid] = code
-            if ended is not None:
-                return int(pid)
+        self._process.communicate()
+        self._folder.cleanup()
 
     def __enter__(self) -> Forks:
         return self
@@ -199,6 +206,12 @@ class Forks:
         traceback: Optional[TracebackType],
     ) -> None:
         self.close()
+
+
+def _answer(connection: socket.socket) -> bytes:
+    answer = connection.recv(1 << 10)
+    assert answer, "the process of the forks has ended; see its error above"
+    return answer
 
 
 def _read(file: BinaryIO, text: bytearray) -> None:

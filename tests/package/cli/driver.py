@@ -16,7 +16,7 @@ import yaml
 from plumbline.cli import build_parser
 from plumbline.model.limits import Baseline
 from plumbline.plan.baseline import Key, write_baselines
-from tests.forks import PROGRAM, Fork, Forks
+from tests.forks import Fork, Forks
 from tests.package.sites import site
 from tests.processes import run_to_end
 
@@ -31,8 +31,8 @@ IMPORTED = ("plumbline.cli.probe", "plumbline.parts.parallel.verbs")
 @cache
 def _forks() -> Forks:
     """Return the process that starts the command line, once for all tests of this process."""
-    program = (sys.executable, "-c", PROGRAM, str(SOURCE), *IMPORTED)
-    forks = Forks(*program, environment={"PYTHONPATH": str(SOURCE)})
+    folders = {"PYTHONPATH": str(SOURCE)}
+    forks = Forks(sys.executable, modules=(str(SOURCE), *IMPORTED), environment=folders)
     atexit.register(forks.close)
     return forks
 
