@@ -1,62 +1,200 @@
-"""Calls of plumbline in forks of one process, which has imported it once."""
+"""Processes of plumbline as forks of one process, which has imported it once.
+
+A Python that imports what most verbs need takes a third of a second, and tests start hundreds.
+"""
 
 from __future__ import annotations
 
-import json
 import os
+import signal
+import socket
 import subprocess
+import threading
+from pathlib import Path
+from select import select
+from tempfile import TemporaryDirectory
 from types import TracebackType
-from typing import Mapping, Optional, Sequence
+from typing import BinaryIO, Mapping, Optional, Sequence
 
-# Arguments are folders of modules, then modules to import; each line of input is a call.
+# Arguments are a listening socket, folders of modules, and modules to import. It ends with its
+# standard input. A request on a connection brings files for output and errors; the answers are the
+# process and its exit code.
 PROGRAM = """
-import importlib, json, os, sys, tempfile
-sys.path[:0] = [word for word in sys.argv[1:] if "/" in word]
+import ast, importlib, os, select, signal, socket, sys, time
+listener = socket.socket(fileno=int(sys.argv[1]))
+sys.path[:0] = [word for word in sys.argv[2:] if "/" in word]
 import plumbline.cli as cli
-for name in [word for word in sys.argv[1:] if "/" not in word]:
+for name in [word for word in sys.argv[2:] if "/" not in word]:
     importlib.import_module(name)
 
-def content(file):
-    file.seek(0)
-    return file.read().decode()
+signal.signal(signal.SIGINT, signal.SIG_IGN)
+wake, ring = os.pipe()
+os.set_blocking(ring, False)
+signal.set_wakeup_fd(ring)
+signal.signal(signal.SIGCHLD, lambda *_: None)
+connections = {}
 
-for line in sys.stdin:
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+def become(words, folder, environment, files):
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number, file in enumerate((os.open(os.devnull, os.O_RDONLY), *files)):
+        os.dup2(file, number)
+        os.close(file)
+    os.close(wake)
+    os.close(ring)
+    for other in (listener, *connections.values()):
+        other.close()
+    os.chdir(folder)
+    if environment is not None:
+        os.environ.clear()
+        os.environ.update(environment)
+        time.tzset()
+    sys.argv[1:] = words
+    sys.exit(cli.main(words))
+
+while True:
+    ready, _, _ = select.select([listener, wake, 0], [], [])
+    if wake in ready:
+        os.read(wake, 1 << 16)
+        for child in [*connections]:
+            ended, status = os.waitpid(child, os.WNOHANG)
+            if ended:
+                with connections.pop(child) as connection:
+                    try:
+                        connection.send(str(os.waitstatus_to_exitcode(status)).encode())
+                    except OSError:
+                        pass
+    if listener in ready:
+        connection, _ = listener.accept()
+        request, files, _, _ = socket.recv_fds(connection, 1 << 20, 2)
+        if not request:
+            continue
         child = os.fork()
         if not child:
-            for number, file in (0, open(os.devnull)), (1, out), (2, err):
-                os.dup2(file.fileno(), number)
-            sys.exit(cli.main(json.loads(line)))
-        code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-        print(json.dumps([code, content(out), content(err)]), flush=True)
+            connection.close()
+            become(*ast.literal_eval(request.decode()), files)
+        connections[child] = connection
+        for file in files:
+            os.close(file)
+        connection.send(str(child).encode())
+    elif 0 in ready:
+        sys.exit()
 """
+
+
+class Fork:
+    """One process; its members are those of ``subprocess.Popen``."""
+
+    def __init__(
+        self, args: Sequence[str], connection: socket.socket, pipes: Sequence[int]
+    ) -> None:
+        self.args = [*args]
+        self.pid = int(_answer(connection))
+        self.returncode: Optional[int] = None
+        self._connection = connection
+        self._texts = [bytearray(), bytearray()]
+        files = [os.fdopen(pipe, "rb", buffering=0) for pipe in pipes]
+        self._readers = [
+            threading.Thread(target=_read, args=pair, daemon=True)
+            for pair in zip(files, self._texts)
+        ]
+        for reader in self._readers:
+            reader.start()
+
+    def poll(self) -> Optional[int]:
+        """Return the exit code, None if the process still runs."""
+        return self._code(0.0)
+
+    def wait(self, timeout: float = 600.0) -> int:
+        """Wait for the exit code; raise subprocess.TimeoutExpired after a time in seconds."""
+        code = self._code(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(self.args, timeout)
+        return code
+
+    def _code(self, wait_s: float) -> Optional[int]:
+        if self.returncode is None and select([self._connection], [], [], wait_s)[0]:
+            with self._connection:
+                self.returncode = int(_answer(self._connection))
+        return self.returncode
+
+    def communicate(self, timeout: float = 600.0) -> tuple[str, str]:
+        """Wait for the end of the process, and of its output; return output and errors."""
+        self.wait(timeout)
+        for reader in self._readers:
+            reader.join(timeout)
+            if reader.is_alive():
+                raise subprocess.TimeoutExpired(self.args, timeout)
+        output, errors = (text.decode() for text in self._texts)
+        return output, errors
+
+    def send_signal(self, number: int) -> None:
+        """Send a signal to the process if it still runs."""
+        if self.poll() is None:
+            os.kill(self.pid, number)
+
+    def terminate(self) -> None:
+        """Send SIGTERM."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """Send SIGKILL."""
+        self.send_signal(signal.SIGKILL)
 
 
 class Forks:
     """A process whose forks answer calls, until it is closed."""
 
-    def __init__(self, *command: str, environment: Mapping[str, str] = {}) -> None:
-        """Start the process; ``command`` ends with a Python and its options."""
-        self._process = subprocess.Popen(
-            [*command],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            env={**os.environ, **environment},
-        )
+    def __init__(
+        self,
+        *python: str,
+        modules: Sequence[str] = (),
+        environment: Mapping[str, str] = {},
+    ) -> None:
+        """Start a Python with its options, which imports modules from the folders among them."""
+        self._folder = TemporaryDirectory(prefix="forks-")
+        self.path = f"{self._folder.name}/socket"
+        with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+            listener.bind(self.path)
+            listener.listen(128)
+            number = listener.fileno()
+            self._process = subprocess.Popen(
+                [*python, "-c", PROGRAM, str(number), *modules],
+                stdin=subprocess.PIPE,
+                pass_fds=[number],
+                env={**os.environ, **environment},
+            )
+
+    def start(
+        self,
+        words: Sequence[str],
+        folder: Optional[Path] = None,
+        environment: Optional[Mapping[str, str]] = None,
+    ) -> Fork:
+        """Start ``plumbline WORDS`` in a folder, with an environment or that of the process."""
+        variables = environment if environment is None else dict(environment)
+        request = [[*words], str(folder or Path.cwd()), variables]
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        connection.connect(self.path)
+        readers, writers = zip(os.pipe(), os.pipe())
+        try:
+            socket.send_fds(connection, [repr(request).encode()], [*writers])
+        finally:
+            for writer in writers:
+                os.close(writer)
+        return Fork(words, connection, readers)
 
     def call(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
         """Return exit code and texts of ``plumbline WORDS``."""
-        assert self._process.stdin
-        assert self._process.stdout
-        print(json.dumps([*words]), file=self._process.stdin, flush=True)
-        line = self._process.stdout.readline()
-        assert line, f"{self._process.args!r} has ended with {self._process.wait()}"
-        return subprocess.CompletedProcess([*words], *json.loads(line))
+        fork = self.start(words)
+        out, err = fork.communicate()
+        return subprocess.CompletedProcess([*words], fork.wait(), out, err)
 
     def close(self) -> None:
         """End the process."""
         self._process.communicate()
+        self._folder.cleanup()
 
     def __enter__(self) -> Forks:
         return self
@@ -68,3 +206,15 @@ class Forks:
         traceback: Optional[TracebackType],
     ) -> None:
         self.close()
+
+
+def _answer(connection: socket.socket) -> bytes:
+    answer = connection.recv(1 << 10)
+    assert answer, "the process of the forks has ended; see its error above"
+    return answer
+
+
+def _read(file: BinaryIO, text: bytearray) -> None:
+    with file:
+        while part := file.read(1 << 16):
+            text += part

@@ -17,7 +17,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
-from tests.forks import PROGRAM, Forks
+from tests.forks import Forks
 from tests.project.repository import tracked
 
 ROOT = Path(__file__).parents[2]
@@ -100,8 +100,9 @@ class _Clock:
     def call(self, words: Sequence[str], moment: float) -> subprocess.CompletedProcess[str]:
         if self._forks is None or moment != self._moment:
             self.close()
-            command = (*_at(moment), sys.executable, "-c", PROGRAM, *IMPORTED)
-            self._forks, self._moment = Forks(*command, environment=ENVIRONMENT), moment
+            python = (*_at(moment), sys.executable)
+            self._forks = Forks(*python, modules=IMPORTED, environment=ENVIRONMENT)
+            self._moment = moment
         return self._forks.call(words)
 
     def close(self) -> None:

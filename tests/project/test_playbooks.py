@@ -49,3 +49,29 @@ def test_no_block_registers_a_variable_of_its_own_condition() -> None:
                 task["register"] for task in tasks(entry.get("block", ())) if "register" in task
             }
             assert [name for name in registered if re.search(rf"\b{name}\b", condition)] == [], path
+
+
+COUNTED = re.compile(r"\s*\| length\b|\s*== \[\]|\s*\| sort\b")
+
+
+def test_no_list_is_in_random_order() -> None:
+    """Ansible's filters of sets keep no order, and each run would write another file."""
+    unordered = []
+    for path in tracked("playbooks/*", "roles/*"):
+        text = path.read_text(encoding="utf-8", errors="replace")
+        calls = re.finditer(r"\| (?:difference|intersect|union|symmetric_difference)\(", text)
+        unordered += [
+            (path.name, text[call.start() : call.end() + 20])
+            for call in calls
+            if not COUNTED.match(text, _end_of_call(text, call.end()))
+        ]
+    assert unordered == []
+
+
+def _end_of_call(text: str, start: int) -> int:
+    """Return the place behind the bracket that closes the one before ``start``."""
+    end, depth = start, 1
+    while depth:
+        depth += {"(": 1, ")": -1}.get(text[end], 0)
+        end += 1
+    return end

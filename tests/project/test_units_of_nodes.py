@@ -6,9 +6,10 @@ import shutil
 from pathlib import Path
 
 import pytest
+from jinja2.nativetypes import NativeEnvironment
 
 from tests.processes import run_to_end
-from tests.project.repository import ROOT
+from tests.project.repository import ROOT, document
 from tests.project.test_events import rendered
 
 ODD = "/mnt/work here/100%h"
@@ -55,3 +56,15 @@ def test_systemd_reads_any_folder_name_as_one_path(
     assert 'ReadWritePaths="-/mnt/work here/100%%h"' in unit.read_text().splitlines()
     verified = run_to_end("systemd-analyze", "verify", "--man=no", unit)
     assert "ReadWritePaths" not in verified.stderr
+
+
+def test_the_other_clients_keep_the_order_of_the_plan() -> None:
+    """Otherwise each run would write another file for ssh, and a second run changes nothing."""
+    clients = [f"client{number}" for number in range(1, 40)]
+    variables = document(ROOT / "roles/fs_probe/vars/main.yml")
+    others = NativeEnvironment().from_string(variables["__fs_probe_others"])
+    plan = {"clients": clients}
+    assert (
+        others.render(__fs_probe_plan=plan, __fs_probe_launcher="client3")
+        == clients[:2] + clients[3:]
+    )

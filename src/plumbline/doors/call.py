@@ -15,7 +15,7 @@ from _signal import ITIMER_REAL, SIGALRM, setitimer, signal  # type: ignore[impo
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Iterable, NoReturn
+    from typing import Callable, Iterable, NoReturn
 
 CERTIFICATES = "/etc/plumbline-tls"
 """Folder in which the role nrpe puts key and certificate."""
@@ -89,11 +89,14 @@ def number(options: dict[str, str], option: str, unit: str, default: float, limi
     return value
 
 
-def limit(seconds: float) -> None:
-    """Raise Refusal after so many seconds; 0 removes the limit."""
+def limit(seconds: float, late: Callable[[str], object]) -> None:
+    """Call ``late`` with the reason after so many seconds, unless the check ends before.
 
-    def ring(*_: object) -> NoReturn:
-        raise Refusal(
+    An error instead could come when nothing handles it, and the check would print nothing.
+    """
+
+    def ring(*_: object) -> None:
+        late(
             f"not done within {seconds:g} s; see whether the disk that holds /var/lib/plumbline "
             "hangs or the machine is overloaded"
         )
@@ -113,6 +116,7 @@ def fault(error: BaseException) -> str:
 
 def finish(state: str, text: str) -> NoReturn:
     """Print a text and exit with the code of a state, UNKNOWN if nobody reads the text."""
+    setitimer(ITIMER_REAL, 0)
     try:
         sys.stdout.buffer.write(text.encode("utf-8", "replace"))
         sys.stdout.buffer.flush()

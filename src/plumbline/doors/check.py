@@ -126,17 +126,20 @@ def node(layer: str, options: dict[str, str], now: float) -> Shown:
 def main(kind: str) -> NoReturn:
     """Print the verdict of ``check_KIND`` for the arguments of this process, and end it."""
     state, service = "UNKNOWN", kind.upper()
+
+    def late(reason: str) -> NoReturn:
+        finish("UNKNOWN", f"{status_line(service, 'UNKNOWN', reason)}\n")
+
     try:
         options, verbosity = parse(kind, sys.argv[1:])
         if "--help" in options or "--version" in options:
             from plumbline.doors.no_verdict import about
 
             finish(state, about(kind, help_wanted="--help" in options))
-        limit(number(options, "--timeout", "seconds", TIMEOUT_S, 86400))
+        limit(number(options, "--timeout", "seconds", TIMEOUT_S, 86400), late)
         judges = {"node": node, "symptoms": symptoms, "path": path, "space": space}
         judge = judges.get(kind, component)
         state, sentence, evidence, figures = judge(kind, options, time.time())
-        limit(0)
         text = output(status_line(service, state, sentence), evidence, figures, verbosity)
     except Refusal as error:
         text = f"{status_line(service, 'UNKNOWN', str(error))}\n"

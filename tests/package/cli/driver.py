@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
@@ -14,40 +16,55 @@ import yaml
 from plumbline.cli import build_parser
 from plumbline.model.limits import Baseline
 from plumbline.plan.baseline import Key, write_baselines
+from tests.forks import Fork, Forks
 from tests.package.sites import site
+from tests.processes import run_to_end
 
 SOURCE = Path(__file__).parents[3] / "src"
 COMMAND = (sys.executable, "-m", "plumbline.cli")
 
 
-def start(
-    home: Path, *words: str, inside: Sequence[str] = (), **variables: str
-) -> subprocess.Popen[str]:
-    """Start the command line as a process with temporary files and state in ``home``.
+# What a run loads; a verb that needs more imports it itself.
+IMPORTED = ("plumbline.cli.probe", "plumbline.parts.parallel.verbs")
 
-    ``inside`` is a command that runs it, such as nsenter.
-    """
+
+@cache
+def _forks() -> Forks:
+    """Return the process that starts the command line, once for all tests of this process."""
+    folders = {"PYTHONPATH": str(SOURCE)}
+    forks = Forks(sys.executable, modules=(str(SOURCE), *IMPORTED), environment=folders)
+    atexit.register(forks.close)
+    return forks
+
+
+def start(home: Path, *words: str, **variables: str) -> Fork:
+    """Start the command line as a process with temporary files and state in ``home``."""
+    return _forks().start(words, home, _environment(home, variables))
+
+
+def _environment(home: Path, variables: Mapping[str, str]) -> dict[str, str]:
     (home / "tmp").mkdir(exist_ok=True)
     folders = {"TMPDIR": str(home / "tmp"), "XDG_STATE_HOME": str(home / "state")}
     inherited = {key: value for key, value in os.environ.items() if key != "XDG_RUNTIME_DIR"}
-    return subprocess.Popen(
-        [*inside, *COMMAND, *words],
-        env={**inherited, "PYTHONPATH": str(SOURCE), **folders, **variables},
-        cwd=home,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
+    return {**inherited, "PYTHONPATH": str(SOURCE), **folders, **variables}
 
 
 def finish(
     home: Path, *words: str, inside: Sequence[str] = (), **variables: str
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command line as a process and check that it prints no traceback."""
-    process = start(home, *words, inside=inside, **variables)
-    out, err = process.communicate(timeout=300)
-    assert "Traceback" not in err
-    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
+    """Run the command line as a process and check that it prints no traceback.
+
+    With a command ``inside`` which it runs, such as nsenter, or other modules, it starts anew.
+    """
+    if inside or "PYTHONPATH" in variables:
+        environment = _environment(home, variables)
+        ended = run_to_end(*inside, *COMMAND, *words, env=environment, cwd=home, timeout=300)
+    else:
+        process = start(home, *words, **variables)
+        out, err = process.communicate(timeout=300)
+        ended = subprocess.CompletedProcess(process.args, process.wait(), out, err)
+    assert "Traceback" not in ended.stderr
+    return ended
 
 
 class Printed(NamedTuple):

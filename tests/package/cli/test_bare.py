@@ -12,7 +12,7 @@ import pytest
 import tomllib
 
 from plumbline.cli import CONSOLE_LIBRARIES, build_parser
-from tests.forks import PROGRAM, Forks
+from tests.forks import Forks
 from tests.project.repository import ROOT
 
 INVENTORY = str(ROOT / "inventories" / "example")
@@ -58,7 +58,7 @@ def arguments(parser: argparse.ArgumentParser, folder: Path) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def bare() -> Iterator[Forks]:
     """Return the command line in a Python that has only the standard library."""
-    with Forks(sys.executable, "-I", "-S", "-c", PROGRAM, str(ROOT / "src")) as forks:
+    with Forks(sys.executable, "-I", "-S", modules=(str(ROOT / "src"),)) as forks:
         yield forks
 
 

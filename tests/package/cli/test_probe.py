@@ -23,6 +23,7 @@ from plumbline.site.measure import Result
 from plumbline.store.database import Selection
 from plumbline.store.history import History
 from plumbline.store.snapshot import load_snapshot
+from tests.forks import Fork
 from tests.package.cli.driver import finish, start
 from tests.package.judgements import BASELINE, DAY_S, checked
 from tests.package.measure.units import expectation
@@ -50,7 +51,7 @@ class Node(NamedTuple):
         path = f"{TOOLS}:{os.environ['PATH']}"
         return {**fakes, "FAKE_LOG": str(self.home / "fio.log"), "PATH": path}
 
-    def start(self, *words: str, **behaviour: str) -> subprocess.Popen[str]:
+    def start(self, *words: str, **behaviour: str) -> Fork:
         return start(self.home, "probe", "ost", *words, **self.variables(behaviour))
 
     def probe(self, *words: str, **behaviour: str) -> subprocess.CompletedProcess[str]:

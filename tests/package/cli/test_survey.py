@@ -1,6 +1,6 @@
 """``plumbline probe ost --mount`` and other verbs on a client of Lustre without any deployment.
 
-The client is replayed: lfs, lctl, cat and stat answer with what a real one printed.
+The client is replayed: lfs and lctl answer with what a real one printed.
 """
 
 from __future__ import annotations
@@ -40,6 +40,8 @@ class Client(NamedTuple):
     def become(self, **state: Any) -> None:
         document = {"mount": str(self.mount), "osts": OSTS, **state}
         (self.home / "client.json").write_text(json.dumps(document))
+        if document.get("hidden"):
+            (self.home / "bin" / "stat").symlink_to(TOOLS / "lustre_stat")
 
     def variables(self, rates: Mapping[int, Any]) -> dict[str, str]:
         """Return the environment with the rates of OSTs in MB/s, or what their fio does."""
@@ -47,6 +49,7 @@ class Client(NamedTuple):
             "PATH": f"{self.home}/bin:{os.environ['PATH']}",
             "CLIENT": str(self.home / "client.json"),
             "RECORDED": str(DATA / "lustre"),
+            "LUSTRE_MOUNT": str(self.mount),
             "FAKE_LOG": str(self.home / "fio.log"),
             **{f"FAKE_{ost(index)}": str(rate) for index, rate in rates.items()},
         }
@@ -70,9 +73,9 @@ class Client(NamedTuple):
 @pytest.fixture
 def client(tmp_path: Path) -> Client:
     (tmp_path / "bin").mkdir()
-    for tool in ("lfs", "lctl", "cat", "stat"):
-        (tmp_path / "bin" / tool).symlink_to(TOOLS / "lustre_client")
-    (tmp_path / "bin" / "fio").symlink_to(TOOLS / "fio")
+    tools = {"lfs": "lustre_client", "lctl": "lustre_client", "cat": "lustre_cat", "fio": "fio"}
+    for name, tool in tools.items():
+        (tmp_path / "bin" / name).symlink_to(TOOLS / tool)
     (tmp_path / "scratch").mkdir()
     client = Client(tmp_path)
     client.become()

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +16,7 @@ from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers.mdt import MDT
 from plumbline.model.limits import Limits, Reference
 from tests.package.recorded import data
+from tests.package.waiting import eventually
 from tests.project.repository import ROOT
 
 pytestmark = pytest.mark.slow
@@ -228,10 +228,7 @@ def test_a_call_that_does_not_end_is_ended_and_the_next_run_tidies_up(client: Cl
 def test_after_kill_9_the_next_run_measures_and_leaves_nothing(client: Client) -> None:
     client.state("hangs", "")
     process = client.start()
-    deadline = time.monotonic() + 30
-    while not list(client.folder.glob("run-*/f000999")):
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
+    eventually(lambda: list(client.folder.glob("run-*/f000999")))
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert client.names() != []

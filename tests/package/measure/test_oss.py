@@ -18,6 +18,7 @@ from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers.oss import OSS
 from plumbline.model.limits import Ceiling, Limits, Reference
 from plumbline.observe.command import SystemRunner
+from tests.forks import Fork
 from tests.package.cli.driver import finish, start
 from tests.package.waiting import eventually
 from tests.project.repository import ROOT
@@ -203,7 +204,7 @@ def test_after_kill_9_the_next_run_measures(server: Server) -> None:
 
 
 @contextmanager
-def holding(server: Server, layer: str) -> Iterator[subprocess.Popen[str]]:
+def holding(server: Server, layer: str) -> Iterator[Fork]:
     """Yield a run of a layer that holds its lock with a fio that does not end."""
     tools = server.home / "tools"
     tools.mkdir()

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 import threading
 import time
 from pathlib import Path
-from typing import Iterator
+from typing import Iterator, NoReturn
 
 import pytest
 
@@ -234,3 +235,46 @@ def test_an_interrupt_ends_the_tool(tmp_path: Path) -> None:
     done = RUN(python(text), 60)
     assert "KeyboardInterrupt" in done.stderr
     assert not alive(int((tmp_path / "pid").read_text()))
+
+
+def test_the_kernels_lists_are_read_without_a_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> NoReturn:
+        raise OSError(errno.EAGAIN, "no process can be made")
+
+    monkeypatch.setattr(command, "Command", refuse)
+    listed = RUN(["cat", "/proc/self/mountinfo"], 5.0)
+    assert (listed.ok, listed.stdout) == (True, Path("/proc/self/mountinfo").read_text())
+    gone = RUN(["cat", "/sys/dev/block/0:0/stat"], 5.0)
+    assert (gone.exit_code, gone.stdout) == (1, "")
+    assert gone.stderr == "cat: /sys/dev/block/0:0/stat: No such file or directory\n"
+    with pytest.raises(ToolError, match="no process can be made"):
+        RUN(["cat", "/proc/self/stat"], 5.0)
+
+
+def test_another_cat_before_the_systems_is_asked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    script(tmp_path / "cat", "echo mounts")
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    assert RUN(["cat", "/proc/self/mountinfo"], 20).stdout == "mounts\n"
+
+
+def test_a_tool_is_asked_for_its_version_until_it_is_another(tmp_path: Path) -> None:
+    tool = tmp_path / "tool"
+    script(tool, f"echo asked >> {tmp_path}/log; echo tool 1")
+    answers = [RUN([str(tool), "--version"], 20).stdout for _ in range(3)]
+    assert answers == ["tool 1\n"] * 3
+    assert (tmp_path / "log").read_text() == "asked\n"
+    script(tmp_path / "new", "echo tool 2; exit 1")
+    (tmp_path / "new").replace(tool)
+    assert RUN([str(tool), "--version"], 20).stdout == "tool 2\n"
+    # a failure is no answer
+    script(tmp_path / "new", "echo tool 3")
+    (tmp_path / "new").replace(tool)
+    assert RUN([str(tool), "--version"], 20).stdout == "tool 3\n"
+
+
+def script(path: Path, lines: str) -> None:
+    """Write a program of the shell."""
+    path.write_text(f"#!/bin/sh\n{lines}\n")
+    path.chmod(0o755)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from pathlib import Path
-from typing import Any, Callable, Sequence
+from typing import Any, Callable, NamedTuple, Sequence
 
 import pytest
 
@@ -32,18 +33,34 @@ MINUTE_S, HOUR_S = 60.0, 3600.0
 Verb = Callable[["Console", float], Any]
 
 
-class Console:
-    """A console's folder with the nights of the lab, one link and one disk of it slow."""
+class Nights(NamedTuple):
+    """A folder with plan and history, and the end of the last measurement."""
 
-    def __init__(self, folder: Path) -> None:
+    folder: Path
+    measured_at: float
+
+
+@pytest.fixture(scope="module")
+def measured_lab(tmp_path_factory: pytest.TempPathFactory) -> Nights:
+    """Save the nights of the lab once, one link and one disk of it slow; tests copy them."""
+    folder = tmp_path_factory.mktemp("measured")
+    (folder / "plan.json").write_text(json.dumps(plan()), encoding="utf-8")
+    records = measured({"oss3-nic": both(25e6), "oss1-disk1": both(60e6)})
+    nights = list(night_after_night(records))
+    save(folder / "history.sqlite", nights)
+    return Nights(folder, max(record.finished_at for record in nights))
+
+
+class Console:
+    """A console's folder with a copy of measured nights."""
+
+    def __init__(self, folder: Path, measured_lab: Nights) -> None:
+        for path in measured_lab.folder.iterdir():
+            shutil.copy(path, folder)
         self.plan = folder / "plan.json"
         self.history = folder / "history.sqlite"
         self.kept = kept_beside(self.history)
-        self.plan.write_text(json.dumps(plan()), encoding="utf-8")
-        records = measured({"oss3-nic": both(25e6), "oss1-disk1": both(60e6)})
-        nights = list(night_after_night(records))
-        save(self.history, nights)
-        self.measured_at = max(record.finished_at for record in nights)
+        self.measured_at = measured_lab.measured_at
 
     def judgement(self, now: float) -> KeptJudgement:
         return KeptJudgement(str(self.plan), self.history, now)
@@ -99,8 +116,8 @@ VERBS: Sequence[Verb] = (Console.answers, status, judge, metrics, publish_all, s
 
 
 @pytest.fixture
-def console(tmp_path: Path) -> Console:
-    return Console(tmp_path)
+def console(tmp_path: Path, measured_lab: Nights) -> Console:
+    return Console(tmp_path, measured_lab)
 
 
 AFTER_S: Sequence[float] = (

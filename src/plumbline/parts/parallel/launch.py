@@ -18,7 +18,7 @@ from collections import Counter
 from contextlib import suppress
 from enum import Enum
 from pathlib import Path
-from typing import Iterator, NamedTuple, Sequence
+from typing import Callable, Iterator, NamedTuple, Sequence
 
 import plumbline
 from plumbline.model.command import CommandRunner, Completed
@@ -396,10 +396,29 @@ def _slurm(ranks: int, clients: Sequence[Client]) -> tuple[str, ...]:
     )
 
 
-def end_ranks(job: str) -> None:
-    """Kill the remaining processes of a job."""
+_TRIES = 25
+_RETRY_S = 0.2
+
+
+def end_ranks(job: str, sleep: Callable[[float], None]) -> None:
+    """Kill the remaining processes of a job, and wait a few seconds until none is left.
+
+    A launcher may have been killed while it started them, and a dying rank still ends its call.
+    """
     words = b"\0".join(word.encode() for word in ("-m", MODULE, job, ""))
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            if (process / "cmdline").read_bytes().endswith(b"\0" + words):
-                os.kill(int(process.name), signal.SIGKILL)
+    for _ in range(_TRIES):
+        if not sum(_end_rank(process, words) for process in Path("/proc").glob("[0-9]*")):
+            return
+        sleep(_RETRY_S)
+
+
+def _end_rank(process: Path, words: bytes) -> bool:
+    """Kill a process if it is a rank; return True if it is one, or may yet become one."""
+    with suppress(OSError):
+        line = (process / "cmdline").read_bytes()
+        if line.endswith(b"\0" + words):
+            os.kill(int(process.name), signal.SIGKILL)
+            return True
+        # a program that is just starting has no command line yet; a dead process has no program
+        return not line and bool(os.readlink(process / "exe"))
+    return False

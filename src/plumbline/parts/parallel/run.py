@@ -354,11 +354,27 @@ class Run:
     def _watched(
         self, folder: Path, argv: tuple[str, ...], limit: float, tasks: Sequence[Task]
     ) -> Completed:
-        """Wait for the launcher; meanwhile report finished operations."""
+        """Wait for the launcher; no rank of a failed or interrupted one is left."""
+        clock, completed = self._context.clock, None
+        try:
+            completed = self._launched(folder, argv, limit, tasks)
+            if not completed.ok:
+                # ranks that lost their launcher still write their results
+                clock.sleep(_LAST_S)
+            return completed
+        finally:
+            if completed is None or not completed.ok:
+                end_ranks(str(folder / JOB), clock.sleep)
+
+    def _launched(
+        self, folder: Path, argv: tuple[str, ...], limit: float, tasks: Sequence[Task]
+    ) -> Completed:
+        """Run the launcher, and report finished operations; an interrupt ends it."""
         waiting = list(tasks)
+        running: Optional[Future[Completed]] = None
         with ThreadPoolExecutor(1) as thread:
-            running: Future[Completed] = thread.submit(self._runner, argv, limit)
             try:
+                running = thread.submit(self._runner, argv, limit)
                 while not running.done():
                     self._context.clock.sleep(_LOOK_S)
                     waiting = self._tell(folder, waiting)
@@ -370,14 +386,12 @@ class Run:
                 raise
         # the launcher has ended, but files must still be proven and removed
         self._context.go_on()
+        if running is None:
+            # interrupted while its thread was being started
+            raise ToolError("the run was interrupted before its launcher was watched")
         for task in waiting if self._interrupt is None else ():
             self._context.step(task.title)
-        completed = running.result()
-        if not completed.ok:
-            # ranks that lost their launcher still write their results
-            self._context.clock.sleep(_LAST_S)
-            end_ranks(str(folder / JOB))
-        return completed
+        return running.result()
 
     def _tell(self, folder: Path, waiting: Sequence[Task]) -> list[Task]:
         tasks = []

@@ -7,6 +7,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Mapping
@@ -160,6 +161,35 @@ def test_mpich_of_pip_is_found_beside_its_python(tmp_path: Path) -> None:
     assert launcher._replace(python="python3").libraries == ""
 
 
+def test_a_rank_that_starts_while_others_are_ended_is_ended_too() -> None:
+    """A launcher that is killed may just have started it."""
+    words = [
+        sys.executable,
+        "-c",
+        SLEEPS,
+        "-m",
+        "plumbline.parts.parallel.rank",
+        "/w/late/job.json",
+    ]
+    ranks: list[subprocess.Popen[bytes]] = []
+
+    def begin(_: float = 0.0) -> None:
+        if len(ranks) < 2:
+            ranks.append(subprocess.Popen(words, stdout=subprocess.PIPE))
+            stdout = ranks[-1].stdout
+            assert stdout is not None
+            assert stdout.readline()
+
+    begin()
+    try:
+        end_ranks("/w/late/job.json", begin)
+        assert [rank.wait(10) for rank in ranks] == [-signal.SIGKILL] * 2
+    finally:
+        for rank in ranks:
+            rank.kill()
+            rank.communicate()
+
+
 def test_a_stopped_rank_is_ended_and_ranks_of_other_jobs_are_not() -> None:
     ranks = [
         subprocess.Popen(
@@ -175,7 +205,7 @@ def test_a_stopped_rank_is_ended_and_ranks_of_other_jobs_are_not() -> None:
             assert rank.stdout is not None
             assert rank.stdout.readline()
         os.kill(own.pid, signal.SIGSTOP)
-        end_ranks("/w/one/job.json")
+        end_ranks("/w/one/job.json", time.sleep)
         assert own.wait(10) == -signal.SIGKILL
         assert other.poll() is None
     finally:

@@ -78,6 +78,7 @@ class Node(NamedTuple):
     def call(self, *words: str) -> subprocess.CompletedProcess[str]:
         path = f"{self.home}/bin:{os.environ['PATH']}"
         variables = {"CLIENT": f"{self.home}/client.json", "RECORDED": f"{DATA}/lustre"}
+        variables["LUSTRE_MOUNT"] = str(self.mount)
         return finish(self.home, "space", *words, PATH=path, **variables)
 
     def look(self, *words: str) -> subprocess.CompletedProcess[str]:
@@ -106,8 +107,8 @@ class Node(NamedTuple):
 @pytest.fixture
 def node(tmp_path: Path) -> Node:
     (tmp_path / "bin").mkdir()
-    for tool in ("lfs", "cat"):
-        (tmp_path / "bin" / tool).symlink_to(TOOLS / "lustre_client")
+    for name, tool in (("lfs", "lustre_client"), ("cat", "lustre_cat")):
+        (tmp_path / "bin" / name).symlink_to(TOOLS / tool)
     for folder in ("scratch", "node"):
         (tmp_path / folder).mkdir()
     node = Node(tmp_path)
