@@ -1,0 +1,46 @@
+"""Layer ``rdma``: adapters of two hosts, of the same rail; verbs that pass TCP and its addresses.
+
+In each slot an adapter writes into the memory of its partner, reads from it, and times single
+messages.  The layer ``net`` measures TCP between the same hosts, on InfiniBand over IPoIB: neither
+shows what the other gives.
+"""
+
+from __future__ import annotations
+
+from plumbline.model.layers.layer import Layer
+from plumbline.model.quantity import SECONDS
+from plumbline.model.record import Operation, Scenario
+from plumbline.model.spec import ProbeSpec
+
+MESSAGES = 5000
+"""Messages whose times are measured: 50 are above the 99th percentile."""
+
+LATENCY = Operation.define(
+    "latency", SECONDS, transfer_bytes=2, queue_depth=1, pattern=f"{MESSAGES} messages"
+)
+"""Time of a small message one way: the median, as perftest halves the way there and back."""
+
+TIMES = ("mean", "p99", "p99.9", "max")
+"""Further times of messages, besides the median."""
+
+RDMA = Layer(
+    name="rdma",
+    noun="adapter",
+    operations=(Operation.WRITE, Operation.READ, LATENCY),
+    quantities=tuple(LATENCY.define_quantity(name, SECONDS) for name in TIMES),
+    scenarios=(Scenario.SINGLE,),
+    spec=ProbeSpec(
+        "perftest",
+        bytes=0,
+        seconds=10.0,
+        transfer_bytes=1 << 16,
+        queue_depth=128,
+        repeats=1,
+        direct=False,
+    ),
+    min_efficiency=0.5,
+    depth=4,
+    results="RDMA",
+    paired=True,
+    if_named=True,
+)
