@@ -254,7 +254,7 @@ class _Pairs:
             for name, read in capacities.reads.items()
             if read is not None and (write := capacities.writes[name]) is not None
         }
-        hosts = [item for item in measured if LAYERS[item.layer].paired]
+        hosts = [item for item in measured if LAYERS[item.layer].of_hosts]
         self._hosts = _crossing(hosts)
         self._networks = {item.component: item.target["hosts"] for item in hosts}
 

@@ -40,7 +40,6 @@ _TYPICAL, _MEAN = "t_typical[usec]", "t_avg[usec]"
 _TIMES = {
     "mean": _MEAN,
     "p99": "99% percentile[usec]",
-    "p99.9": "99.9% percentile[usec]",
     "max": "t_max[usec]",
 }
 """Column of each quantity."""

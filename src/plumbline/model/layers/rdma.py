@@ -12,15 +12,15 @@ from plumbline.model.quantity import SECONDS
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 
-MESSAGES = 5000
-"""Messages whose times are measured: 50 are above the 99th percentile."""
+MESSAGES = 1000
+"""Messages whose times are measured, perftest's default: ten are above the 99th percentile."""
 
 LATENCY = Operation.define(
     "latency", SECONDS, transfer_bytes=2, queue_depth=1, pattern=f"{MESSAGES} messages"
 )
 """Time of a small message one way: the median, as perftest halves the way there and back."""
 
-TIMES = ("mean", "p99", "p99.9", "max")
+TIMES = ("mean", "p99", "max")
 """Further times of messages, besides the median."""
 
 RDMA = Layer(
@@ -42,5 +42,6 @@ RDMA = Layer(
     depth=4,
     results="RDMA",
     paired=True,
+    by_verbs=True,
     if_named=True,
 )
