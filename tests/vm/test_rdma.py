@@ -98,8 +98,8 @@ def unit(name: str) -> str:
         for line in lines
         if re.match(r"[A-Z]\w+=", line) and "{{" not in line and not line.startswith(own)
     ]
-    addresses = "10.9.0.1" if name == "receiver" else ""
-    settings += [f"IPAddressAllow=localhost {addresses}"] if addresses else []
+    partners = ("localhost", "10.9.0.1") if name == "receiver" else ()
+    settings += [f"IPAddressAllow={partner}" for partner in partners]
     settings += ["User=nobody", "Group=nogroup", "ReadWritePaths=/var/tmp/rdma"]
     words = " ".join(f"--property='{setting}'" for setting in settings)
     return f"--unit=rdma-{name} --collect {words}"

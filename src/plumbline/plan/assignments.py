@@ -181,7 +181,7 @@ def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
         _refuse_unknown_names(policy, layer.name, places)
         specs = [_spec(policy, layer.name, place, places, measured) for place in places]
         measured += [
-            _assignment(policy, layer.name, place, len(places), spec)
+            _assignment(policy, layer.name, place, _members(layer, place, places), spec)
             for place, spec in zip(places, specs)
         ]
     refuse_two_clients(measured)
@@ -211,6 +211,11 @@ def _places(
         return devices(topology, layer)
     chosen = getattr(policy.layer(layer.name), "random_reads", ())
     return targets(topology, layer, chosen)
+
+
+def _members(layer: Layer, place: Place, places: Sequence[Place]) -> int:
+    """Return the number of components of a layer that take turns with one."""
+    return len(place.target["hosts"]) if layer.by_verbs else len(places)
 
 
 def _rails(topology: Topology, policy: Policy, layer: Layer) -> list[Place]:
