@@ -10,7 +10,7 @@ import sys
 import time
 from pathlib import Path
 
-NAMES = {"ib_write_bw": "write", "ib_read_bw": "read", "ib_write_lat": "latency"}
+NAMES = {"ib_write_bw": "write", "ib_read_bw": "read", "ib_read_lat": "latency"}
 
 
 def meet(partner: socket.socket, word: bytes) -> None:

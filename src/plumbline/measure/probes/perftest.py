@@ -1,8 +1,11 @@
-"""perftest: RDMA writes, reads and messages between two adapters, ``ib_write_bw`` and others.
+"""perftest: RDMA writes, reads and times of reads between two adapters, ``ib_write_bw`` and others.
 
 Its server takes one client and ends, so each operation has a port of its own, and whoever opens the
 receiving ends (:mod:`plumbline.measure.receiver`) starts each of them again.  Both ends need the
 same size, number and duration.
+
+All three are one-sided: the server only waits for the end of its client.  ``ib_write_lat`` is not
+used, because both of its ends watch their memory, forever if the other one has died.
 """
 
 from __future__ import annotations
@@ -15,16 +18,21 @@ from plumbline.measure.probes.interface import Job
 from plumbline.measure.probes.netperf import check_addresses
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
-from plumbline.model.layers.rdma import LATENCY, MESSAGES, RDMA
+from plumbline.model.layers.rdma import LATENCY, RDMA, READS
 from plumbline.model.names import RDMA_PORT
 from plumbline.model.record import Measurement, Operation
 
 LAYERS = (RDMA,)
 VERSION_COMMAND = ("ib_write_bw", "--version")
 SPARE_S = 30.0
-"""Time after which the partner counts as lost."""
+"""Time after which perftest is stuck: it ignored the signal of its own limit."""
 
-PROGRAMS = {Operation.WRITE: "ib_write_bw", Operation.READ: "ib_read_bw", LATENCY: "ib_write_lat"}
+_LOST_S = 20
+"""Time after which the partner counts as lost."""
+_KILLED = 128 + 9
+"""Exit code of ``timeout --signal=KILL`` at its limit (coreutils)."""
+
+PROGRAMS = {Operation.WRITE: "ib_write_bw", Operation.READ: "ib_read_bw", LATENCY: "ib_read_lat"}
 """Program of each operation, in the order of their ports."""
 
 MARGIN_S = 1
@@ -56,7 +64,9 @@ def command(job: Job) -> tuple[str, ...]:
         DocumentError: the job has a rate cap, or its terms, adapter or addresses are unusable.
     """
     check_addresses(job)
-    return (*server_command(job), job.subject)
+    # even a client whose caller was killed ends in time
+    limit = str(round(job.spec.seconds) + _LOST_S)
+    return ("timeout", "--signal=KILL", limit, *server_command(job), job.subject)
 
 
 def server_command(job: Job) -> tuple[str, ...]:
@@ -77,7 +87,7 @@ def server_command(job: Job) -> tuple[str, ...]:
 
 
 def _of_latency() -> tuple[str, ...]:
-    return "-n", str(MESSAGES)
+    return "-n", str(READS)
 
 
 def _of_bandwidth(job: Job) -> tuple[str, ...]:
@@ -97,7 +107,7 @@ def port_of(job: Job) -> int:
 
 
 def parse(job: Job, completed: Completed) -> Measurement:
-    """Return the average bandwidth, or the median time of a message with further times.
+    """Return the average bandwidth, or the median time of a read with further times.
 
     Raises:
         ToolError: perftest failed or printed no result; without a sample it prints zeros and ends
@@ -105,6 +115,12 @@ def parse(job: Job, completed: Completed) -> Measurement:
     """
     program = PROGRAMS[job.operation]
     answer.refuse_unfinished(completed, program)
+    if completed.exit_code == _KILLED:
+        raise ToolError(
+            f"{program} on {job.adapter} to {job.subject} did not end within "
+            f"{completed.seconds:.0f} s and was killed; its partner died, or the link between the "
+            "two was lost: look at both"
+        )
     if not completed.ok:
         raise _failure(job, completed)
     columns = _columns(program, completed.stdout)
@@ -137,7 +153,7 @@ def _latency(job: Job, columns: Mapping[str, str]) -> Measurement:
         )
     return Measurement(
         bytes=0,
-        seconds=times[_MEAN] * MESSAGES,
+        seconds=times[_MEAN] * READS,
         rate=1 / times[_TYPICAL],
         quantities={name: times[column] for name, column in _TIMES.items()},
     )

@@ -1,7 +1,7 @@
 """Layer ``rdma``: adapters of two hosts, of the same rail; verbs that pass TCP and its addresses.
 
-In each slot an adapter writes into the memory of its partner, reads from it, and times single
-messages.  The layer ``net`` measures TCP between the same hosts, on InfiniBand over IPoIB: neither
+In each slot an adapter writes into the memory of its partner, reads from it, and times small reads.
+The layer ``net`` measures TCP between the same hosts, on InfiniBand over IPoIB: neither
 shows what the other gives.
 """
 
@@ -12,16 +12,16 @@ from plumbline.model.quantity import SECONDS
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
 
-MESSAGES = 1000
-"""Messages whose times are measured, perftest's default: ten are above the 99th percentile."""
+READS = 1000
+"""Reads whose times are measured, perftest's default: ten are above the 99th percentile."""
 
 LATENCY = Operation.define(
-    "latency", SECONDS, transfer_bytes=2, queue_depth=1, pattern=f"{MESSAGES} messages"
+    "latency", SECONDS, transfer_bytes=2, queue_depth=1, pattern=f"{READS} reads"
 )
-"""Time of a small message one way: the median, as perftest halves the way there and back."""
+"""Time of a small read, there and back; the median."""
 
 TIMES = ("mean", "p99", "max")
-"""Further times of messages, besides the median."""
+"""Further times of reads, besides the median."""
 
 RDMA = Layer(
     name="rdma",
