@@ -10,7 +10,7 @@ from typing import Any, Generator
 
 from plumbline.measure.net import ANSWER_LIMIT_S, RETRY_S, PairUnit
 from plumbline.measure.port import ERRORS, Port, increases
-from plumbline.measure.probes.perftest import NO_RECEIVER
+from plumbline.measure.probes.perftest import NO_END, NO_RECEIVER
 from plumbline.measure.trial import Failure, Task, Trial
 from plumbline.measure.unit_context import UnitContext
 from plumbline.model.command import Files
@@ -33,17 +33,21 @@ class AdapterUnit(PairUnit):
     def measure(self, context: UnitContext) -> Generator[Record, None, None]:
         """Yield one record for each operation; none has a rate while the port is not as it should.
 
-        The port is looked at before each operation, and its counters before and after.
+        The port is looked at before each operation, and its counters before and after.  A partner
+        that was silent once is not asked again.
         """
+        silence = ""
         for task in self.tasks:
             fault = self._port.fault(self._negotiated)
-            if fault:
-                text = f"{task.entry.component}: {fault}"
-                yield context.recorder.without(task, Failure(Outcome.FAILED, text))
+            trouble = f"{task.entry.component}: {fault}" if fault else silence
+            if trouble:
+                yield context.recorder.without(task, Failure(Outcome.FAILED, trouble))
                 continue
             before = self._port.counters()
-            record = self._measured(task, context).record(context.recorder)
-            yield _with_counters(record, increases(before, self._port.counters()))
+            trial = self._measured(task, context)
+            silence = trial.failure.reason if trial.failure and _silent(trial.failure) else ""
+            rose = increases(before, self._port.counters())
+            yield _with_counters(trial.record(context.recorder), rose)
 
     def _measured(self, task: Task, context: UnitContext) -> Trial:
         """Measure; begin again while nobody answers, and once after another failure."""
@@ -51,13 +55,19 @@ class AdapterUnit(PairUnit):
         while True:
             trial = self._trial(task, context)
             trial.carry_out(context.step)
-            if trial.failure is None or trial.failure.outcome is not Outcome.FAILED:
+            failure = trial.failure
+            if failure is None or failure.outcome is not Outcome.FAILED or NO_END in failure.reason:
                 return trial
-            waits = NO_RECEIVER in trial.failure.reason and context.clock.monotonic() < deadline
-            if not waits and (NO_RECEIVER in trial.failure.reason or not again):
+            waits = NO_RECEIVER in failure.reason
+            over = context.clock.monotonic() >= deadline if waits else not again
+            if over:
                 return trial
             again = again and waits
             context.clock.sleep(RETRY_S)
+
+
+def _silent(failure: Failure) -> bool:
+    return any(words in failure.reason for words in (NO_RECEIVER, NO_END))
 
 
 def _with_counters(record: Record, rose: dict[str, int]) -> Record:

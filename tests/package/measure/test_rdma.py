@@ -186,10 +186,21 @@ def test_a_receiving_end_that_is_late_is_waited_for() -> None:
 
 def test_a_partner_without_a_receiving_end_is_named_after_a_while() -> None:
     clock = FakeClock()
-    write, read, _ = measured(unit(FakeFiles(ACTIVE)), perftest(ib_write_bw=REFUSED), clock)
-    assert (write.outcome, read.outcome) == (Outcome.FAILED, Outcome.OK)
-    assert "on mlx5_0/1 to 10.0.0.2 did not answer (Couldn't connect to" in write.reason
+    runner = perftest(ib_write_bw=REFUSED)
+    records = measured(unit(FakeFiles(ACTIVE)), runner, clock)
+    assert {record.outcome for record in records} == {Outcome.FAILED}
+    (reason,) = {record.reason for record in records}
+    assert "on mlx5_0/1 to 10.0.0.2 did not answer (Couldn't connect to" in reason
     assert clock.now == 1000.0 + ANSWER_LIMIT_S
+    assert runner.called(f"{LIMIT} ib_read_bw") == []
+
+
+def test_a_silent_partner_is_not_asked_again() -> None:
+    runner = perftest(ib_write_bw=answer(exit_code=137))
+    records = measured(unit(FakeFiles(ACTIVE)), runner, FakeClock())
+    assert {record.outcome for record in records} == {Outcome.FAILED}
+    assert all("its partner died, or the link" in record.reason for record in records)
+    assert len(runner.called(LIMIT)) == 1
 
 
 @pytest.mark.parametrize(

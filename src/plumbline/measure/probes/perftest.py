@@ -117,7 +117,7 @@ def parse(job: Job, completed: Completed) -> Measurement:
     answer.refuse_unfinished(completed, program)
     if completed.exit_code == _KILLED:
         raise ToolError(
-            f"{program} on {job.adapter} to {job.subject} did not end within "
+            f"{program} on {job.adapter} to {job.subject} {NO_END} "
             f"{completed.seconds:.0f} s and was killed; its partner died, or the link between the "
             "two was lost: look at both"
         )
@@ -180,9 +180,14 @@ def _report(text: str) -> tuple[str, str, str]:
     return head, row, rule
 
 
+NO_RECEIVER = "Couldn't connect to"
+"""Words of perftest if nobody waits on the other end."""
+NO_END = "did not end within"
+"""Words of a failure if the other end was silent."""
+
 _REMEDIES = (
     (
-        ("Couldn't connect to",),
+        (NO_RECEIVER,),
         "did not answer",
         "see that plumbline-receiver.timer runs there, its port is up and both clocks are right",
     ),
@@ -221,7 +226,3 @@ def _failure(job: Job, completed: Completed) -> ToolError:
                 f"{answer.quoted(output)}); {remedy}"
             )
     return answer.failure(completed, f"{program} on {job.adapter} to {job.subject}", output)
-
-
-NO_RECEIVER = "Couldn't connect to"
-"""Words of perftest if nobody waits on the other end."""
