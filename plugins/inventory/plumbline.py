@@ -20,8 +20,8 @@ description:
     with the hosts, as C(plumbline.yml) comes after C(hosts.yml).
 notes:
   - "Groups: C(plumbline_nodes), the hosts that measure; in it C(plumbline_ost), C(plumbline_raw),
-    C(plumbline_net), C(plumbline_fs), C(plumbline_mdt), C(plumbline_oss) and
-    C(plumbline_shared), those that measure it;
+    C(plumbline_net), C(plumbline_fs), C(plumbline_mdt), C(plumbline_oss),
+    C(plumbline_shared) and C(plumbline_rdma), those that measure it;
     C(plumbline_fs_clients), the clients that drive all targets at once; C(plumbline_asked), the
     hosts that Nagios asks; C(plumbline_symptoms), those with services for their symptoms;
     C(plumbline_space), those that read the space of a file system.

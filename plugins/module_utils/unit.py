@@ -10,11 +10,14 @@ from __future__ import annotations
 
 from typing import Callable, NamedTuple, Optional, Sequence
 
-LAYERS = ("ost", "raw", "fs", "net", "mdt", "oss", "shared")
+LAYERS = ("ost", "raw", "fs", "net", "mdt", "oss", "shared", "rdma")
 """Layers in measuring order."""
 
-IF_NAMED = ("mdt", "oss", "shared")
+IF_NAMED = ("mdt", "oss", "shared", "rdma")
 """Layers that are off until the policy names them."""
+
+PAIRED = ("net", "rdma")
+"""Layers that measure in pairs, in the slots of rounds."""
 
 RECEIVER = "plumbline-netserver.service"
 """Receiving end of network measurements; it closes at the end of its window."""

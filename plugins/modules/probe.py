@@ -21,7 +21,7 @@ options:
   layer:
     description: Where to measure.
     type: str
-    choices: [ost, raw, fs, net, mdt, oss, shared]
+    choices: [ost, raw, fs, net, mdt, oss, shared, rdma]
     required: true
   components:
     description:
@@ -32,9 +32,10 @@ options:
     default: []
   slot:
     description:
-      - Pair hosts as in this slot of the network's rounds; only in layer V(net), where each node
-        has one partner in a slot.
-      - The partner needs C(plumbline-netserver.service); the probe waits 20 seconds for it.
+      - Pair hosts as in this slot of the network's rounds; only in the layers V(net) and V(rdma),
+        where each node, or each of its adapters, has one partner in a slot.
+      - The partner needs C(plumbline-netserver.service), for V(rdma) C(plumbline-receiver.service);
+        the probe waits 20 seconds for it.
       - The default is the slot of the current time.
     type: int
   limit_s:
@@ -121,6 +122,7 @@ from ansible_collections.hpcops.plumbline.plugins.module_utils.on_node import (
 )
 from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import (
     LAYERS,
+    PAIRED,
     measure,
     unit_name,
 )
@@ -140,8 +142,10 @@ def main() -> None:
         supports_check_mode=True,
     )
     layer, requested, slot = (module.params[name] for name in ("layer", "components", "slot"))
-    if slot is not None and (layer != "net" or requested):
-        module.fail_json(msg="slot pairs all hosts of layer net; leave out slot, or components")
+    if slot is not None and (layer not in PAIRED or requested):
+        module.fail_json(
+            msg="slot pairs all hosts of the layers net and rdma; leave out slot, or components"
+        )
     try:
         components = read_measures(module.params["expectations"]).components(layer, requested)
     except Unmeasured as error:

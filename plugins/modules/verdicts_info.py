@@ -20,7 +20,7 @@ options:
     description: Verdicts of these layers; without any, of all.
     type: list
     elements: str
-    choices: [ost, raw, fs, net, mdt, oss, shared]
+    choices: [ost, raw, fs, net, mdt, oss, shared, rdma]
     default: []
   components:
     description: Verdicts on these components or groups; without any, on all.

@@ -43,7 +43,7 @@ def ceiling(arguments: argparse.Namespace) -> int:
     all_lines = chain(measurements(topology, measured), at_once(topology))
     lines = [line for line in all_lines if layer in (None, line.layer)]
     if layer and LAYERS[layer].paired:
-        lines += pairs(topology, measured)
+        lines += [line for line in pairs(topology, measured) if line.layer == layer]
     lines = list(with_demonstrated(topology, lines, read_baselines(inventory.baselines)))
     if arguments.json:
         # one line per ceiling: fast to write for many, and searchable

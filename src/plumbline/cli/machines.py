@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from plumbline.cli import arguments as shared
 from plumbline.cli.arguments import Verbs, either, option, positional, within
+from plumbline.model.layers import LAYERS
 from plumbline.store.verdicts import PATHS
 
 MACHINES = Verbs()
@@ -126,4 +127,20 @@ MACHINES.add(
 Ask all InfiniBand switches for their links and error counters, as root: no data moves.
 Exit code 1: a symptom incriminates a component; 3: the fabric could not be looked at.""",
     epilog="For example: plumbline fabric",
+)
+
+MACHINES.add(
+    "receive.receive",
+    "wait for the partners of RDMA measurements",
+    positional(
+        "layer",
+        choices=[layer.name for layer in LAYERS.values() if layer.by_verbs],
+        help="layer of the partners",
+    ),
+    option("--limit TIME", "end after TIME", "3 min", type=within("TIME", "1s", "60min")),
+    option("--dry-run", "print the commands and start none"),
+    shared.DEPLOYED,
+    description="""\
+Keep a server of perftest waiting for each adapter of this host and each operation, until the
+window of the slot closes. Each takes one client and is then started again.""",
 )

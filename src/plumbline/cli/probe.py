@@ -38,6 +38,7 @@ from plumbline.measure.flows import commands
 from plumbline.measure.lock import Locks
 from plumbline.measure.net import PairUnit, slot_of
 from plumbline.measure.ost import TargetUnit
+from plumbline.measure.rdma import AdapterUnit
 from plumbline.measure.session import units_of
 from plumbline.measure.shared import flows_sentence, sentence
 from plumbline.measure.unit_context import Unit
@@ -52,7 +53,7 @@ from plumbline.model.shared import Turn
 from plumbline.model.small_reads import SMALL_READS, TAILS
 from plumbline.model.units import format_bytes, format_rate
 from plumbline.model.verdict import State, worst
-from plumbline.observe.command import SystemClock, SystemRunner, locate
+from plumbline.observe.command import LocalSystem, SystemClock, SystemRunner, locate
 from plumbline.site import measure as runs
 from plumbline.site import shared
 from plumbline.site import survey as surveys
@@ -236,8 +237,14 @@ def _pairs(entries: Sequence[Expectation], number: Optional[int]) -> list[Unit]:
         if slot.turn is None or slot.idle(entry.component):
             say(slot.idle(entry.component))
         else:
-            units.append(PairUnit(entry, slot.turn.partner))
+            units.append(_pair(entry, slot.turn.partner))
     return units
+
+
+def _pair(entry: Expectation, partner: str) -> Unit:
+    if LAYERS[entry.layer].by_verbs:
+        return AdapterUnit(entry, partner, LocalSystem(SystemRunner()))
+    return PairUnit(entry, partner)
 
 
 def _compare(arguments: argparse.Namespace) -> int:

@@ -14,7 +14,9 @@ from plumbline.judge.recurring import NEVER, Recurrence, in_moments, lower_media
 from plumbline.judge.service import by_evidence, evidence, figure
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation, Partner
+from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits, Reference
+from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation, Scenario, segments_retransmitted
 from plumbline.model.series import Series
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
@@ -176,7 +178,8 @@ def with_partner(
 ) -> Expectation:
     """Return the expectation of one pair: its share of the host's baseline, its own ceiling."""
     operation, scenario = step
-    reference = of_pair(expectation, partner, expectation.reference(operation, scenario))
+    own = expectation.reference(operation, scenario)
+    reference = of_pair(expectation, partner, operation, own)
     return expectation._replace(references={f"{operation.value}/{scenario.value}": reference})
 
 
@@ -184,12 +187,17 @@ _MAX_ABOVE_CEILING = 1.05
 """No healthy rate, and no baseline, is further above its ceiling (``invalid_above``)."""
 
 
-def of_pair(entry: Expectation, partner: Partner, reference: Reference) -> Reference:
+def of_pair(
+    entry: Expectation, partner: Partner, operation: Operation, reference: Reference
+) -> Reference:
     """Return the reference of a host with one partner; the host's baseline covers all partners.
 
-    If their ceilings differ, the baseline is taken for that of pairs with the lowest ceiling that
-    allows it, and this pair should give the same share of its own.
+    The ceiling of a pair is in bytes; other operations have none.  If the ceilings of the pairs
+    differ, the baseline is taken for that of pairs with the lowest ceiling that allows it, and this
+    pair should give the same share of its own.
     """
+    if operation.quantity != BYTES_PER_S:
+        return reference
     baseline = reference.baseline
     rates = {other.ceiling.rate for other in entry.partners}
     if baseline is None or len(rates) == 1:
@@ -261,6 +269,8 @@ def _figures(expectation: Expectation, pairs: Sequence[_Pairs]) -> Iterator[Figu
         if not pair.rulings:
             continue
         yield figure(pair.chosen[1])
+        if not LAYERS[expectation.layer].more_than_rates:
+            continue
         share = pair.share
         yield Figure(
             f"{pair.what.replace(' ', '_')}_retransmits",

@@ -64,6 +64,7 @@ _MAX_NAMES = 3
 
 _NOTES = {
     Flag.SHORT: "cut short by the time limit",
+    Flag.LINK_ERRORS: "error counters of its port rose",
 }
 
 

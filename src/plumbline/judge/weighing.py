@@ -421,7 +421,7 @@ class Weighing:
         latest = series.latest
         reference = entry.reference(latest.operation, latest.scenario)
         if partner:
-            reference = of_pair(entry, partner, reference)
+            reference = of_pair(entry, partner, latest.operation, reference)
         limits = entry.limits._replace(min_runs=1, max_spread=inf)
         doubt = doubt_about(reference.baseline, latest, limits)
         change = era_of(reference.baseline, latest, limits) if doubt else ""

@@ -18,7 +18,7 @@ from plumbline.observe.command import Clock
 ANSWER_LIMIT_S = 20.0
 """Wait for the partner's receiver to start: both timers follow the same slot."""
 
-_RETRY_S = 1.0
+RETRY_S = 1.0
 
 
 class Slot(NamedTuple):
@@ -58,6 +58,7 @@ class PairUnit:
         """Raise DocumentError if the partner is not among the expected partners."""
         self._partner = _partner(entry, partner)
         self._pair = _pair(entry)
+        self._adapter = str(entry.target.get("adapter", ""))
         self.tasks = tasks_of(entry, self._partner)
 
     def measure(self, context: UnitContext) -> Generator[Record, None, None]:
@@ -82,7 +83,7 @@ class PairUnit:
 
     def _second_trial(self, task: Task, context: UnitContext) -> Trial:
         """Measure again: a receiver may reset a connection while it closes the last one."""
-        context.clock.sleep(_RETRY_S)
+        context.clock.sleep(RETRY_S)
         trial = self._trial(task, context)
         for _ in range(task.entry.spec.repeats):
             trial.repeat()
@@ -91,10 +92,11 @@ class PairUnit:
     def _job(self, task: Task) -> Job:
         return Job(
             task.operation,
-            task.entry.spec,
+            task.spec,
             self._partner.address,
             own_address=self._pair["address"],
             port=self._pair["port"],
+            adapter=self._adapter,
         )
 
     def _wait(self, clock: Clock) -> str:
@@ -104,7 +106,7 @@ class PairUnit:
             trouble = _connect(self._partner.address, self._pair["port"])
             if not trouble or clock.monotonic() >= deadline:
                 break
-            clock.sleep(_RETRY_S)
+            clock.sleep(RETRY_S)
         return trouble and (
             f"{self._partner.name} ({self._partner.address} port {self._pair['port']}) did not "
             f"answer within {format_duration(ANSWER_LIMIT_S)}: {trouble}; see that its "
@@ -125,7 +127,7 @@ def _pair(entry: Expectation) -> Mapping[str, Any]:
     missing = [key for key in ("address", "hosts", "slot_s", "port") if key not in entry.target]
     if missing:
         raise DocumentError(
-            f"expectations: net {entry.component} has no {missing[0]} in its target; "
+            f"expectations: {entry.layer} {entry.component} has no {missing[0]} in its target; "
             "deploy the role agent again"
         )
     return entry.target
@@ -136,6 +138,6 @@ def _partner(entry: Expectation, name: str) -> Partner:
         if partner.name == name:
             return partner
     raise DocumentError(
-        f"expectations: net {entry.component} does not know its partner {name}; "
+        f"expectations: {entry.layer} {entry.component} does not know its partner {name}; "
         "deploy the role agent again on all hosts"
     )

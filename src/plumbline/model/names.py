@@ -74,6 +74,12 @@ DEVICE = Allowed(
     "write a path under /dev of letters, digits and _ . : + @ -",
 )
 
+RDMA_PORT = Allowed(
+    r"[A-Za-z][A-Za-z0-9_.-]*/[1-9][0-9]?",
+    "is not a port of an RDMA device",
+    "write device and port as rdma link prints them, such as mlx5_0/1",
+)
+
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
 
 ADDRESS = Allowed(

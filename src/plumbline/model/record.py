@@ -136,6 +136,8 @@ class Flag(str, Enum):
     DRAINING = "draining"
     """No new objects are created on it; its existing file is measured."""
     FAILED_OVER = "failed_over"
+    LINK_ERRORS = "link_errors"
+    """Error counters of the adapter's port rose meanwhile."""
     SHORT = "short"
     """The time limit came before all bytes were moved."""
 

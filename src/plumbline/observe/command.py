@@ -139,6 +139,7 @@ PACKAGES = {
     "netperf": "netperf",
     "netserver": "netperf",
     "iperf3": "iperf3",
+    **dict.fromkeys(("ib_write_bw", "ib_read_bw", "ib_read_lat"), "perftest"),
     "lfs": "lustre-client",
     "lctl": "lustre-client",
     "lnetctl": "lustre-client",

@@ -37,6 +37,7 @@ from plumbline.plan.places import (
     file_system_spec,
     paired,
     parallel,
+    rails,
     targets,
 )
 from plumbline.plan.policy import Policy, explicit, limits_of, spec_of
@@ -160,6 +161,7 @@ def _build_command(
             own_address=target.get("address", ""),
             port=target.get("port", 0),
             within=within,
+            adapter=target.get("adapter", ""),
         )
     )
 
@@ -179,7 +181,7 @@ def assignments(topology: Topology, policy: Policy) -> tuple[Assignment, ...]:
         _refuse_unknown_names(policy, layer.name, places)
         specs = [_spec(policy, layer.name, place, places, measured) for place in places]
         measured += [
-            _assignment(policy, layer.name, place, len(places), spec)
+            _assignment(policy, layer.name, place, _members(layer, place, places), spec)
             for place, spec in zip(places, specs)
         ]
     refuse_two_clients(measured)
@@ -194,6 +196,8 @@ def _places(
         return shared_parts(topology, policy, layer, measured)
     if layer.whole:
         return parallel(topology, policy)
+    if layer.by_verbs:
+        return _rails(topology, policy, layer)
     if layer.paired:
         return paired(topology, policy)
     if layer.of_metadata and not topology.metadata:
@@ -207,6 +211,21 @@ def _places(
         return devices(topology, layer)
     chosen = getattr(policy.layer(layer.name), "random_reads", ())
     return targets(topology, layer, chosen)
+
+
+def _members(layer: Layer, place: Place, places: Sequence[Place]) -> int:
+    """Return the number of components of a layer that take turns with one."""
+    return len(place.target["hosts"]) if layer.by_verbs else len(places)
+
+
+def _rails(topology: Topology, policy: Policy, layer: Layer) -> list[Place]:
+    places = rails(topology, policy, layer)
+    if not places:
+        raise DocumentError(
+            f"plumbline_policy names layer {layer.name}, but no adapter of plumbline_topology has "
+            "rdma; give the parts of kind nic their device, such as mlx5_0, or remove the layer"
+        )
+    return places
 
 
 def _assignment(
@@ -223,7 +242,7 @@ def _assignment(
         limits = limits._replace(hung_after_s=_hung_after_s(layer, spec, location.steps))
     _refuse_contradiction(limits, layer, location.component)
     _refuse_hanging(limits, spec, layer, location.component)
-    _refuse_longer_than_window(location, spec)
+    _refuse_longer_than_window(layer, location, spec)
     refuse_infeasible(layer, location, spec, limits)
     judged = tuple(_judged(policy, layer, location))
     return Assignment(layer, *location, spec=spec, limits=limits, quantities=judged)
@@ -290,13 +309,15 @@ def _refuse_hanging(limits: Limits, spec: ProbeSpec, layer: str, component: str)
         )
 
 
-def _refuse_longer_than_window(location: Place, spec: ProbeSpec) -> None:
-    """Refuse tests of host pairs that last longer than the receiving end is open."""
-    duration = len(location.steps) * spec.repeats * spec.seconds
+def _refuse_longer_than_window(layer: str, location: Place, spec: ProbeSpec) -> None:
+    """Refuse tests of pairs that last longer than the receiving end is open."""
+    rails = location.target.get("rails", 1)
+    duration = len(location.steps) * spec.repeats * spec.seconds * rails
     window = location.target.get("window_s", inf)
     if duration >= window:
+        what = "both directions" if rails == 1 else f"{rails} adapters of {location.host}"
         raise DocumentError(
-            f"plumbline_policy: layer net: {location.component}: both directions take "
+            f"plumbline_policy: layer {layer}: {location.component}: {what} take "
             f"{format_duration(duration)}, but the receiving end is open for "
             f"{format_duration(window)}; lower seconds, or raise window"
         )

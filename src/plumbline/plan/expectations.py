@@ -37,7 +37,7 @@ from plumbline.plan.duration import seconds_of
 from plumbline.plan.fabric import fabric_links
 from plumbline.plan.policy import FsLayer, Policy, TargetLayer
 from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
-from plumbline.plan.schedule import Timer
+from plumbline.plan.schedule import Slots, Timer
 from plumbline.plan.server_places import left_out
 from plumbline.plan.services import parents, path_services, services, symptom_services
 from plumbline.plan.shared import with_own_terms
@@ -351,7 +351,7 @@ def compile_plan(
     ceilings = find_ceilings(topology, measured)
     goals = find_goals(policy, measured, ceilings)
     nodes: dict[str, list[Expectation]] = {host.name: [] for host in topology.hosts()}
-    pair_limits = PairLimits(topology)
+    pair_limits = PairLimits(topology, measured)
     for assignment in measured:
         nodes[assignment.node].append(
             expectation(assignment, ceilings, accepted, goals, pair_limits)
@@ -459,24 +459,26 @@ def _served(topology: Topology, measured: Sequence[Assignment]) -> dict[str, tup
 
 
 def _schedule(policy: Policy, measured: Sequence[Assignment]) -> dict[str, dict[str, Any]]:
-    hosts = [
-        len(assignment.target["hosts"])
-        for assignment in measured
-        if LAYERS[assignment.layer].paired
-    ]
-    slots = policy.layers.net.schedule
-    net = {
+    timers = ((name, policy.layer(name).schedule) for name in LAYERS if policy.measures(name))
+    schedule = {
+        name: _times(timer)
+        if isinstance(timer, Timer)
+        else _windows(timer, [item for item in measured if item.layer == name])
+        for name, timer in timers
+    }
+    if not policy.layers.fs.clients:
+        del schedule[FS.name]
+    return schedule
+
+
+def _windows(slots: Slots, measured: Sequence[Assignment]) -> dict[str, Any]:
+    return {
         "calendar": slots.calendar(),
         "randomized_delay_s": 0,
         "limit_s": round(slots.window),
         "window_s": round(slots.window),
-        "slots": max(map(cycle, hosts), default=0),
+        "slots": max((cycle(len(item.target["hosts"])) for item in measured), default=0),
     }
-    timers = ((name, policy.layer(name).schedule) for name in LAYERS if policy.measures(name))
-    schedule = {name: _times(timer) if isinstance(timer, Timer) else net for name, timer in timers}
-    if not policy.layers.fs.clients:
-        del schedule[FS.name]
-    return schedule
 
 
 def _times(timer: Timer) -> dict[str, Any]:

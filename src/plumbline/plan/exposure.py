@@ -20,8 +20,7 @@ from plumbline.model.record import Operation
 from plumbline.model.units import LARGEST, format_rate
 from plumbline.plan.speeds import Speeds, speeds
 from plumbline.topology.ceiling import Capacities, alone, together
-from plumbline.topology.graph import Component, Topology
-from plumbline.topology.paths import between
+from plumbline.topology.graph import Component, Topology, join
 
 if TYPE_CHECKING:
     from plumbline.plan.assignments import Assignment
@@ -129,7 +128,7 @@ class _Site:
         for item in measured:
             if LAYERS[item.layer].on_devices:
                 self._servers.setdefault(item.node, []).append(item)
-        self._pairs = _Pairs(topology, self._speeds, measured)
+        self._pairs = _Pairs(self._speeds, measured)
 
     def exposure(self, part: Component, capacity_Bps: float) -> Exposure:
         """Return the exposure of a part, by the first way that suffices."""
@@ -243,12 +242,9 @@ def _too_little(total_Bps: float, number: int, of: int, noun: str, capacity_Bps:
 
 
 class _Pairs:
-    """Pairs of hosts, for each part the best of some that cross it."""
+    """Pairs of hosts or adapters, for each part the best of some that cross it."""
 
-    def __init__(
-        self, topology: Topology, capacities: Speeds, measured: Sequence[Assignment]
-    ) -> None:
-        self._topology = topology
+    def __init__(self, capacities: Speeds, measured: Sequence[Assignment]) -> None:
         self._slower: Capacities = {
             name: min(read, write)
             for name, read in capacities.reads.items()
@@ -257,6 +253,7 @@ class _Pairs:
         hosts = [item for item in measured if LAYERS[item.layer].paired]
         self._hosts = _crossing(hosts)
         self._networks = {item.component: item.target["hosts"] for item in hosts}
+        self._paths = {item.component: item.path for item in hosts}
 
     def crosses(self, name: str) -> bool:
         """Return whether any pair crosses a part."""
@@ -276,8 +273,7 @@ class _Pairs:
         return max((self._free(name, own, other) for other in partners), default=0.0)
 
     def _free(self, name: str, own: str, other: str) -> float:
-        components = self._topology.components
-        path = between(self._topology, components[own], components[other])
+        path = join([self._paths[own]], [self._paths[other]])
         if name not in path:
             return 0.0
         limit = alone(self._slower, [part for part in path if part != name])

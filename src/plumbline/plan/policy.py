@@ -26,6 +26,7 @@ from plumbline.plan.schedule import (
     EarlyTimer,
     FirstTimer,
     LastTimer,
+    LaterSlots,
     LaterTimer,
     Slots,
     Timer,
@@ -113,6 +114,8 @@ class LastConfirmPolicy(ConfirmPolicy):
 
 
 _NET_PORT = 12865
+_RDMA_PORT = 18515
+"""Default of perftest."""
 _LOWEST_PORT = 1024
 """Lower ports need root, and the receiving end runs as another user."""
 
@@ -231,6 +234,16 @@ class NetLayer(Layer):
                     "give limits min_efficiency"
                 )
         return self
+
+
+class RdmaLayer(NetLayer):
+    """The layer of RDMA adapters, which runs in the slots of host pairs, after TCP.
+
+    ``port`` is the first of those on which the receiving ends wait: three for each rail.
+    """
+
+    schedule: LaterSlots = LaterSlots()
+    port: Annotated[int, Field(ge=_LOWEST_PORT, le=65535)] = _RDMA_PORT
 
 
 class FsLayer(TimedLayer):
@@ -378,6 +391,7 @@ class Layers(Strict):
     mdt: MdtLayer = MdtLayer()
     oss: OssLayer = OssLayer()
     shared: SharedLayer = SharedLayer()
+    rdma: RdmaLayer = RdmaLayer()
 
 
 if TYPE_CHECKING:

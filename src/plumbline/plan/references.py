@@ -33,11 +33,11 @@ from plumbline.plan.baseline import Baselines, Key
 from plumbline.plan.places import Step
 from plumbline.plan.policy import Policy, goal_of
 from plumbline.plan.shared import flows_of
-from plumbline.plan.speeds import Speeds, speeds
+from plumbline.plan.speeds import Speeds, speeds, verbs_of
 from plumbline.topology.ceiling import Capacities, Limit, alone, in_sum, minimum, together
 from plumbline.topology.document import NETWORK
-from plumbline.topology.graph import Route, Topology
-from plumbline.topology.paths import Sharing, between, sharings, to_target
+from plumbline.topology.graph import Route, Topology, join
+from plumbline.topology.paths import Sharing, sharings, to_target
 
 Limits = Mapping[tuple[str, str, Step], Optional[Limit]]
 """By layer, component and step; None if no part on the path has a rate."""
@@ -217,7 +217,7 @@ def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
         (assignment.layer, assignment.component, step): _with_share(
             topology,
             assignment,
-            capacities.of(step[0], _kind_of_host(topology, assignment)),
+            _capacities_of(topology, assignment, capacities, step[0]),
             sharers,
         )
         if step[0].quantity == BYTES_PER_S
@@ -296,8 +296,15 @@ def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceiling
     }
 
 
-def _kind_of_host(topology: Topology, assignment: Assignment) -> str:
-    return topology.components[assignment.component].kind if LAYERS[assignment.layer].paired else ""
+def _capacities_of(
+    topology: Topology, assignment: Assignment, capacities: Speeds, operation: Operation
+) -> Capacities:
+    """Return the capacities that count for an operation."""
+    layer = LAYERS[assignment.layer]
+    if layer.by_verbs:
+        return capacities.verbs
+    kind = topology.components[assignment.component].kind if layer.paired else ""
+    return capacities.of(operation, kind)
 
 
 def _with_kinds(topology: Topology, limit: Optional[Limit]) -> Optional[Ceiling]:
@@ -341,53 +348,67 @@ def expectation(
 
 
 class PairLimits:
-    """Paths and ceilings of pairs of hosts, for both directions; each pair is looked up once."""
+    """Paths and ceilings of pairs, for both directions; each pair is looked up once."""
 
-    def __init__(self, topology: Topology) -> None:
-        """Take the rates of the parts that have them."""
+    def __init__(self, topology: Topology, measured: Sequence[Assignment]) -> None:
+        """Take the rates of the parts that have them, and the routes of the ``measured``."""
         self._topology = topology
-        self._capacities = {
+        self._tcp = {
             part.name: min(part.read_Bps, part.write_Bps)
             for part in topology.components.values()
             if part.read_Bps is not None and part.write_Bps is not None
         }
-        self._found: dict[tuple[str, str], tuple[Route, Ceiling]] = {}
+        self._verbs = {
+            name: rate
+            for name, part in topology.components.items()
+            if (rate := verbs_of(part)) is not None
+        }
+        self._ends = {
+            (assignment.layer, assignment.component): assignment
+            for assignment in measured
+            if LAYERS[assignment.layer].paired
+        }
+        self._found: dict[tuple[str, str, str], tuple[Route, Ceiling]] = {}
 
     def partners(self, assignment: Assignment) -> tuple[Partner, ...]:
-        """Return the partners of a host with their ceilings.
+        """Return the partners of a host or an adapter with their ceilings.
 
         Raises:
-            DocumentError: two hosts are not connected, or nothing between them has a rate.
+            DocumentError: two ends are not connected, or nothing between them has a rate.
         """
-        components, own = self._topology.components, assignment.component
+        layer, own = assignment.layer, assignment.component
         return tuple(
-            Partner(name, components[name].address, *self._pair(own, name))
+            Partner(name, self._ends[layer, name].target["address"], *self._pair(layer, own, name))
             for name in partners(assignment.target["hosts"], own)
         )
 
-    def limit(self, own: str, name: str) -> tuple[Route, Optional[Limit]]:
-        """Return the path between two hosts, and its limit for both directions."""
-        components = self._topology.components
-        path = between(self._topology, components[own], components[name])
-        return path, alone(self._capacities, path)
+    def limit(self, layer: str, own: str, name: str) -> tuple[Route, Optional[Limit]]:
+        """Return the path between two ends, and its limit for both directions."""
+        path = self._path(layer, own, name)
+        return path, alone(self._capacities(layer), path)
 
-    def _pair(self, own: str, name: str) -> tuple[Route, Ceiling]:
-        known = self._found.pop((name, own), None)
+    def _capacities(self, layer: str) -> Capacities:
+        return self._verbs if LAYERS[layer].by_verbs else self._tcp
+
+    def _path(self, layer: str, own: str, name: str) -> Route:
+        return join([self._ends[layer, own].path], [self._ends[layer, name].path])
+
+    def _pair(self, layer: str, own: str, name: str) -> tuple[Route, Ceiling]:
+        known = self._found.pop((layer, name, own), None)
         if known:
             path, ceiling = known
             backwards = ceiling.limited_by[::-1], ceiling.kinds[::-1]
             return path[::-1], Ceiling(ceiling.rate, *backwards)
-        components = self._topology.components
-        path = between(self._topology, components[own], components[name])
-        least = minimum(self._capacities, path)
+        path = self._path(layer, own, name)
+        least = minimum(self._capacities(layer), path)
         if least is None:
             raise DocumentError(
                 f"plumbline_topology: nothing between {own} and {name} has a rate; "
                 "give the network ports of one of them link and encoding, or take its address away"
             )
-        kinds = tuple([components[part].kind for part in least.limited_by])
-        self._found[own, name] = path, Ceiling(least.rate, least.limited_by, kinds)
-        return self._found[own, name]
+        kinds = tuple([self._topology.components[part].kind for part in least.limited_by])
+        self._found[layer, own, name] = path, Ceiling(least.rate, least.limited_by, kinds)
+        return self._found[layer, own, name]
 
 
 class Line(NamedTuple):
@@ -450,15 +471,18 @@ def measurements(topology: Topology, measured: Sequence[Assignment]) -> Iterator
 
 
 def pairs(topology: Topology, measured: Sequence[Assignment]) -> Iterator[Line]:
-    """Yield the network limit of each pair of hosts, once."""
-    hosts = [host for host in measured if LAYERS[host.layer].paired]
-    limits = PairLimits(topology)
-    for index, assignment in enumerate(hosts):
-        partner_names = frozenset(assignment.target["hosts"])
-        for other in (host for host in hosts[index + 1 :] if host.component in partner_names):
-            path, limit = limits.limit(assignment.component, other.component)
-            own = assignment._replace(path=path)
-            yield _single_line(own, other.component, ("send or receive", "single"), limit)
+    """Yield the network limit of each pair of hosts or adapters, once."""
+    limits = PairLimits(topology, measured)
+    for layer in (layer for layer in LAYERS.values() if layer.paired):
+        ends = [assignment for assignment in measured if assignment.layer == layer.name]
+        operations = (step for step in layer.operations if step.quantity == BYTES_PER_S)
+        step = " or ".join(operations), "single"
+        for index, assignment in enumerate(ends):
+            partner_names = frozenset(assignment.target["hosts"])
+            for other in (end for end in ends[index + 1 :] if end.component in partner_names):
+                path, limit = limits.limit(layer.name, assignment.component, other.component)
+                own = assignment._replace(path=path)
+                yield _single_line(own, other.component, step, limit)
 
 
 def _single_line(

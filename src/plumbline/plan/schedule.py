@@ -81,18 +81,19 @@ def collisions(schedule: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
 
     ``schedule`` is that of a plan.  Minutes are compared, as slots are in UTC and hours are not.
     """
-    slots = next((timer for timer in schedule.values() if "window_s" in timer), None)
-    if slots is None:
-        return
-    windows = _minutes(slots["calendar"])
-    for layer, timer in schedule.items():
-        apart = ((start - slot) % 3600 for start in _minutes(timer["calendar"]) for slot in windows)
-        if timer is not slots and min(apart) < slots["window_s"]:
-            yield (
-                f"{layer} starts at {timer['calendar']}, while hosts are tested in pairs for "
-                f"{format_duration(slots['window_s'])} ({slots['calendar']}), and both would be "
-                f"slow; start {layer} after that, such as at six minutes past the hour"
-            )
+    paired = [timer for timer in schedule.values() if "window_s" in timer]
+    others = {layer: timer for layer, timer in schedule.items() if timer not in paired}
+    for slots in paired:
+        windows = _minutes(slots["calendar"])
+        for layer, timer in others.items():
+            starts = _minutes(timer["calendar"])
+            apart = min((start - slot) % 3600 for start in starts for slot in windows)
+            if apart < slots["window_s"]:
+                yield (
+                    f"{layer} starts at {timer['calendar']}, while hosts are tested in pairs for "
+                    f"{format_duration(slots['window_s'])} ({slots['calendar']}), and both would "
+                    f"be slow; start {layer} after that, such as at six minutes past the hour"
+                )
 
 
 def _minutes(calendar: str) -> set[int]:
@@ -289,10 +290,14 @@ class TwoDaysTimer(Timer):
 
 
 class Slots(Strict):
-    """Slots of host pairs: they are tested at the start of each slot, for the window."""
+    """Slots of host pairs: they are tested at the start of each slot, for the window.
+
+    ``after`` is the time from the start of a slot to its window.
+    """
 
     slot: Duration = 3600.0
     window: Duration = 300.0
+    after: Duration = 0.0
     stale_after: Optional[Duration] = None
 
     @model_validator(mode="after")
@@ -303,8 +308,10 @@ class Slots(Strict):
             raise ValueError(
                 "slot must divide an hour or a day evenly, for example 15 min, 1 h or 4 h"
             )
-        if self.window >= self.slot:
-            raise ValueError("window must be shorter than slot")
+        if self.after + self.window >= self.slot:
+            raise ValueError("window must be shorter than slot, with after if there is one")
+        if self.after % 1 or self.after >= _SLOT_STEP_S:
+            raise ValueError("after must be whole seconds, and shorter than 1 h")
         if self.stale_after is not None and self.stale_after < self.slot:
             raise ValueError("stale_after is shorter than slot, so each result would go stale")
         return self
@@ -322,9 +329,20 @@ class Slots(Strict):
         return self.stale_after or 1.5 * span(members) * self.slot
 
     def calendar(self) -> str:
-        """Return the slots as systemd's calendar; UTC, because slots count from the epoch."""
-        if self.slot < 3600:
-            return f"*-*-* *:0/{self.slot / 60:.0f}:00 UTC"
-        if self.slot == DAY_S:
-            return "*-*-* 00:00:00 UTC"
-        return f"*-*-* 0/{self.slot / 3600:.0f}:00:00 UTC"
+        """Return the windows as systemd's calendar; UTC, because slots count from the epoch."""
+        minute, second = divmod(round(self.after), 60)
+        if self.slot < _SLOT_STEP_S:
+            return f"*-*-* *:{minute}/{self.slot / 60:.0f}:{second:02} UTC"
+        hours = "00" if self.slot == DAY_S else f"0/{self.slot / _SLOT_STEP_S:.0f}"
+        return f"*-*-* {hours}:{minute:02}:{second:02} UTC"
+
+
+_SLOT_STEP_S = 3600.0
+"""Slots divide an hour, or are whole hours."""
+
+
+class LaterSlots(Slots):
+    """Default for RDMA: the rest of the window of host pairs, whose TCP has ended by then."""
+
+    window: Duration = 180.0
+    after: Duration = 120.0

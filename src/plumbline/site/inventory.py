@@ -140,7 +140,7 @@ def expectations_of(inventory: Inventory) -> dict[tuple[str, str], Expectation]:
     measured = assignments(topology, policy)
     ceilings = find_ceilings(topology, measured)
     goals = find_goals(policy, measured, ceilings)
-    pair_limits = PairLimits(topology)
+    pair_limits = PairLimits(topology, measured)
     return {
         (assignment.layer, assignment.component): expectation(
             assignment, ceilings, {}, goals, pair_limits

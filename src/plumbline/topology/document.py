@@ -11,6 +11,7 @@ from typing import Annotated, Iterator, Literal, Optional, Union
 from pydantic import Field, field_validator, model_validator
 
 from plumbline.model.errors import DocumentError
+from plumbline.model.infiniband import port_name, port_rate, verbs_on_ethernet, verbs_on_infiniband
 from plumbline.model.names import BRICK, MDT, PATH, SCRATCH, SOURCE, SUBVOLUME, Allowed
 from plumbline.model.units import LINE_ENCODINGS, tcp_goodput
 from plumbline.topology.names import DECIMAL, HEXADECIMAL, expand, refuse_no_ost
@@ -66,7 +67,8 @@ _MAX_IOPS = 1_000_000_000
 class Part(Strict):
     """Components of one kind; ``name`` may be a range.
 
-    ``iops`` are the small random reads per second of the data sheet.
+    ``iops`` are the small random reads per second of the data sheet.  ``infiniband`` are width and
+    speed of a port, ``4X HDR``, ``rdma`` the device of an adapter and its port, ``mlx5_0/1``.
     """
 
     name: str
@@ -85,6 +87,8 @@ class Part(Strict):
     framing: Literal["ethernet", "shaped"] = "ethernet"
     address: Optional[str] = None
     device: Optional[str] = None
+    infiniband: Optional[str] = None
+    rdma: Optional[str] = None
     media: Optional[Literal["flash"]] = None
     iops: Annotated[Optional[int], Field(ge=1, le=_MAX_IOPS)] = None
 
@@ -97,11 +101,24 @@ class Part(Strict):
             )
         return encoding
 
+    @field_validator("infiniband")
+    @classmethod
+    def _check_infiniband(cls, text: Optional[str]) -> Optional[str]:
+        if text is None:
+            return None
+        try:
+            port_rate(text)
+        except DocumentError as error:
+            raise ValueError(str(error)) from error
+        return port_name(text)
+
     @model_validator(mode="after")
     def _check_rates_given(self) -> Part:
-        ways = [self.rate is not None, self.link is not None, bool(self.read or self.write)]
-        if sum(ways) > 1:
-            raise ValueError("give the speed once: rate, or link with encoding, or read and write")
+        ways = (self.rate, self.link, self.infiniband, self.read or self.write)
+        if sum(way is not None for way in ways) > 1:
+            raise ValueError(
+                "give the speed once: rate, or link with encoding, or infiniband, or read and write"
+            )
         if (self.read is None) != (self.write is None):
             raise ValueError("read and write belong together; give both, or rate for the two")
         if (self.link is None) != (self.encoding is None):
@@ -127,6 +144,8 @@ class Part(Strict):
     def _check_keys_of_kind(self) -> Part:
         if self.address is not None and self.kind not in HOSTS:
             raise ValueError(f"a {self.kind} has no address; give it to its server or client")
+        if self.rdma is not None and self.kind != "nic":
+            raise ValueError(f"a {self.kind} is no RDMA adapter; give rdma to a part of kind nic")
         if self.device is not None and self.kind in HOSTS:
             raise ValueError(f"a {self.kind} is no device; give it to its disks")
         if self.media is not None and self.device is None:
@@ -144,11 +163,34 @@ class Part(Strict):
             goodput = 1.0 if self.mtu is None else tcp_goodput(self.mtu, *_FRAMING[self.framing])
             link_rate = self.link * LINE_ENCODINGS[self.encoding] * goodput * self.count
             return link_rate, link_rate
+        if self.infiniband is not None:
+            data_rate = port_rate(self.infiniband) * self.count
+            return data_rate, data_rate
         zone_rate = {Zone.AVERAGE: self.average, Zone.SLOWEST: self.slowest}.get(zone)
         rate = zone_rate or self.rate
         read = rate if self.read is None else self.read
         write = rate if self.write is None else self.write
         return read and read * self.count, write and write * self.count
+
+    def verbs_capacity(self) -> Optional[float]:
+        """Return the bytes per second of RDMA; None if they are those of ``capacity``."""
+        if self.infiniband is not None:
+            return port_rate(self.infiniband) * verbs_on_infiniband() * self.count
+        if self.link is None or self.encoding is None or self.mtu is None:
+            return None
+        line_rate = self.link * LINE_ENCODINGS[self.encoding] * self.count
+        return line_rate * verbs_on_ethernet(self.mtu)
+
+    @property
+    def negotiated(self) -> str:
+        """Width and speed, or else the rate of the link, that its port should have negotiated.
+
+        It is in the words of the kernel, ``4X HDR`` or ``100 Gb/sec``; empty if unknown.
+        """
+        if self.infiniband is not None:
+            return self.infiniband
+        by_name = self.link is not None and self.encoding == "none" and self.count == 1
+        return f"{self.link * 8e-9:g} Gb/sec" if self.link and by_name else ""
 
 
 class Targets(Strict):

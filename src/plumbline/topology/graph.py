@@ -12,7 +12,7 @@ from types import MappingProxyType
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError
-from plumbline.model.names import ADDRESS, DEVICE, NAME, PATH, SCRATCH, SITE, Allowed
+from plumbline.model.names import ADDRESS, DEVICE, NAME, PATH, RDMA_PORT, SCRATCH, SITE, Allowed
 from plumbline.topology.document import (
     HOSTS,
     NETWORK,
@@ -48,6 +48,12 @@ class Component(NamedTuple):
     among: str
     flash: bool = False
     iops: Optional[int] = None
+    rdma: str = ""
+    """RDMA device and port of an adapter, ``mlx5_0/1``; empty if it is not measured."""
+    verbs_Bps: Optional[float] = None
+    """Bytes per second of RDMA; None if they are those of its capacities."""
+    negotiated: str = ""
+    """Width and speed that its port should have, in the kernel's words; empty if unknown."""
 
     @property
     def is_host(self) -> bool:
@@ -373,6 +379,7 @@ def _components(part: Part, zone: Zone) -> Iterator[Component]:
         through = _neighbours(names, part.through)
         addresses = _values(names, part.address, "address", ADDRESS)
         devices = _values(names, part.device, "device", DEVICE)
+        adapters = _values(names, _with_port(part.rdma), "rdma", RDMA_PORT)
     except DocumentError as error:
         raise DocumentError(f"plumbline_topology: parts {part.name!r}: {error}") from error
     if part.address and len(set(addresses)) < len(names):
@@ -393,7 +400,15 @@ def _components(part: Part, zone: Zone) -> Iterator[Component]:
             part.name,
             part.media == "flash",
             part.iops,
+            adapters[index],
+            part.verbs_capacity(),
+            part.negotiated,
         )
+
+
+def _with_port(adapter: Optional[str]) -> Optional[str]:
+    """Return an RDMA device with its port, by default the first one."""
+    return adapter if adapter is None or "/" in adapter else f"{adapter}/1"
 
 
 def _neighbours(names: tuple[str, ...], ranges: list[str]) -> list[tuple[str, ...]]:

@@ -258,7 +258,9 @@ def test_a_pair_has_its_share_of_the_baseline_of_all_pairs(
     reference = Reference(None, BASELINE._replace(median=1e6 * baseline_MB))
     matching_MB = fast_MB if baseline_MB > 1.05 * slow_MB else slow_MB
     for partner in partners:
-        expected = of_pair(host._replace(partners=partners), partner, reference).baseline
+        expected = of_pair(
+            host._replace(partners=partners), partner, Operation.SEND, reference
+        ).baseline
         assert expected is not None
         assert expected.median == pytest.approx(
             1e6 * baseline_MB * partner.ceiling.rate / (1e6 * matching_MB)

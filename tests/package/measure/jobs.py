@@ -7,6 +7,7 @@ from typing import Any, Mapping, NamedTuple, Optional, Sequence
 from plumbline.measure.probes.interface import Job
 from plumbline.model.command import Completed, Within
 from plumbline.model.layers.mdt import CREATE, MDT
+from plumbline.model.layers.rdma import RDMA
 from plumbline.model.record import Operation
 from plumbline.model.spec import ProbeSpec
 from tests.package.recorded import table
@@ -28,6 +29,14 @@ _JOBS: dict[str, Job] = {
     ),
     "iperf3": Job(
         Operation.SEND, ProbeSpec("iperf3", 1, 2.0, queue_depth=1), "10.77.0.11", port=12865
+    ),
+    "perftest": Job(
+        Operation.WRITE,
+        RDMA.spec,
+        "10.77.0.11",
+        own_address="10.77.0.21",
+        port=18515,
+        adapter="mlx5_0/1",
     ),
     "calls": Job(
         CREATE, MDT.spec, "/mnt/a/.plumbline/a", within=Within("/mnt/a", (".plumbline", "a"))

@@ -23,7 +23,8 @@ def test_each_layer_has_a_module_of_its_name_and_is_registered() -> None:
 
 def test_an_unknown_layer_is_refused_with_the_known_ones() -> None:
     with pytest.raises(
-        DocumentError, match="no layer 'metadata'; known are ost, raw, net, fs, mdt, oss, shared"
+        DocumentError,
+        match="no layer 'metadata'; known are ost, raw, net, fs, mdt, oss, shared, rdma",
     ):
         layer_of("metadata")
 
@@ -46,6 +47,7 @@ def test_reports_name_the_layers_from_the_disk_up() -> None:
         "raw",
         "shared",
         "oss",
+        "rdma",
         "net",
         "ost",
         "fs",
@@ -70,7 +72,8 @@ PURPOSES = {
         *("has_peers", "has_provisional"),
     },
     "raw": {"of_storage", "confirmable", "has_peers", "has_provisional", "local"},
-    "net": {"site_wide", "has_peers", "more_than_rates"},
+    "net": {"site_wide", "has_peers", "more_than_rates", "of_hosts"},
+    "rdma": {"site_wide", "has_peers"},
     "fs": {"of_storage", "by_ranks", "more_than_rates"},
     "mdt": {"one_target", "of_storage", "has_peers", "has_provisional"},
     "oss": {
@@ -86,4 +89,4 @@ def test_the_properties_of_a_layer_follow_from_how_it_measures(layer: Layer) -> 
     properties = {key for key in dir(Layer) if isinstance(getattr(Layer, key), property)}
     true_properties = {key for key in properties if getattr(layer, key) is True}
     assert true_properties == PURPOSES.get(layer.name, PURPOSES["ost"])
-    assert layer.peer_group("oss1") == ("" if layer.name == "net" else "oss1")
+    assert layer.peer_group("oss1") == ("" if layer.paired else "oss1")

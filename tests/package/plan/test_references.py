@@ -23,7 +23,7 @@ def expectations(
     topology = build(document)
     assigned = assignments(topology, load({}))
     ceilings = find_ceilings(topology, assigned)
-    pair_limits = PairLimits(topology)
+    pair_limits = PairLimits(topology, assigned)
     return {
         f"{item.layer} {item.component}": expectation(
             item, ceilings, accepted or {}, {}, pair_limits

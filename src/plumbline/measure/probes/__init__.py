@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from plumbline.measure.probes import calls, fio, iperf3, netperf, sgp_dd
+from plumbline.measure.probes import calls, fio, iperf3, netperf, perftest, sgp_dd
 from plumbline.measure.probes.interface import Job, Probe
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers.layer import Layer
@@ -14,6 +14,7 @@ PROBES: dict[str, Probe] = {
     "sgp_dd": sgp_dd,
     "netperf": netperf,
     "iperf3": iperf3,
+    "perftest": perftest,
     "calls": calls,
 }
 

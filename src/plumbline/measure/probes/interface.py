@@ -22,7 +22,7 @@ class Job(NamedTuple):
     folder and name of the probe file, the tool's standard input; None without a file.  ``proof``
     checks what the tool creates; None if that needs no check.
     For host pairs ``own_address`` is the address to send from, and ``port`` the port of the
-    partner's server.
+    partner's server; ``adapter`` is this host's device and its port, ``mlx5_0/1``, if it counts.
     """
 
     operation: Operation
@@ -32,6 +32,7 @@ class Job(NamedTuple):
     port: int = 0
     within: Optional[Within] = None
     proof: Optional[Proof] = None
+    adapter: str = ""
 
 
 class Probe(Protocol):

@@ -13,6 +13,7 @@ from plumbline.model.layers.net import NET
 from plumbline.model.layers.oss import OSS
 from plumbline.model.layers.ost import OST
 from plumbline.model.layers.raw import RAW
+from plumbline.model.layers.rdma import RDMA
 from plumbline.model.layers.shared import SHARED
 from plumbline.model.spec import ProbeSpec
 
@@ -40,7 +41,7 @@ class Layers(dict[str, Layer]):
         return _NOT_JUDGED
 
 
-LAYERS = Layers((layer.name, layer) for layer in (OST, RAW, NET, FS, MDT, OSS, SHARED))
+LAYERS = Layers((layer.name, layer) for layer in (OST, RAW, NET, FS, MDT, OSS, SHARED, RDMA))
 """Layers in the order of planning and of listings."""
 
 BY_DEPTH = tuple(sorted(LAYERS.values(), key=lambda layer: layer.depth))

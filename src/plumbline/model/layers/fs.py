@@ -14,7 +14,7 @@ FS = Layer(
     scenarios=(Scenario.TOGETHER,),
     spec=ProbeSpec("mpi", bytes=1 << 30, seconds=60.0, queue_depth=1, repeats=1),
     min_efficiency=0.5,
-    depth=6,
+    depth=7,
     results="targets at once",
     on_targets=True,
     whole=True,

@@ -43,7 +43,9 @@ class Layer(NamedTuple):
     grouped: bool = False
     """Groups have a service; each component can be measured at any time."""
     paired: bool = False
-    """Components are hosts, measured in pairs; all hosts of a site are one group."""
+    """Components are hosts or their adapters, measured in pairs; all of a site are one group."""
+    by_verbs: bool = False
+    """Its bytes are those of RDMA, whose headers are not those of TCP; components are adapters."""
     whole: bool = False
     """All components of a group are measured at once, and the group gets its own verdict."""
 
@@ -56,6 +58,14 @@ class Layer(NamedTuple):
     """Further quantities of the operations' runs; recorded, and judged if the policy names them."""
     if_named: bool = False
     """The layer is off by default; the policy turns it on."""
+
+    @property
+    def of_hosts(self) -> bool:
+        """True if its components are hosts, measured in pairs by TCP.
+
+        Locating and simulating take the paths of hosts, and leave their adapters out.
+        """
+        return self.paired and not self.by_verbs
 
     @property
     def one_target(self) -> bool:
@@ -108,7 +118,7 @@ class Layer(NamedTuple):
     @property
     def more_than_rates(self) -> bool:
         """True if a run has more results than rates: retransmits, a profile."""
-        return self.paired or self.whole
+        return self.of_hosts or self.whole
 
     def peer_group(self, group: str) -> str:
         """Return the peer group of a component with ``group`` in the plan; empty if site-wide."""

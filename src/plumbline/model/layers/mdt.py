@@ -52,7 +52,7 @@ MDT = Layer(
         pattern=f"{FILES} files",
     ),
     min_efficiency=0.0,
-    depth=7,
+    depth=8,
     results="metadata",
     on_targets=True,
     of_metadata=True,

@@ -13,7 +13,7 @@ NET = Layer(
     scenarios=(Scenario.SINGLE,),
     spec=ProbeSpec("netperf", bytes=0, seconds=10.0, queue_depth=1, repeats=1, direct=False),
     min_efficiency=0.1,
-    depth=4,
+    depth=5,
     results="network",
     all="the network between pairs of hosts",
     paired=True,

@@ -19,7 +19,7 @@ OST = Layer(
     scenarios=(Scenario.SINGLE,),
     spec=ProbeSpec("fio", bytes=1 << 30, seconds=60.0, transfer_bytes=1 << 20, queue_depth=8),
     min_efficiency=0.3,
-    depth=5,
+    depth=6,
     results="targets",
     one="write and read of target {}",
     all="write and read of all targets",

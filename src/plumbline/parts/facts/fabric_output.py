@@ -10,6 +10,7 @@ import re
 from typing import Iterable, Mapping, NamedTuple, Sequence
 
 from plumbline.model.errors import ToolError
+from plumbline.model.infiniband import LANE_BY_LINE_RATE, LANES
 from plumbline.model.validation import real, whole
 
 LINKS = ("iblinkinfo", "-l", "--switches-only")
@@ -27,17 +28,8 @@ _END = "## Summary:"
 _MAX_LINE = 1000
 """Limit of a line in characters; those of iblinkinfo have two hundred."""
 
-_LANES = {
-    2.5: ("SDR", 2.0),
-    5.0: ("DDR", 4.0),
-    10.0: ("QDR", 8.0),
-    14.0625: ("FDR", 13.64),
-    25.78125: ("EDR", 25.0),
-    53.125: ("HDR", 50.0),
-    106.25: ("NDR", 100.0),
-    212.5: ("XDR", 200.0),
-}
-"""Name and data rate of a lane in Gbit/s by its signalling rate (InfiniBand specification)."""
+_LANES = {line: (name, round(LANES[name], 2)) for line, name in LANE_BY_LINE_RATE.items()}
+"""Name and data rate of a lane in Gbit/s by its signalling rate."""
 _FDR10 = ("FDR10", 10.0)
 
 

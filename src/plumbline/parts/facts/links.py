@@ -255,7 +255,7 @@ def _over_infiniband(node: Node, links: Sequence[str]) -> Iterator[str]:
     if names:
         yield (
             f"{names[0]} carries IP over InfiniBand: the layer net measures TCP on it, not the "
-            "verbs that LNet's o2ib uses"
+            "verbs that LNet's o2ib uses; those are the layer rdma"
         )
 
 

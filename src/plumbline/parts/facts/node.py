@@ -192,7 +192,7 @@ class Parts:
         for component, block in self.disks.items():
             for below in self.below(block):
                 self._owners.setdefault(below, set()).add(component)
-        pairs = [entry for entry in expectations.entries if LAYERS[entry["layer"]].paired]
+        pairs = [entry for entry in expectations.entries if LAYERS[entry["layer"]].of_hosts]
         self._address = next((_target_text(entry, "address") for entry in pairs), "")
         self._hosts = dict(address for entry in pairs for address in _partner_addresses(entry))
 

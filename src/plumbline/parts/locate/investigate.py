@@ -186,7 +186,7 @@ class UnreachableNodes:
             expectation.component: (name, expectation.target["hosts"])
             for name, expectations in self._nodes.items()
             for expectation in expectations
-            if LAYERS[expectation.layer].paired
+            if LAYERS[expectation.layer].of_hosts
         }
         return {str(slot): list(self._waiting(hosts, slot)) for slot in step.slots}
 

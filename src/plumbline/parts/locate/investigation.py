@@ -76,7 +76,7 @@ class Steps:
             return self.all(test.layer, test.node)
         if candidate.intrusion in (Intrusion.OTHER_CLIENT, Intrusion.TOGETHER, Intrusion.FAILOVER):
             return None
-        if LAYERS[test.layer].paired:
+        if LAYERS[test.layer].of_hosts:
             return self._pair(test)
         return self.one(test.layer, test.component, test.node)
 
@@ -104,7 +104,7 @@ class Steps:
             return None
         where = f" of {node}" if node else ""
         words = layer_of(layer).all + where
-        if LAYERS[layer].paired:
+        if LAYERS[layer].of_hosts:
             return self._rounds(layer, words) if len(costs) > 1 else None
         seconds = self._batches(len(costs)) * max(seconds for seconds, _ in costs)
         return Step(layer, "", node, words, seconds, sum(moved for _, moved in costs))
@@ -296,7 +296,9 @@ class Investigation:
     def _opening(self) -> Iterator[Step]:
         """Yield the measurements of the parts in question."""
         if not self._targets:
-            yield from self._layers(layer for layer in BY_DEPTH if layer.paired or layer.per_target)
+            yield from self._layers(
+                layer for layer in BY_DEPTH if layer.of_hosts or layer.per_target
+            )
         for name in self._targets:
             own = list(self._measuring(name, crossing=False))
             yield from own or self._pairs(name)
@@ -309,7 +311,7 @@ class Investigation:
         own = [
             candidate
             for candidate in possible
-            if LAYERS[candidate.of.layer].paired and candidate.of.component == host
+            if LAYERS[candidate.of.layer].of_hosts and candidate.of.component == host
         ]
         steps = {step.key: step for candidate in own if (step := self._steps.of(candidate))}
         yield from islice((step for step in steps.values() if not self._is_silent(step)), _PAIRS)
@@ -341,7 +343,7 @@ class Investigation:
         yield from _best_first(located, ambiguity, vague)
 
     def _has_no_reference(self, step: Step) -> bool:
-        return LAYERS[step.layer].paired and (step.layer, step.component) in self._unreferenced
+        return LAYERS[step.layer].of_hosts and (step.layer, step.component) in self._unreferenced
 
     def _dividing_candidates(
         self, located: Located, ambiguity: AmbiguitySet, done: Sequence[Step]
@@ -368,7 +370,7 @@ class Investigation:
         }
         for candidate in self._candidates.crossing(sorted(parts), ()):
             test, step = candidate.of, self._steps.of(candidate)
-            if LAYERS[test.layer].paired:
+            if LAYERS[test.layer].of_hosts:
                 on_path = {test.component, step.partner if step else ""} <= parts
             else:
                 on_path = LAYERS[test.layer].local and test.component in parts
@@ -456,7 +458,7 @@ def _answers(candidate: Candidate, lanes: Collection[str]) -> Iterator[Candidate
         yield candidate._replace(of=failing(candidate.of))
         return
     yield candidate
-    if LAYERS[candidate.of.layer].paired and any(lane.startswith(SEGMENTS) for lane in lanes):
+    if LAYERS[candidate.of.layer].of_hosts and any(lane.startswith(SEGMENTS) for lane in lanes):
         yield candidate._replace(of=resending(candidate.of))
 
 

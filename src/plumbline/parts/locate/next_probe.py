@@ -58,7 +58,7 @@ class Candidates:
             node: expectation.path
             for node, expectations in nodes.items()
             for expectation in expectations
-            if LAYERS[expectation.layer].paired and node not in site.servers
+            if LAYERS[expectation.layer].of_hosts and node not in site.servers
         }
         self._crossing: dict[str, list[PlannedMeasurement]] = {}
         for placed in site.measurables():

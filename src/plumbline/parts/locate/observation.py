@@ -42,7 +42,7 @@ class Site:
         self._own = {
             expectation.component: frozenset(expectation.path)
             for expectation in expectations
-            if LAYERS[expectation.layer].paired
+            if LAYERS[expectation.layer].of_hosts
         }
 
     def measurables(self) -> Iterator[PlannedMeasurement]:
@@ -62,7 +62,9 @@ class Site:
         expectations = self._nodes[node]
         flows, excluded = _flows_by_part(expectations), _not_one_path(expectations)
         for expectation in expectations:
-            if LAYERS[expectation.layer].paired:
+            if LAYERS[expectation.layer].by_verbs:
+                continue
+            if LAYERS[expectation.layer].of_hosts:
                 yield from self._pairs(node, expectation)
             elif (expectation.layer, expectation.component) not in excluded:
                 yield from _unpaired(node, expectation, flows)
@@ -85,7 +87,7 @@ class Site:
                     entry.component,
                     words,
                     partner.path,
-                    _rate(of_pair(entry, partner, reference)),
+                    _rate(of_pair(entry, partner, operation, reference)),
                     lanes,
                     (),
                     node,

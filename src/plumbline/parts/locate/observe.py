@@ -381,7 +381,7 @@ def _with_pair(placed: PlannedMeasurement, partner: Partner, *, over_runs: bool)
     """
     expectation = placed.expectation
     own = expectation.reference(placed.operation, placed.scenario)
-    reference = of_pair(expectation, partner, own)
+    reference = of_pair(expectation, partner, placed.operation, own)
     key = f"{placed.operation.value}/{placed.scenario.value}"
     hosts = len(expectation.partners) + 1
     meeting = cycle(hosts) / span(hosts) if over_runs else 1.0

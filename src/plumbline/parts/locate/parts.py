@@ -349,7 +349,7 @@ def find_alike(observations: Sequence[Observation]) -> dict[str, Part]:
 
     Each is a host of devices or lies behind one: farther parts show in the tests of the network.
     """
-    hosts = {vote.of.component for vote in observations if LAYERS[vote.of.layer].paired}
+    hosts = {vote.of.component for vote in observations if LAYERS[vote.of.layer].of_hosts}
     hosts |= {vote.of.node for vote in observations if LAYERS[vote.of.layer].local}
     slow: dict[str, set[str]] = {}
     for vote in observations:
@@ -453,7 +453,7 @@ def find_hosts(
         for observation in observations
         if observation.vote is Vote.BAD
         and observation.of.is_rate
-        and LAYERS[observation.of.layer].paired
+        and LAYERS[observation.of.layer].of_hosts
         for name in _ends(observation.of)
     }
     for name, crossed in _crossed(observations, suspected).items():
@@ -481,7 +481,7 @@ def _tests_and_streams(
     for lane, members in crossed.items():
         for index, flows in members if not lane.startswith(SEGMENTS) else ():
             of = observations[index].of
-            if LAYERS[of.layer].paired and host in _ends(of):
+            if LAYERS[of.layer].of_hosts and host in _ends(of):
                 tests.setdefault(NETWORK + lane, []).append((index, flows))
             else:
                 streams.setdefault(lane, []).append((index, flows))

@@ -323,9 +323,9 @@ class Suspect(NamedTuple):
         """Return the rate that it leaves to a measurement, in B/s, or infinity."""
         rates = {loss.lane: loss.left_Bps for loss in self.losses}
         prefix = ""
-        if LAYERS[measurable.layer].paired and any(lane.startswith(NETWORK) for lane in rates):
+        if LAYERS[measurable.layer].of_hosts and any(lane.startswith(NETWORK) for lane in rates):
             prefix = NETWORK
-        elif LAYERS[measurable.layer].paired and self.alike:
+        elif LAYERS[measurable.layer].of_hosts and self.alike:
             return inf
         # a target that is slow for clients may be slow on its server too
         return min(

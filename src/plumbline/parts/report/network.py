@@ -102,7 +102,7 @@ def find_nodes(site: Site) -> list[Node]:
         tests.setdefault(test.component, []).append(test)
     nodes = []
     for entry in site.expectations:
-        if LAYERS[entry.layer].paired:
+        if LAYERS[entry.layer].of_hosts:
             own = tests.get(entry.component, [])
             retransmits = [test.retransmits for test in own if test.retransmits is not None]
             send_Bps, receive_Bps = (
@@ -127,7 +127,7 @@ def _ceilings(site: Site) -> dict[str, dict[str, float]]:
     return {
         entry.component: {partner.name: partner.ceiling.rate for partner in entry.partners}
         for entry in site.expectations
-        if LAYERS[entry.layer].paired
+        if LAYERS[entry.layer].of_hosts
     }
 
 

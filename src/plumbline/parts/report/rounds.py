@@ -89,7 +89,7 @@ def find_rounds(
     since: float,
 ) -> list[Round]:
     """Return the rounds since a time in seconds since the epoch, by time and direction."""
-    paired = [entry for entry in expectations if LAYERS[entry.layer].paired]
+    paired = [entry for entry in expectations if LAYERS[entry.layer].of_hosts]
     if not paired:
         return []
     network = _Network(paired, parts)

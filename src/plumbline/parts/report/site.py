@@ -12,7 +12,7 @@ from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Reference
-from plumbline.model.quantity import Quantity
+from plumbline.model.quantity import BYTES_PER_S, Quantity
 from plumbline.model.record import Operation, step_name
 from plumbline.model.service import SitePart
 from plumbline.model.space import SystemCourse
@@ -379,7 +379,8 @@ def _latest(
 def _reference(entry: Expectation, key: str) -> Reference:
     """Return the references of a step; the ceiling of a host is the median over its partners."""
     reference = entry.references.get(key, Reference(None, None))
-    if reference.ceiling is None and entry.partners:
+    in_bytes = Operation(key.partition("/")[0]).quantity == BYTES_PER_S
+    if reference.ceiling is None and entry.partners and in_bytes:
         ceilings = sorted(
             (partner.ceiling for partner in entry.partners), key=lambda ceiling: ceiling.rate
         )

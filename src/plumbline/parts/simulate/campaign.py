@@ -124,8 +124,8 @@ class Attempt(NamedTuple):
 def days_for(fleet: Fleet) -> int:
     """Return the days until each target, and each pair of hosts, has had enough runs."""
     layers = {member.key[0] for member in fleet.members}
-    hosts = sum(LAYERS[member.key[0]].paired for member in fleet.members)
-    periods = [fleet.periods_s[layer] for layer in layers if not LAYERS[layer].paired]
+    hosts = sum(LAYERS[member.key[0]].of_hosts for member in fleet.members)
+    periods = [fleet.periods_s[layer] for layer in layers if not LAYERS[layer].of_hosts]
     if hosts:
         periods.append(cycle(hosts) * fleet.periods_s[NET.name])
     longest = max(_DAYS * DAY_S, _RUNS * max(periods))

@@ -274,6 +274,7 @@ def build(topology: Topology, policy: Policy, healthy: Optional[Baselines] = Non
         for node, expectations in plan.expectations.items()
         for expectation in expectations
         if expectation.layer in periods and any(expectation.steps_in_bytes())
+        if not LAYERS[expectation.layer].by_verbs
     )
     if not members:
         raise DocumentError(
@@ -338,7 +339,7 @@ def _system(expectation: Expectation, systems: Mapping[str, str]) -> str:
 
 
 def _covered(expectation: Expectation, node: str) -> bool:
-    if LAYERS[expectation.layer].paired:
+    if LAYERS[expectation.layer].of_hosts:
         return False
     if LAYERS[expectation.layer].joint:
         return LAYERS[flows_of(expectation.target)[0].layer].on_devices

@@ -172,7 +172,7 @@ def _network(records: Sequence[Record]) -> float:
     """Return the deviation of the tests of a pair of hosts, the year's without any."""
     pairs: dict[Hashable, list[float]] = defaultdict(list)
     for record in records:
-        if LAYERS[record.layer].paired and record.rate:
+        if LAYERS[record.layer].of_hosts and record.rate:
             key = record.component, record.partner, record.operation
             pairs[key].append(log(record.rate))
     spreads = [deviation(rates) for rates in pairs.values() if len(rates) >= _MIN_VALUES]

@@ -284,7 +284,7 @@ def _slow(fleet: Fleet, rates: Mapping[Flow, float]) -> _SlowKeys:
         layer, component = member.key
         flows = list(member.flows())
         slower = [flow in rates for flow in flows]
-        if sum(slower) >= _MIN_SHARE * len(flows) if LAYERS[layer].paired else any(slower):
+        if sum(slower) >= _MIN_SHARE * len(flows) if LAYERS[layer].of_hosts else any(slower):
             components.add((layer, component, False))
         groups.setdefault((layer, member.expectation.group, True), []).append(any(slower))
     most = {

@@ -449,7 +449,7 @@ class Measuring:
         self._groups = _groups(fleet.members)
         self._flows = {member.key: tuple(member.flows()) for member in fleet.members}
         self._hosts = {
-            member.key[1]: member for member in fleet.members if LAYERS[member.key[0]].paired
+            member.key[1]: member for member in fleet.members if LAYERS[member.key[0]].of_hosts
         }
         # hosts meet only within their network
         self._networks = sorted(
@@ -570,7 +570,7 @@ def _key(flow: Flow) -> tuple[str, str]:
 def _groups(members: Sequence[Member]) -> tuple[_Group, ...]:
     groups: dict[tuple[str, str, str], list[Member]] = {}
     for member in members:
-        if not LAYERS[member.expectation.layer].paired:
+        if not LAYERS[member.expectation.layer].of_hosts:
             place = (member.expectation.layer, member.node, member.expectation.group)
             groups.setdefault(place, []).append(member)
     return tuple(_Group(*place, tuple(peers)) for place, peers in groups.items())

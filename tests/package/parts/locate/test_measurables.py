@@ -6,6 +6,7 @@ import pytest
 
 from plumbline.judge.pair import of_pair
 from plumbline.model.limits import Ceiling, Reference
+from plumbline.model.record import Operation
 from plumbline.parts.locate.next_probe import Candidates
 from plumbline.parts.locate.observation import BOTH, Measurable, Site
 from plumbline.parts.locate.suspects import locate
@@ -122,7 +123,7 @@ def test_the_baseline_of_a_host_belongs_to_the_pairs_whose_ceiling_allows_it(
     host = host._replace(partners=partners)
     own = Reference(None, BASELINE._replace(median=baseline * 1e9))
     for partner, rate_GB in zip(partners, expected):
-        reference = of_pair(host, partner, own)
+        reference = of_pair(host, partner, Operation.SEND, own)
         assert reference.ceiling == partner.ceiling
         assert reference.baseline is not None
         assert reference.baseline.median == pytest.approx(rate_GB * 1e9)
@@ -131,4 +132,6 @@ def test_the_baseline_of_a_host_belongs_to_the_pairs_whose_ceiling_allows_it(
 def test_a_pair_without_a_baseline_has_its_ceiling() -> None:
     host = host_expectation("a", "b")
     partner = host.partners[0]
-    assert of_pair(host, partner, Reference(None, None)) == Reference(partner.ceiling, None)
+    assert of_pair(host, partner, Operation.SEND, Reference(None, None)) == Reference(
+        partner.ceiling, None
+    )

@@ -55,7 +55,7 @@ def test_a_further_test_of_a_file_system_is_measured_if_named(run: Any) -> None:
             {"layer": "fs", "components": ["scratch-OST0000"]},
             "client1 measures no scratch-OST0000 in layer fs; it measures scratch",
         ),
-        ({"layer": "ost", "slot": 1}, "slot pairs all hosts of layer net; leave out slot, or"),
+        ({"layer": "ost", "slot": 1}, "slot pairs all hosts of the layers net and rdma; leave out"),
         ({"layer": "net", "slot": 1, "components": ["client1"]}, "slot pairs all hosts"),
         ({"layer": "ost", "expectations": "/nowhere"}, "there is no /nowhere; deploy plumbline"),
     ],
