@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import pwd
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Iterator, Mapping, Optional, Sequence
@@ -40,6 +42,7 @@ from plumbline.measure.net import PairUnit, slot_of
 from plumbline.measure.ost import TargetUnit
 from plumbline.measure.session import units_of
 from plumbline.measure.shared import flows_sentence, sentence
+from plumbline.measure.targets.metadata import ROOT
 from plumbline.measure.unit_context import Unit
 from plumbline.model import parts
 from plumbline.model.errors import INTERRUPTED, PrivilegeError, UsageError
@@ -143,8 +146,13 @@ def _refuse_around_mount(arguments: argparse.Namespace) -> None:
             if getattr(arguments, name):
                 raise UsageError(f"{spelled(name)} chooses targets of a mount: give it --mount")
         return
-    if arguments.layer != OST.name:
-        raise UsageError("--mount measures the targets of a file system: plumbline probe ost")
+    layer = LAYERS[arguments.layer]
+    if not layer.per_target and not layer.of_metadata:
+        raise UsageError(
+            "--mount measures the targets of a file system: plumbline probe ost, or probe mdt"
+        )
+    if arguments.pool and layer.of_metadata:
+        raise UsageError("--pool chooses OSTs; metadata targets have no pools: leave it out")
     for name in ("directory", "component", "expectations", "confirm", "caches", "limit"):
         if getattr(arguments, name):
             raise UsageError(f"--mount chooses what it measures; leave out {spelled(name)}")
@@ -266,12 +274,14 @@ def _compare(arguments: argparse.Namespace) -> int:
 def _survey(arguments: argparse.Namespace) -> int:
     """Measure all targets of a mount, print them by their odds, and return the exit code."""
     run, folder = SystemRunner(), real_path(arguments.mount, "--mount")
-    choice = surveys.Choice(folder, arguments.pool or "", arguments.index or "")
+    words = arguments.pool or "", arguments.index or ""
+    choice = surveys.Choice(folder, *words, LAYERS[arguments.layer], _user())
     survey = surveys.survey_of(run, choice, arguments.bytes or _FILE_BYTES)
     if arguments.dry_run:
         return print_commands(survey.units)
     # report a missing tool once, not for each target
-    locate(survey.entries[0].spec.tool)
+    locate(survey.units[0].commands()[0][0])
+    surveys.refuse_unprepared(run, survey)
     surveys.refuse_folder(run, survey)
     if survey.system.note:
         remark(survey.system.note)
@@ -280,6 +290,14 @@ def _survey(arguments: argparse.Namespace) -> int:
     surveyed = surveys.carry_out(run, survey, partial(progress, arguments.quiet))
     show(arguments, surveyed, survey_table(surveyed))
     return end(surveyed.result)
+
+
+def _user() -> str:
+    """Return the name of this process's user, or its number if it has no name."""
+    number = os.geteuid()
+    with suppress(KeyError):
+        return pwd.getpwuid(number).pw_name if number else ROOT
+    return str(number)
 
 
 def _compare_caches(arguments: argparse.Namespace) -> int:

@@ -92,15 +92,12 @@ def comparison(result: Result, operations: Sequence[Operation]) -> list[str]:
     return [render((*headers, "state"), rows), *_sentences(result.verdicts)]
 
 
-_RATED = (Operation.WRITE, Operation.READ)
-
-
 def survey(surveyed: SurveyResult) -> list[str]:
     """Return a table of the targets of a mount, the worst first, with verdicts and what to do."""
     result, last = surveyed.result, surveyed.last
     states = {verdict.component: verdict.state.name for verdict in result.verdicts}
     headers = ["target", "server"]
-    for operation in _RATED:
+    for operation in surveyed.survey.operations:
         headers += [operation.value, "of peers", *["of last"] * bool(last)]
     rows = [
         (
@@ -123,8 +120,9 @@ def survey(surveyed: SurveyResult) -> list[str]:
 
 def _surveyed_rates(surveyed: SurveyResult, name: str) -> Iterator[str]:
     """Yield for each operation rate, ratio to the peers and, after an earlier survey, to that."""
-    pairs = iter(_rates(surveyed.result, name, _RATED))
-    for operation, rate, ratio in zip(_RATED, pairs, pairs):
+    operations = surveyed.survey.operations
+    pairs = iter(_rates(surveyed.result, name, operations))
+    for operation, rate, ratio in zip(operations, pairs, pairs):
         yield from (rate, ratio)
         if surveyed.last:
             now = surveyed.rates.get((name, operation.value))
@@ -142,7 +140,7 @@ def _odds_of(surveyed: SurveyResult, name: str) -> str:
 def _since_last(surveyed: SurveyResult) -> Iterator[str]:
     """Yield a line on what all targets lost or gained together, which no peer can show."""
     shares = []
-    for operation in _RATED:
+    for operation in surveyed.survey.operations:
         ratios = [
             rate / surveyed.last[place]
             for place, rate in surveyed.rates.items()
@@ -154,11 +152,18 @@ def _since_last(surveyed: SurveyResult) -> Iterator[str]:
         yield f"median of all since {moment(surveyed.last_at)}: {', '.join(shares)}"
 
 
+_LOOKS = {
+    False: ("disks, controller and links", "plumbline symptoms reads them"),
+    True: ("users, disks and links", "plumbline stages and plumbline symptoms read them"),
+}
+"""Parts of a slow target's server and their readers, by whether it holds metadata."""
+
 _CONTROLS = 4
 """Healthy targets to measure with slow ones: with fewer peers a slow one cannot be told."""
 
 
 def _next_steps(surveyed: SurveyResult) -> Iterator[str]:
+    layer = surveyed.survey.layer
     verdicts = {verdict.component: verdict for verdict in surveyed.result.verdicts}
     members = list(surveyed.members())
     alarms = [member for member in members if verdicts[member.name].state.alarm]
@@ -174,12 +179,10 @@ def _next_steps(surveyed: SurveyResult) -> Iterator[str]:
         again = surveyed.survey.system.indices([*slow, *fine[-_CONTROLS:]])
         yield (
             "Next: measure again at another hour with healthy ones, to exclude chance and other "
-            f"users: plumbline probe ost --mount {surveyed.survey.folder} --index {again}"
+            f"users: plumbline probe {layer.name} --mount {surveyed.survey.folder} --index {again}"
         )
-        yield (
-            f"Then look at disks, controller and links of {_places(slow)}; there plumbline "
-            "symptoms reads them"
-        )
+        parts, readers = _LOOKS[layer.of_metadata]
+        yield f"Then look at {parts} of {_places(slow)}; there {readers}"
 
 
 def _places(members: Sequence[Member]) -> str:

@@ -1,0 +1,69 @@
+"""A replayed client of Lustre: lfs, lctl, cat and stat answer with what a real one printed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+from pathlib import Path
+from typing import Any, Mapping, NamedTuple, Sequence
+
+from tests.package.cli.driver import finish
+from tests.package.recorded import DATA
+
+TOOLS = Path(__file__).parent / "tools"
+OSTS = (0, 1, 2, 3, 0x1A)
+"""Indices can be sparse, and are hexadecimal in names."""
+
+
+def ost(index: int) -> str:
+    return f"lustre-OST{index:04x}"
+
+
+def mdt(index: int) -> str:
+    return f"lustre-MDT{index:04x}"
+
+
+class Client(NamedTuple):
+    """A client with its mount, its tools and the state of its targets."""
+
+    home: Path
+
+    @property
+    def mount(self) -> Path:
+        return self.home / "scratch"
+
+    def become(self, **state: Any) -> None:
+        document = {"mount": str(self.mount), "osts": OSTS, **state}
+        (self.home / "client.json").write_text(json.dumps(document))
+
+    def variables(self, rates: Mapping[int, Any]) -> dict[str, str]:
+        """Return the environment with the rates of OSTs in MB/s, or what their fio does."""
+        return {
+            "PATH": f"{self.home}/bin:{os.environ['PATH']}",
+            "CLIENT": str(self.home / "client.json"),
+            "RECORDED": str(DATA / "lustre"),
+            "FAKE_LOG": str(self.home / "fio.log"),
+            **{f"FAKE_{ost(index)}": str(rate) for index, rate in rates.items()},
+        }
+
+    def call(
+        self, *words: str, rates: Mapping[int, Any] = {}, inside: Sequence[str] = ()
+    ) -> subprocess.CompletedProcess[str]:
+        return finish(self.home, *words, inside=inside, **self.variables(rates))
+
+    def files(self) -> list[Path]:
+        """Return what a survey left on the mount or as a lock."""
+        return [*self.mount.rglob("*"), *(self.home / "tmp").iterdir()]
+
+    @classmethod
+    def at(cls, home: Path) -> Client:
+        """Return a client whose tools and mount lie in an empty folder."""
+        (home / "bin").mkdir()
+        for tool in ("lfs", "lctl", "cat", "stat"):
+            (home / "bin" / tool).symlink_to(TOOLS / "lustre_client")
+        (home / "bin" / "fio").symlink_to(TOOLS / "fio")
+        (home / "scratch").mkdir()
+        client = cls(home)
+        client.become()
+        return client
