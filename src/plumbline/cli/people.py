@@ -185,6 +185,7 @@ PEOPLE.add(
         "with --mount: only these, such as 0-9,2a, hexadecimal as in the names of OSTs and MDTs "
         "(decimal for bricks)",
     ),
+    option("--matrix", "with --mount: create a file on each OST from each MDT (mdt)"),
     option("--bytes SIZE", "of each file in a directory or mount, 256MiB; of each rank (fs)"),
     option("--random-reads", "read the files of directories at random too, 4 KiB at a time (ost)"),
     option("--caches", "read a file with and without each cache (ost, one target)"),

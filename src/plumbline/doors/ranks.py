@@ -7,12 +7,14 @@ from statistics import median
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from plumbline.doors.table import render
+from plumbline.judge.creations import Pair, mdts_and_osts, summary
 from plumbline.judge.phrases import moment, odds, several
 from plumbline.measure.targets.mounted import Member
 from plumbline.model.evidence import CONFIRMED_ODDS
 from plumbline.model.record import Operation, Record
 from plumbline.model.units import format_duration, format_rate
 from plumbline.model.verdict import Verdict
+from plumbline.site.matrix import MatrixResult
 from plumbline.site.measure import Result
 from plumbline.site.survey import SurveyResult
 
@@ -157,6 +159,32 @@ _LOOKS = {
     True: ("users, disks and links", "plumbline stages and plumbline symptoms read them"),
 }
 """Parts of a slow target's server and their readers, by whether it holds metadata."""
+
+_COLUMNS = 8
+"""OSTs in one table: a terminal has room for no more."""
+
+
+def creations(result: MatrixResult) -> list[str]:
+    """Return tables of milliseconds, MDTs by OSTs, what is wrong, and what was left out."""
+    mdts, osts = mdts_and_osts(result.pairs)
+    cells = {(pair.mdt, pair.ost): _cell(pair) for pair in result.pairs}
+    lines: list[str] = []
+    for first in range(0, len(osts), _COLUMNS):
+        shown = osts[first : first + _COLUMNS]
+        headers = ("ms", *(ost.rpartition("-")[2] for ost in shown))
+        lines.append(render(headers, [(mdt, *(cells[mdt, ost] for ost in shown)) for mdt in mdts]))
+    lines += (f"{finding.state.name} {finding.sentence}" for finding in result.findings)
+    lines += filter(None, [summary(result.pairs, result.findings)])
+    if result.untried:
+        lines.append(f"{result.untried} of {len(result.pairs)} pairs were not tried")
+    return [*lines, *(f"left out: {part.name}: {part.reason}" for part in result.left_out)]
+
+
+def _cell(pair: Pair) -> str:
+    if pair.typical_s is not None:
+        return f"{1000 * pair.typical_s:.2f}"
+    return "hung" if pair.hung else "failed" if pair.failed else "-"
+
 
 _CONTROLS = 4
 """Healthy targets to measure with slow ones: with fewer peers a slow one cannot be told."""

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Mapping, NamedTuple, Sequence
+from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+
+import pytest
 
 from tests.package.cli.driver import finish
 from tests.package.recorded import DATA
@@ -67,3 +71,33 @@ class Client(NamedTuple):
         client = cls(home)
         client.become()
         return client
+
+
+FROZEN = """
+mkfs.ext4 -q image && mount -o loop image frozen && fsfreeze --freeze frozen || exit
+echo ready
+read -r _
+fsfreeze --unfreeze frozen && umount --lazy frozen
+"""
+"""Stops all who write to a file system, beyond SIGKILL, until its standard input ends."""
+
+
+@contextmanager
+def frozen(home: Path) -> Iterator[int]:
+    """Yield a process whose namespace has a frozen file system in a client's home."""
+    if os.geteuid() != 0 or not shutil.which("mkfs.ext4"):
+        pytest.skip("only root can freeze a file system")
+    (home / "frozen").mkdir()
+    with (home / "image").open("wb") as image:
+        image.truncate(8 << 20)
+    words = ("unshare", "--mount", "--propagation", "private", "sh", "-c", FROZEN)
+    with subprocess.Popen(
+        words, cwd=home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as holder:
+        assert holder.stdin
+        assert holder.stdout
+        if holder.stdout.readline() != "ready\n":
+            pytest.skip("no file system can be mounted and frozen here")
+        yield holder.pid
+        holder.stdin.close()
+        assert holder.wait(timeout=60) == 0

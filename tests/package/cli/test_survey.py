@@ -6,8 +6,6 @@ The client is replayed: lfs, lctl, cat and stat answer with what a real one prin
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import signal
 import subprocess
 from pathlib import Path
@@ -16,7 +14,7 @@ from typing import Any, Iterator, Mapping, Sequence
 import pytest
 
 from tests.package.cli.driver import finish, start
-from tests.package.cli.lustre import OSTS, Client, ost
+from tests.package.cli.lustre import OSTS, Client, frozen, ost
 from tests.package.waiting import eventually
 
 
@@ -207,34 +205,10 @@ def test_a_survey_that_is_interrupted_leaves_no_files_and_keeps_its_records(
     assert "lustre-OST0001" not in screen.stdout
 
 
-FROZEN = """
-mkfs.ext4 -q image && mount -o loop image frozen && fsfreeze --freeze frozen || exit
-echo ready
-read -r _
-fsfreeze --unfreeze frozen && umount --lazy frozen
-"""
-"""Stops all who write to a file system, beyond SIGKILL, until its standard input ends."""
-
-
 @pytest.fixture
 def namespace(client: Survey) -> Iterator[int]:
-    """Yield a process whose namespace has a frozen file system in the client's home."""
-    if os.geteuid() != 0 or not shutil.which("mkfs.ext4"):
-        pytest.skip("only root can freeze a file system")
-    (client.home / "frozen").mkdir()
-    with (client.home / "image").open("wb") as image:
-        image.truncate(8 << 20)
-    words = ("unshare", "--mount", "--propagation", "private", "sh", "-c", FROZEN)
-    with subprocess.Popen(
-        words, cwd=client.home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as holder:
-        assert holder.stdin
-        assert holder.stdout
-        if holder.stdout.readline() != "ready\n":
-            pytest.skip("no file system can be mounted and frozen here")
-        yield holder.pid
-        holder.stdin.close()
-        assert holder.wait(timeout=60) == 0
+    with frozen(client.home) as holder:
+        yield holder
 
 
 @pytest.mark.long
