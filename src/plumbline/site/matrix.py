@@ -144,7 +144,7 @@ def matrix_of(run: CommandRunner, survey: Survey, pool: str) -> Matrix:
             system = in_pool(run, system, pool)
     except SkipTarget as error:
         raise ToolError(str(error)) from error
-    osts, most = system.members, MOST_FILES // len(survey.entries)
+    osts, most = system.members, max(1, MOST_FILES // len(survey.entries))
     chosen = tuple(osts[number * len(osts) // most] for number in range(most))
     chosen = osts if len(osts) <= most else chosen
     repeats = max(1, min(_MOST_REPEATS, MOST_FILES // (len(chosen) * len(survey.entries))))
