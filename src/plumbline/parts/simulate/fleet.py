@@ -27,6 +27,11 @@ from plumbline.plan.speeds import Speeds, speeds
 from plumbline.topology.graph import Topology
 from plumbline.topology.paths import sharings
 
+CALLS_SCATTER = 3.0
+"""Scatter of a run of metadata calls over that of a run of bytes, and of its repeats: an assumption
+that gives 8 % in a quiet file system and 15 % in the year, within the 5 to 28 % that
+tests/bench/metadata_nights.py covers.  The year has no benchmark of metadata."""
+
 
 class Noise(NamedTuple):
     """Variation of the measurements of one healthy fleet.
@@ -66,6 +71,12 @@ class Noise(NamedTuple):
     network: float = 0.0
     goes_on: float = 0.0
     alike: float = 0.0
+
+    @property
+    def of_calls(self) -> Noise:
+        """Noise of metadata calls."""
+        run, repeat = self.run * CALLS_SCATTER, self.repeat * CALLS_SCATTER
+        return self._replace(run=run, repeat=repeat)
 
 
 FADES = 0.3
@@ -138,11 +149,6 @@ network: ``network`` is assumed.  ``goes_on`` is of second benchmarks within 15 
 one; ``alike``: of runs low on two days in a row 43 % lost the same within a tenth, compared with
 24 % of any two low ones.
 """
-
-CALLS_SCATTER = 3.0
-"""Scatter of a run of metadata calls over that of a run of bytes, and of its repeats: an assumption
-that gives 8 % in a quiet file system and 15 % in the year, within the 5 to 28 % that
-tests/bench/metadata_nights.py covers.  The year has no benchmark of metadata."""
 
 CALLS_PER_S = 10_000.0
 """Calls per second of a healthy metadata target; losses are shares of it, so any figure does."""

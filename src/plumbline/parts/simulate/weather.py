@@ -28,7 +28,6 @@ from plumbline.model.units import DAY_S, HOUR_S
 from plumbline.parts.simulate.days import slots, starts
 from plumbline.parts.simulate.fleet import (
     CALLS_PER_S,
-    CALLS_SCATTER,
     COVERAGE_ALONE,
     FADES,
     LASTS,
@@ -98,9 +97,20 @@ class Weather:
         self._system_days: dict[str, SystemDay] = {}
         self._hosts: dict[str, float] = {}
         self._components: dict[tuple[str, str], float] = {}
+        self._of_calls: Optional[Weather] = None
+
+    def _weather_of(self, flow: Flow) -> Weather:
+        """Return the weather of a flow: calls draw apart, so that other days stay as without."""
+        if self._of_calls is None and LAYERS[flow.layer].of_metadata:
+            source = Random(repr(self._further.getstate()[1][:_KEY]))
+            self._of_calls = Weather(self._noise.of_calls, source)
+        of_calls = self._of_calls if LAYERS[flow.layer].of_metadata else None
+        return of_calls or self
 
     def next_day(self) -> None:
         """Draw another day for every known file system and host, correlated with the last one."""
+        if self._of_calls:
+            self._of_calls.next_day()
         for host, before in self._hosts.items():
             self._hosts[host] = self._lasting(before, self._noise.host)
         for system, day in self._system_days.items():
@@ -117,6 +127,9 @@ class Weather:
 
     def run(self, flow: Flow, host: str, system: str, at: float) -> Draw:
         """Return the disturbance of one run of a flow today, at a moment in epoch seconds."""
+        return self._weather_of(flow)._draw(flow, host, system, at)
+
+    def _draw(self, flow: Flow, host: str, system: str, at: float) -> Draw:
         noise, gauss = self._noise, self._chance.gauss
         day = self._system_days.get(system)
         if day is None:
@@ -128,8 +141,7 @@ class Weather:
         own = self._components.get(component)
         if own is None:
             own = self._components[component] = gauss(0, noise.component)
-        scatter = noise.spell_run if day.busy else noise.run * _scatter(flow)
-        loss = own + shared + day.loss + gauss(0, scatter)
+        loss = own + shared + day.loss + gauss(0, noise.spell_run if day.busy else noise.run)
         disturbance = self._disturb(self._last_disturbance(flow), at, day)
         (self._reruns if self._chance is self._further else self._disturbances)[flow] = disturbance
         loss += disturbance.tail
@@ -160,7 +172,8 @@ class Weather:
 
     def repeats(self, flow: Flow, rate: float, count: int, most: float) -> tuple[float, ...]:
         """Return the rates of the repeats of a run, none of them above ``most``."""
-        sigma, gauss = self._noise.repeat * _scatter(flow), self._chance.gauss
+        weather = self._weather_of(flow)
+        sigma, gauss = weather._noise.repeat, weather._chance.gauss
         return tuple([min(most, rate * exp(gauss(0, sigma))) for _ in range(count)])
 
     def _next_system_day(self, before: SystemDay) -> SystemDay:
@@ -211,10 +224,6 @@ class Weather:
 
     def _exponential(self, mean: Optional[float]) -> float:
         return self._chance.expovariate(1 / mean) if mean else 0.0
-
-
-def _scatter(flow: Flow) -> float:
-    return CALLS_SCATTER if LAYERS[flow.layer].of_metadata else 1.0
 
 
 _DIRECTIONS = {Operation.WRITE: "away", Operation.SEND: "pair", Operation.RECEIVE: "pair"}
@@ -429,10 +438,9 @@ def _joint_reads(members: Sequence[Member]) -> dict[Flow, dict[str, tuple[str, .
 
 def _paths(member: Member) -> Iterator[tuple[Flow, tuple[str, ...]]]:
     partners = {partner.name: partner.path for partner in member.expectation.partners}
-    path = member.expectation.path
-    if LAYERS[member.key[0]].of_metadata:
-        # calls move no bytes: no rate of another part limits them
-        path = path[-1:]
+    # calls move no bytes: no rate of another part limits them
+    of_calls = LAYERS[member.key[0]].of_metadata
+    path = member.expectation.path[-1:] if of_calls else member.expectation.path
     for flow in member.flows():
         yield flow, partners[flow.partner] if flow.partner else path
 
