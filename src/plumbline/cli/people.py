@@ -178,13 +178,14 @@ PEOPLE.add(
         "compare directories, without an inventory (ost, fs)",
         action="append",
     ),
-    option("--mount DIR", "survey all targets of this mount, without an inventory (ost)"),
-    option("--pool NAME", "with --mount: only this pool (Lustre)"),
+    option("--mount DIR", "survey all targets of this mount, without an inventory (ost, mdt)"),
+    option("--pool NAME", "with --mount: only the OSTs of this pool (Lustre)"),
     option(
         "--index LIST",
-        "with --mount: only these, such as 0-9,2a, hexadecimal as in the names of OSTs (decimal "
-        "for bricks)",
+        "with --mount: only these, such as 0-9,2a, hexadecimal as in the names of OSTs and MDTs "
+        "(decimal for bricks)",
     ),
+    option("--matrix", "with --mount: create a file on each OST from each MDT (mdt)"),
     option("--bytes SIZE", "of each file in a directory or mount, 256MiB; of each rank (fs)"),
     option("--random-reads", "read the files of directories at random too, 4 KiB at a time (ost)"),
     option("--caches", "read a file with and without each cache (ost, one target)"),
@@ -204,7 +205,7 @@ PEOPLE.add(
     description="""\
 Measure what this node is to measure in a layer, keep the records, and judge them. With
 --directory: compare directories, and keep nothing. With --mount: measure all targets of a mounted
-Lustre or GlusterFS one by one, and compare them with each other and with the last time.""",
+Lustre or GlusterFS, or all MDTs of Lustre, and compare them with each other and the last time.""",
     epilog="""\
 Exit codes: the worst verdict, 0 OK, 1 WARNING, 2 CRITICAL, 3 UNKNOWN; 75 when another run holds
 one of the targets, 77 when this user may not measure one; see plumbline --help for the others.
@@ -214,9 +215,10 @@ TIME is written 90s, 10m or 10min, 36h; SIZE 512MiB or 1GB.
 One target now: plumbline probe ost --component scratch-OST0003
 Without inventory and root: plumbline probe ost --mount /scratch
                             plumbline probe ost --directory a=/mnt/a --directory b=/mnt/b
+All MDTs, as root:          plumbline probe mdt --mount /scratch
 
 With --mount, DIR may be a folder of your own below the mount; the files in it are removed at the
-end. Records are kept in ~/.local/state/plumbline.
+end. Records are kept in ~/.local/state/plumbline. The call prints what needs root.
 """,
 )
 

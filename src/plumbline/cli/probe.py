@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import os
+import pwd
 import time
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Iterator, Mapping, Optional, Sequence
@@ -28,7 +30,7 @@ from plumbline.cli.progress import (
     show_result,
     verdict_table,
 )
-from plumbline.doors.ranks import comparison
+from plumbline.doors.ranks import comparison, creations
 from plumbline.doors.ranks import survey as survey_table
 from plumbline.doors.table import render
 from plumbline.judge.confirm import QueuePlace
@@ -41,8 +43,10 @@ from plumbline.measure.ost import TargetUnit
 from plumbline.measure.rdma import AdapterUnit
 from plumbline.measure.session import units_of
 from plumbline.measure.shared import flows_sentence, sentence
+from plumbline.measure.targets.metadata import ROOT
 from plumbline.measure.unit_context import Unit
 from plumbline.model import parts
+from plumbline.model.command import CommandRunner
 from plumbline.model.errors import INTERRUPTED, PrivilegeError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
@@ -54,6 +58,7 @@ from plumbline.model.small_reads import SMALL_READS, TAILS
 from plumbline.model.units import format_bytes, format_rate
 from plumbline.model.verdict import State, worst
 from plumbline.observe.command import LocalSystem, SystemClock, SystemRunner, locate
+from plumbline.site import matrix as matrices
 from plumbline.site import measure as runs
 from plumbline.site import shared
 from plumbline.site import survey as surveys
@@ -140,12 +145,21 @@ def _refuse_of_other_layers(arguments: argparse.Namespace, layer: Layer) -> None
 def _refuse_around_mount(arguments: argparse.Namespace) -> None:
     """Raise UsageError for options that do not go with ``--mount``, or only with it."""
     if not arguments.mount:
-        for name in ("pool", "index"):
+        for name in ("pool", "index", "matrix"):
             if getattr(arguments, name):
-                raise UsageError(f"{spelled(name)} chooses targets of a mount: give it --mount")
+                raise UsageError(f"{spelled(name)} needs the targets of a mount: give it --mount")
         return
-    if arguments.layer != OST.name:
-        raise UsageError("--mount measures the targets of a file system: plumbline probe ost")
+    layer = LAYERS[arguments.layer]
+    if not layer.per_target and not layer.of_metadata:
+        raise UsageError(
+            "--mount measures the targets of a file system: plumbline probe ost, or probe mdt"
+        )
+    if arguments.matrix and not layer.of_metadata:
+        raise UsageError("--matrix creates files from each MDT: call plumbline probe mdt")
+    if arguments.pool and layer.of_metadata and not arguments.matrix:
+        raise UsageError(
+            "--pool chooses OSTs, and metadata targets have no pools: leave it out, or add --matrix"
+        )
     for name in ("directory", "component", "expectations", "confirm", "caches", "limit"):
         if getattr(arguments, name):
             raise UsageError(f"--mount chooses what it measures; leave out {spelled(name)}")
@@ -273,20 +287,51 @@ def _compare(arguments: argparse.Namespace) -> int:
 def _survey(arguments: argparse.Namespace) -> int:
     """Measure all targets of a mount, print them by their odds, and return the exit code."""
     run, folder = SystemRunner(), real_path(arguments.mount, "--mount")
-    choice = surveys.Choice(folder, arguments.pool or "", arguments.index or "")
+    pool = "" if arguments.matrix else arguments.pool or ""
+    layer, user = LAYERS[arguments.layer], _user()
+    choice = surveys.Choice(folder, pool, arguments.index or "", layer, user)
     survey = surveys.survey_of(run, choice, arguments.bytes or _FILE_BYTES)
+    if arguments.matrix:
+        return _cross(run, survey, arguments)
     if arguments.dry_run:
         return print_commands(survey.units)
     # report a missing tool once, not for each target
-    locate(survey.entries[0].spec.tool)
+    locate(survey.units[0].commands()[0][0])
+    _announce(run, survey, survey.announcement(), arguments)
+    surveyed = surveys.carry_out(run, survey, partial(progress, arguments.quiet))
+    show(arguments, surveyed, survey_table(surveyed))
+    return end(surveyed.result)
+
+
+def _announce(
+    run: CommandRunner, survey: surveys.Survey, announcement: str, arguments: argparse.Namespace
+) -> None:
+    """Print what will be done on a mount; raise an error if this user may not do it."""
+    surveys.refuse_unprepared(run, survey)
     surveys.refuse_folder(run, survey)
     if survey.system.note:
         remark(survey.system.note)
     if not arguments.quiet:
-        note(survey.announcement())
-    surveyed = surveys.carry_out(run, survey, partial(progress, arguments.quiet))
-    show(arguments, surveyed, survey_table(surveyed))
-    return end(surveyed.result)
+        note(announcement)
+
+
+def _cross(run: CommandRunner, survey: surveys.Survey, arguments: argparse.Namespace) -> int:
+    """Create a file on each OST from each MDT, print the times, and return the exit code."""
+    matrix = matrices.matrix_of(run, survey, arguments.pool or "")
+    if arguments.dry_run:
+        return print_calls(matrix.commands())
+    _announce(run, survey, matrix.announcement(), arguments)
+    result = matrices.carry_out(run, matrix, partial(progress, arguments.quiet))
+    show(arguments, result.to_json(), creations(result))
+    return INTERRUPTED if result.interrupted else int(result.state)
+
+
+def _user() -> str:
+    """Return the name of this process's user, or its number if it has no name."""
+    number = os.geteuid()
+    with suppress(KeyError):
+        return pwd.getpwuid(number).pw_name if number else ROOT
+    return str(number)
 
 
 def _compare_caches(arguments: argparse.Namespace) -> int:

@@ -7,12 +7,14 @@ from statistics import median
 from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from plumbline.doors.table import render
+from plumbline.judge.creations import Pair, mdts_and_osts, summary
 from plumbline.judge.phrases import moment, odds, several
 from plumbline.measure.targets.mounted import Member
 from plumbline.model.evidence import CONFIRMED_ODDS
 from plumbline.model.record import Operation, Record
 from plumbline.model.units import format_duration, format_rate
 from plumbline.model.verdict import Verdict
+from plumbline.site.matrix import MatrixResult
 from plumbline.site.measure import Result
 from plumbline.site.survey import SurveyResult
 
@@ -108,7 +110,6 @@ def comparison(result: Result, operations: Sequence[Operation]) -> list[str]:
 
 _MAX_BESIDE = 2
 """Operations beside one another in a table of 80 columns."""
-_RATED = (Operation.WRITE, Operation.READ)
 
 
 def survey(surveyed: SurveyResult) -> list[str]:
@@ -116,7 +117,7 @@ def survey(surveyed: SurveyResult) -> list[str]:
     result, last = surveyed.result, surveyed.last
     states = {verdict.component: verdict.state.name for verdict in result.verdicts}
     headers = ["target", "server"]
-    for operation in _RATED:
+    for operation in surveyed.survey.operations:
         headers += [operation.value, "of peers", *["of last"] * bool(last)]
     rows = [
         (
@@ -139,8 +140,9 @@ def survey(surveyed: SurveyResult) -> list[str]:
 
 def _surveyed_rates(surveyed: SurveyResult, name: str) -> Iterator[str]:
     """Yield for each operation rate, ratio to the peers and, after an earlier survey, to that."""
-    pairs = iter(_rates(surveyed.result, name, _RATED))
-    for operation, rate, ratio in zip(_RATED, pairs, pairs):
+    operations = surveyed.survey.operations
+    pairs = iter(_rates(surveyed.result, name, operations))
+    for operation, rate, ratio in zip(operations, pairs, pairs):
         yield from (rate, ratio)
         if surveyed.last:
             now = surveyed.rates.get((name, operation.value))
@@ -158,7 +160,7 @@ def _odds_of(surveyed: SurveyResult, name: str) -> str:
 def _since_last(surveyed: SurveyResult) -> Iterator[str]:
     """Yield a line on what all targets lost or gained together, which no peer can show."""
     shares = []
-    for operation in _RATED:
+    for operation in surveyed.survey.operations:
         ratios = [
             rate / surveyed.last[place]
             for place, rate in surveyed.rates.items()
@@ -170,11 +172,44 @@ def _since_last(surveyed: SurveyResult) -> Iterator[str]:
         yield f"median of all since {moment(surveyed.last_at)}: {', '.join(shares)}"
 
 
+_LOOKS = {
+    False: ("disks, controller and links", "plumbline symptoms reads them"),
+    True: ("users, disks and links", "plumbline stages and plumbline symptoms read them"),
+}
+"""Parts of a slow target's server and their readers, by whether it holds metadata."""
+
+_COLUMNS = 8
+"""OSTs in one table: a terminal has room for no more."""
+
+
+def creations(result: MatrixResult) -> list[str]:
+    """Return tables of milliseconds, MDTs by OSTs, what is wrong, and what was left out."""
+    mdts, osts = mdts_and_osts(result.pairs)
+    cells = {(pair.mdt, pair.ost): _cell(pair) for pair in result.pairs}
+    lines: list[str] = []
+    for first in range(0, len(osts), _COLUMNS):
+        shown = osts[first : first + _COLUMNS]
+        headers = ("ms", *(ost.rpartition("-")[2] for ost in shown))
+        lines.append(render(headers, [(mdt, *(cells[mdt, ost] for ost in shown)) for mdt in mdts]))
+    lines += (f"{finding.state.name} {finding.sentence}" for finding in result.findings)
+    lines += filter(None, [summary(result.pairs, result.findings)])
+    if result.untried:
+        lines.append(f"{result.untried} of {len(result.pairs)} pairs were not tried")
+    return [*lines, *(f"left out: {part.name}: {part.reason}" for part in result.left_out)]
+
+
+def _cell(pair: Pair) -> str:
+    if pair.typical_s is not None:
+        return f"{1000 * pair.typical_s:.2f}"
+    return "hung" if pair.hung else "failed" if pair.failed else "-"
+
+
 _CONTROLS = 4
 """Healthy targets to measure with slow ones: with fewer peers a slow one cannot be told."""
 
 
 def _next_steps(surveyed: SurveyResult) -> Iterator[str]:
+    layer = surveyed.survey.layer
     verdicts = {verdict.component: verdict for verdict in surveyed.result.verdicts}
     members = list(surveyed.members())
     alarms = [member for member in members if verdicts[member.name].state.alarm]
@@ -190,12 +225,10 @@ def _next_steps(surveyed: SurveyResult) -> Iterator[str]:
         again = surveyed.survey.system.indices([*slow, *fine[-_CONTROLS:]])
         yield (
             "Next: measure again at another hour with healthy ones, to exclude chance and other "
-            f"users: plumbline probe ost --mount {surveyed.survey.folder} --index {again}"
+            f"users: plumbline probe {layer.name} --mount {surveyed.survey.folder} --index {again}"
         )
-        yield (
-            f"Then look at disks, controller and links of {_places(slow)}; there plumbline "
-            "symptoms reads them"
-        )
+        parts, readers = _LOOKS[layer.of_metadata]
+        yield f"Then look at {parts} of {_places(slow)}; there {readers}"
 
 
 def _places(members: Sequence[Member]) -> str:

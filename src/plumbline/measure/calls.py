@@ -5,10 +5,13 @@ another name in a run folder of its own.  SECONDS are shared equally by the step
 removes takes all names, however long that lasts.  PROOF is JSON, ``null`` or a ``Proof`` of
 :mod:`plumbline.model.command`: its commands are called on the run folder and on the first and last
 name, outside of the time of any call.
+``creation`` creates and removes with a layout, and asks nothing of a file's OST, which may be dead;
+``tidy`` calls nothing.
 
 It is a process of its own, because a call on a dead metadata server hangs beyond SIGKILL.  Run
 folders of killed runs are removed first: the caller holds the lock of the target, so no run of this
-host is alive.  Those of another host are removed when they are old.
+host is alive.  Those of another host are removed when they are old.  A ``creation`` removes none: a
+process of the same run may be stuck in the kernel, and its folder would block whoever touches it.
 """
 
 from __future__ import annotations
@@ -28,11 +31,13 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any, Callable, NoReturn, Optional, Sequence
 
+CREATION, TIDY = "creation", "tidy"
 STEPS = {
     "create": ("create", "stat", "open", "unlink"),
     "mknod": ("mknod", "unlink"),
     "unlink": ("mknod", "unlink"),
     "mkdir": ("mkdir", "rmdir"),
+    CREATION: ("create", "unlink"),
 }
 """Steps of each operation: the first one makes names, the last one removes them."""
 
@@ -106,6 +111,7 @@ def measure(operation: str, files: int, seconds: float, proof: Optional[Any]) ->
     try:
         folder = os.open(run, _FOLDER)
         try:
+            _lay_out(proof, run)
             _prove(proof, "folders", [run])
             names = [f"{kind}{number:06d}" for number in range(files)]
             times = {first: _timed(first, names, folder, limit_s)}
@@ -160,12 +166,24 @@ def _figures(times: Sequence[float]) -> dict[str, float]:
     }
 
 
+def _lay_out(proof: Optional[Any], run: str) -> None:
+    for argv in proof["layout"] if proof else ():
+        done = _called([*argv, run])
+        if done.returncode:
+            raise MisplacedError(f"{' '.join(argv)} {run}: {done.stderr.strip()[:200] or 'failed'}")
+
+
+def _called(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    # descriptors stay open: a stuck command keeps the lock of the target
+    return subprocess.run(
+        argv, capture_output=True, text=True, check=False, timeout=_PROOF_S, close_fds=False
+    )
+
+
 def _prove(proof: Optional[Any], kind: str, names: Sequence[str]) -> None:
     for argv, answers in proof[kind] if proof else ():
         for name in names:
-            done = subprocess.run(
-                [*argv, name], capture_output=True, text=True, check=False, timeout=_PROOF_S
-            )
+            done = _called([*argv, name])
             printed = done.stdout.strip()
             if done.returncode or printed not in answers:
                 shown = printed or done.stderr.strip() or "nothing"
@@ -213,7 +231,10 @@ def main(argv: Sequence[str]) -> int:
     _, operation, files, seconds, proof = argv
     signal.signal(signal.SIGTERM, _end)
     try:
-        remove_abandoned(time.time())
+        if operation != CREATION:
+            remove_abandoned(time.time())
+        if operation == TIDY:
+            return 0
         figures = measure(operation, int(files), float(seconds), json.loads(proof))
     except MisplacedError as error:
         print(error, file=sys.stderr)

@@ -73,10 +73,14 @@ class Check(NamedTuple):
 
 
 class Proof(NamedTuple):
-    """Checks that the files and folders that a tool creates lie where they should."""
+    """Checks that the files and folders that a tool creates lie where they should.
+
+    ``layout`` are commands that take the name of the tool's folder and say where its files go.
+    """
 
     files: tuple[Check, ...] = ()
     folders: tuple[Check, ...] = ()
+    layout: tuple[tuple[str, ...], ...] = ()
 
 
 class CommandRunner(Protocol):

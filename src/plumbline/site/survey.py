@@ -1,4 +1,4 @@
-"""Survey of a mount: all its targets, each other's peers, without a plan or an inventory.
+"""Survey of a mount: all targets of a layer, each other's peers, without a plan or an inventory.
 
 Its records are kept in the user's own state folder, one folder for each mount of this host, so that
 the next survey is compared with the last one.  No files remain on the mount.
@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 from contextlib import suppress
 from math import inf
 from pathlib import Path
@@ -17,19 +18,35 @@ from urllib.parse import quote
 
 from plumbline.measure.lock import Locks
 from plumbline.measure.ost import TargetUnit
-from plumbline.measure.targets.mounted import Member, MountedSystem, in_pool, system_at
+from plumbline.measure.targets.metadata import ROOT, calls_of_root
+from plumbline.measure.targets.mounted import (
+    Member,
+    MountedSystem,
+    in_pool,
+    metadata_at,
+    system_at,
+)
 from plumbline.measure.targets.probe_file import OWN
 from plumbline.model.command import CommandRunner, Within
-from plumbline.model.errors import DocumentError, SkipTarget, ToolError, UsageError
+from plumbline.model.errors import (
+    DocumentError,
+    PrivilegeError,
+    SkipTarget,
+    ToolError,
+    UsageError,
+)
 from plumbline.model.expectation import Expectation, Expectations
+from plumbline.model.layers import LAYERS
+from plumbline.model.layers.layer import Layer
+from plumbline.model.layers.mdt import FILES
 from plumbline.model.layers.ost import OST
 from plumbline.model.limits import Limits, Reference
+from plumbline.model.record import Operation
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import DAY_S, format_duration, format_size
 from plumbline.observe.mounts import mount_holding
 from plumbline.observe.query import QUICK_S, ask
 from plumbline.site.measure import (
-    OPERATIONS,
     REPEATS,
     SECONDS,
     Progress,
@@ -44,7 +61,7 @@ from plumbline.store.replacing import replace_own, writing
 from plumbline.store.snapshot import load_expectations, load_snapshot
 
 _DOCUMENT = "expectations.json"
-_REMEDY = "remove it, and call plumbline probe ost --mount again"
+_REMEDY = "remove it, and call plumbline probe with --mount again"
 _PER_TARGET_S = 5.0
 """Seconds that queries of a healthy target take besides its measurements, about."""
 
@@ -53,21 +70,31 @@ Rates = Mapping[tuple[str, str], float]
 
 
 class Choice(NamedTuple):
-    """Targets to survey: all of a mount, those of a pool, or those with some indices."""
+    """Targets to survey: all of a mount, those of a pool, or those with some indices.
+
+    ``user`` is the name of this process's user, ``root`` for root by any name.
+    """
 
     folder: str
     """Real path of the mount or of a folder below it."""
     pool: str = ""
     indices: str = ""
+    layer: Layer = OST
+    user: str = ""
 
 
 class Survey(NamedTuple):
-    """The targets of a mount to measure, on files in ``folder``; ``state`` has its records."""
+    """The targets of a mount to measure, on files in ``folder``; ``state`` has its records.
+
+    ``keeps_folders``: root has prepared the folders of metadata targets, and they stay.
+    """
 
     system: MountedSystem
     folder: str
     entries: tuple[Expectation, ...]
     state: Path
+    layer: Layer = OST
+    keeps_folders: bool = False
 
     @property
     def units(self) -> list[TargetUnit]:
@@ -79,17 +106,28 @@ class Survey(NamedTuple):
         point = self.system.mount.point
         return own_locks({entry.component: f"{point}/{entry.component}" for entry in self.entries})
 
+    @property
+    def operations(self) -> tuple[Operation, ...]:
+        """Return the operations with a column of their own."""
+        return _operations(self.layer)
+
     def announcement(self) -> str:
         """Return what will be measured and where, and the most bytes and the most time it takes."""
         count, spec = len(self.entries), self.entries[0].spec
-        moved = format_size(count * spec.bytes * spec.repeats)
-        most_s = count * (len(OPERATIONS) * spec.repeats * spec.seconds + _PER_TARGET_S)
-        targets = "target" if count == 1 else "targets"
+        runs = len(self.operations) * spec.repeats
+        most_s = count * (runs * spec.seconds + _PER_TARGET_S)
+        targets = self.layer.noun if self.layer.of_metadata else "target"
         return (
-            f"{count} {targets} of {self.system.mount.point}, one after another: at most {moved} "
-            f"are written and as many read in {self.folder}/{OWN}, in at most "
-            f"{format_duration(most_s)} if all of them answer; no file remains"
+            f"{count} {targets if count == 1 else f'{targets}s'} of {self.system.mount.point}, one "
+            f"after another: at most {self._amount(count, runs)} in {self.folder}/{OWN}, in at "
+            f"most {format_duration(most_s)} if all of them answer; no file remains"
         )
+
+    def _amount(self, count: int, runs: int) -> str:
+        if self.layer.of_metadata:
+            return f"{count * runs * FILES} files and folders are made and removed"
+        moved = self.entries[0].spec.bytes * count * runs // len(self.operations)
+        return f"{format_size(moved)} are written and as many read"
 
 
 class SurveyResult(NamedTuple):
@@ -156,31 +194,36 @@ class SurveyResult(NamedTuple):
 
 
 def survey_of(run: CommandRunner, choice: Choice, size_bytes: int) -> Survey:
-    """Return the survey of a mount, with files of ``size_bytes``.
+    """Return the survey of a mount, with files of ``size_bytes`` on targets of data.
 
     Raises:
         UsageError: the mount's targets cannot be listed or are measured by a plan, the choice fits
             none of them, or this user may not work in the folder.
         ToolError: a tool is missing or gave no answer.
     """
+    listed = metadata_at if choice.layer.of_metadata else system_at
     try:
-        system = system_at(run, mount_holding(run, choice.folder), choice.folder)
-        _refuse_planned(system)
+        system = listed(run, mount_holding(run, choice.folder), choice.folder)
+        _refuse_planned(system, choice.layer)
         if choice.pool:
             system = in_pool(run, system, choice.pool)
         if choice.indices:
             system = system.numbered(choice.indices)
     except SkipTarget as error:
         raise ToolError(str(error)) from error
-    group = f"{system.mount.point} {choice.pool}".strip()
     entries = tuple(
-        _expectation(member, group, choice.folder, size_bytes) for member in system.members
+        _expectation(choice, member, system.mount.point, size_bytes) for member in system.members
     )
     state = mounts_folder() / quote(system.mount.point, safe="")
-    return Survey(system, choice.folder, entries, state)
+    keeps_folders = choice.layer.of_metadata and choice.user != ROOT
+    return Survey(system, choice.folder, entries, state, choice.layer, keeps_folders)
 
 
-def _refuse_planned(system: MountedSystem) -> None:
+def _operations(layer: Layer) -> tuple[Operation, ...]:
+    return layer.operations if layer.of_metadata else (Operation.WRITE, Operation.READ)
+
+
+def _refuse_planned(system: MountedSystem, layer: Layer) -> None:
     """Raise UsageError if the deployed plan of this host measures the targets of the mount.
 
     Its locks are those of its own user: a survey beside it would measure a target twice at once.
@@ -188,27 +231,54 @@ def _refuse_planned(system: MountedSystem) -> None:
     # a user who may not read the plan may not take its locks either
     with suppress(DocumentError):
         planned = load_expectations(EXPECTATIONS) if os.path.lexists(EXPECTATIONS) else None
-        mounts = {entry["target"].get("mount") for entry in planned.entries} if planned else ()
+        mounts = {
+            entry["target"].get("mount")
+            for entry in (planned.entries if planned else ())
+            if LAYERS[entry["layer"]].of_metadata is layer.of_metadata
+        }
         if system.mount.point in mounts:
             raise UsageError(
                 f"the plan of this host measures the targets of {system.mount.point}, with its own "
-                "locks and history: call plumbline probe ost without --mount"
+                f"locks and history: call plumbline probe {layer.name} without --mount"
             )
 
 
-def _expectation(member: Member, group: str, folder: str, size_bytes: int) -> Expectation:
-    server = member.server or f"of {member.name}"
+def _expectation(choice: Choice, member: Member, point: str, size_bytes: int) -> Expectation:
+    server, layer = member.server or f"of {member.name}", choice.layer
+    spec = layer.spec if layer.of_metadata else ProbeSpec("fio", size_bytes, SECONDS)
+    user = {"user": choice.user} if layer.of_metadata else {}
     return Expectation(
-        layer=OST.name,
+        layer=layer.name,
         component=member.name,
         host=server,
-        group=group,
-        target={**member.keys, "folder": folder},
+        group=f"{point} {choice.pool}".strip(),
+        target={**member.keys, "folder": choice.folder, **user},
         path=(gethostname(), server, member.name),
-        spec=ProbeSpec("fio", size_bytes, SECONDS, repeats=REPEATS),
-        references={operation: Reference(None, None) for operation in OPERATIONS},
+        spec=spec._replace(repeats=REPEATS),
+        references={
+            f"{operation.value}/single": Reference(None, None) for operation in _operations(layer)
+        },
         limits=Limits(baselines=False, stale_after_s=KEEP_DAYS * DAY_S),
     )
+
+
+def refuse_unprepared(run: CommandRunner, survey: Survey) -> None:
+    """Raise PrivilegeError if root has not yet made any folder of a user's metadata targets."""
+    if not survey.keeps_folders:
+        return
+    own = f"{survey.folder}/{OWN}"
+    # the names alone: a look at a folder would ask its metadata target
+    names = run(["find", ".", "-mindepth", "1", "-maxdepth", "1"], QUICK_S, Within(own))
+    prepared = {name.rpartition("/")[2] for name in names.stdout.splitlines()}
+    if prepared.isdisjoint(member.name for member in survey.system.members):
+        calls = [
+            calls_of_root(member.number, f"{own}/{member.name}", entry.target["user"])
+            for member, entry in zip(survey.system.members, survey.entries)
+        ]
+        raise PrivilegeError(
+            f"only root may choose the MDT of a folder, so let root make them once, and call this "
+            f"again: {'; '.join([f'install -d {shlex.quote(own)}', *calls])}"
+        )
 
 
 def refuse_folder(run: CommandRunner, survey: Survey) -> None:
@@ -236,7 +306,7 @@ def carry_out(run: CommandRunner, survey: Survey, progress: Progress) -> SurveyR
     earlier = _earlier(document, survey)
     last, last_at = _last_rates(snapshot, survey.entries)
     expectations = _expectations([*earlier, *survey.entries])
-    options = RunOptions(survey.locks(), snapshot, progress, keep_files=False)
+    options = RunOptions(survey.locks(), snapshot, progress, keep_files=survey.keeps_folders)
     try:
         with History(survey.state / DATABASE) as history:
             result = measure(expectations, survey.units, history, options)

@@ -6,56 +6,20 @@ The client is replayed: lfs and lctl answer with what a real one printed.
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import signal
 import subprocess
 from pathlib import Path
-from typing import Any, Iterator, Mapping, NamedTuple, Sequence
+from typing import Any, Iterator, Mapping, Sequence
 
 import pytest
 
 from tests.package.cli.driver import finish, start
-from tests.package.recorded import DATA
+from tests.package.cli.lustre import OSTS, Client, frozen, ost
 from tests.package.waiting import eventually
 
-TOOLS = Path(__file__).parent / "tools"
-OSTS = (0, 1, 2, 3, 0x1A)
-"""Indices can be sparse, and are hexadecimal in names."""
 
-
-def ost(index: int) -> str:
-    return f"lustre-OST{index:04x}"
-
-
-class Client(NamedTuple):
-    """A client with its mount, its tools and the state of its OSTs."""
-
-    home: Path
-
-    @property
-    def mount(self) -> Path:
-        return self.home / "scratch"
-
-    def become(self, **state: Any) -> None:
-        document = {"mount": str(self.mount), "osts": OSTS, **state}
-        (self.home / "client.json").write_text(json.dumps(document))
-        if document.get("hidden"):
-            (self.home / "bin" / "stat").symlink_to(TOOLS / "lustre_stat")
-
-    def variables(self, rates: Mapping[int, Any]) -> dict[str, str]:
-        """Return the environment with the rates of OSTs in MB/s, or what their fio does."""
-        return {
-            "PATH": f"{self.home}/bin:{os.environ['PATH']}",
-            "CLIENT": str(self.home / "client.json"),
-            "RECORDED": str(DATA / "lustre"),
-            "LUSTRE_MOUNT": str(self.mount),
-            "FAKE_LOG": str(self.home / "fio.log"),
-            **{f"FAKE_{ost(index)}": str(rate) for index, rate in rates.items()},
-        }
-
-    def call(self, *words: str, rates: Mapping[int, Any] = {}) -> subprocess.CompletedProcess[str]:
-        return finish(self.home, *words, **self.variables(rates))
+class Survey(Client):
+    """A client that surveys its OSTs."""
 
     def survey(
         self, *words: str, rates: Mapping[int, Any] = {}, folder: str = ""
@@ -65,20 +29,11 @@ class Client(NamedTuple):
     def words(self, folder: str = "") -> tuple[str, ...]:
         return "probe", "ost", "--mount", str(self.mount / folder), "--bytes", "1MiB"
 
-    def files(self) -> list[Path]:
-        """Return what a survey left on the mount or as a lock."""
-        return [*self.mount.rglob("*"), *(self.home / "tmp").iterdir()]
-
 
 @pytest.fixture
-def client(tmp_path: Path) -> Client:
-    (tmp_path / "bin").mkdir()
-    tools = {"lfs": "lustre_client", "lctl": "lustre_client", "cat": "lustre_cat", "fio": "fio"}
-    for name, tool in tools.items():
-        (tmp_path / "bin" / name).symlink_to(TOOLS / tool)
-    (tmp_path / "scratch").mkdir()
-    client = Client(tmp_path)
-    client.become()
+def client(tmp_path: Path) -> Survey:
+    client = Survey.at(tmp_path)
+    assert isinstance(client, Survey)
     return client
 
 
@@ -94,7 +49,7 @@ def measured(commands: str) -> list[str]:
 
 
 @pytest.mark.slow
-def test_all_osts_of_a_mount_are_compared_and_the_slow_one_comes_first(client: Client) -> None:
+def test_all_osts_of_a_mount_are_compared_and_the_slow_one_comes_first(client: Survey) -> None:
     ended = client.survey(rates={3: 80, 0x1A: 196})
     assert ended.returncode == 2, ended.stderr
     table = rows(ended.stdout)
@@ -113,7 +68,7 @@ def test_all_osts_of_a_mount_are_compared_and_the_slow_one_comes_first(client: C
 
 
 @pytest.mark.slow
-def test_the_second_survey_is_compared_with_the_first(client: Client) -> None:
+def test_the_second_survey_is_compared_with_the_first(client: Survey) -> None:
     first = client.survey("--quiet", "--index", "0-1")
     assert (first.returncode, first.stderr) == (0, "")
     assert "of last" not in first.stdout
@@ -130,7 +85,7 @@ def test_the_second_survey_is_compared_with_the_first(client: Client) -> None:
 
 @pytest.mark.slow
 def test_an_ordinary_user_surveys_from_a_folder_of_his_own_and_is_told_what_is_hidden(
-    client: Client,
+    client: Survey,
 ) -> None:
     client.become(hidden=True)
     (client.mount / "eve").mkdir()
@@ -147,7 +102,7 @@ def test_an_ordinary_user_surveys_from_a_folder_of_his_own_and_is_told_what_is_h
     assert [path.name for path in client.files()] == ["eve"]
 
 
-def test_a_pool_or_indices_choose_osts(client: Client) -> None:
+def test_a_pool_or_indices_choose_osts(client: Survey) -> None:
     client.become(pools={"flash": [2, 0x1A], "empty": []})
     for words, chosen in (
         ((), OSTS),
@@ -175,7 +130,7 @@ def test_a_pool_or_indices_choose_osts(client: Client) -> None:
     ],
 )
 def test_a_choice_that_fits_no_ost_is_refused(
-    client: Client, words: Sequence[str], sentence: str
+    client: Survey, words: Sequence[str], sentence: str
 ) -> None:
     client.become(pools={"empty": []})
     ended = client.survey(*words)
@@ -184,7 +139,7 @@ def test_a_choice_that_fits_no_ost_is_refused(
 
 
 def test_a_mount_whose_targets_cannot_be_listed_is_refused_with_another_way(
-    client: Client,
+    client: Survey,
 ) -> None:
     ended = client.call("probe", "ost", "--mount", str(client.home))
     assert ended.returncode == 64
@@ -194,7 +149,7 @@ def test_a_mount_whose_targets_cannot_be_listed_is_refused_with_another_way(
     assert (where.returncode, "which holds no target" in where.stderr) == (64, True)
 
 
-def test_a_folder_of_somebody_else_is_refused_before_anything_is_measured(client: Client) -> None:
+def test_a_folder_of_somebody_else_is_refused_before_anything_is_measured(client: Survey) -> None:
     (client.mount / ".plumbline").symlink_to(client.home)
     ended = client.survey()
     assert ended.returncode == 64
@@ -204,7 +159,7 @@ def test_a_folder_of_somebody_else_is_refused_before_anything_is_measured(client
 
 @pytest.mark.slow
 def test_osts_in_other_states_have_their_reason_and_the_others_are_measured(
-    client: Client,
+    client: Survey,
 ) -> None:
     client.become(
         imports={"1": "DISCONN"}, used={"2": 95}, inactive=[3], df={"4": "D"}, osts=[*OSTS, 4]
@@ -235,7 +190,7 @@ def test_osts_in_other_states_have_their_reason_and_the_others_are_measured(
 
 @pytest.mark.slow
 def test_a_survey_that_is_interrupted_leaves_no_files_and_keeps_its_records(
-    client: Client,
+    client: Survey,
 ) -> None:
     log = client.home / "fio.log"
     process = start(client.home, *client.words(), **client.variables({1: "hang"}))
@@ -250,41 +205,17 @@ def test_a_survey_that_is_interrupted_leaves_no_files_and_keeps_its_records(
     assert "lustre-OST0001" not in screen.stdout
 
 
-FROZEN = """
-mkfs.ext4 -q image && mount -o loop image frozen && fsfreeze --freeze frozen || exit
-echo ready
-read -r _
-fsfreeze --unfreeze frozen && umount --lazy frozen
-"""
-"""Stops all who write to a file system, beyond SIGKILL, until its standard input ends."""
-
-
 @pytest.fixture
-def namespace(client: Client) -> Iterator[int]:
-    """Yield a process whose namespace has a frozen file system in the client's home."""
-    if os.geteuid() != 0 or not shutil.which("mkfs.ext4"):
-        pytest.skip("only root can freeze a file system")
-    (client.home / "frozen").mkdir()
-    with (client.home / "image").open("wb") as image:
-        image.truncate(8 << 20)
-    words = ("unshare", "--mount", "--propagation", "private", "sh", "-c", FROZEN)
-    with subprocess.Popen(
-        words, cwd=client.home, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    ) as holder:
-        assert holder.stdin
-        assert holder.stdout
-        if holder.stdout.readline() != "ready\n":
-            pytest.skip("no file system can be mounted and frozen here")
-        yield holder.pid
-        holder.stdin.close()
-        assert holder.wait(timeout=60) == 0
+def namespace(client: Survey) -> Iterator[int]:
+    with frozen(client.home) as holder:
+        yield holder
 
 
 @pytest.mark.long
 @pytest.mark.slow
 @pytest.mark.parametrize("hidden", [False, True], ids=["root", "hidden"])
 def test_a_dead_ost_that_no_signal_ends_is_critical_and_the_others_are_measured(
-    client: Client, namespace: int, hidden: bool
+    client: Survey, namespace: int, hidden: bool
 ) -> None:
     client.become(hidden=hidden, dead=3, frozen=str(client.home / "frozen"))
     inside = ("nsenter", f"--target={namespace}", "--mount", f"--wd={client.home}")
@@ -299,7 +230,7 @@ def test_a_dead_ost_that_no_signal_ends_is_critical_and_the_others_are_measured(
     ]
 
 
-def test_a_file_is_traced_to_its_ost_and_server_without_a_plan(client: Client) -> None:
+def test_a_file_is_traced_to_its_ost_and_server_without_a_plan(client: Survey) -> None:
     (client.mount / "u").mkdir()
     (client.mount / "u" / "f").touch()
     (client.home / "client.json.places").write_text(json.dumps({str(client.mount / "u"): 26}))
@@ -311,7 +242,7 @@ def test_a_file_is_traced_to_its_ost_and_server_without_a_plan(client: Client) -
 
 
 def test_the_osts_of_all_mounts_are_listed_where_there_is_nothing_to_compare_with(
-    client: Client,
+    client: Survey,
 ) -> None:
     client.become(inactive=[3])
     ended = client.call("topology", "check", "--live")
@@ -322,14 +253,14 @@ def test_the_osts_of_all_mounts_are_listed_where_there_is_nothing_to_compare_wit
     assert [str(client.mount), "lustre-OST0003", "3", "10.0.0.2@tcp", "INACTIVE"] in lines
 
 
-def test_a_user_without_a_survey_is_told_how_to_make_one(client: Client) -> None:
+def test_a_user_without_a_survey_is_told_how_to_make_one(client: Survey) -> None:
     ended = client.call("status")
     assert ended.returncode == 65
     assert "call plumbline probe ost --mount /scratch first" in ended.stderr
 
 
 @pytest.mark.slow
-def test_symptoms_are_read_without_a_plan_and_kept_for_the_user(client: Client) -> None:
+def test_symptoms_are_read_without_a_plan_and_kept_for_the_user(client: Survey) -> None:
     client.become(imports={"1": "DISCONN"})
     first = client.call("symptoms", "--save", "--json")
     document = json.loads(first.stdout)

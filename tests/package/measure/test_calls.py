@@ -58,7 +58,8 @@ def test_each_operation_times_its_calls_and_leaves_nothing(tmp_path: Path, opera
 
 
 def test_the_program_and_the_layer_know_the_same_operations_and_codes() -> None:
-    assert set(calls.STEPS) == {operation.value for operation in MDT.operations}
+    operations = {operation.value for operation in MDT.operations}
+    assert set(calls.STEPS) == {*operations, calls.CREATION}
     assert probe._MISPLACED == calls.MISPLACED
     # files of more digits would not be removed after a kill
     assert FILES <= 10**6
@@ -93,6 +94,49 @@ def test_what_killed_runs_left_is_removed_and_nothing_else(tmp_path: Path) -> No
     assert called(tmp_path, "mknod").returncode == 0
     assert sorted(tmp_path.iterdir()) == [live, other]
     assert sorted(path.name for path in other.iterdir()) == ["d000001", "f000000"]
+
+
+def test_a_creation_leaves_the_folders_of_others_alone_and_tidy_removes_them(
+    tmp_path: Path,
+) -> None:
+    run = abandoned(tmp_path, f"run-{HOST}-1")
+    done = called(tmp_path, calls.CREATION, 1)
+    steps = json.loads(done.stdout)["steps"]
+    assert (tuple(steps), steps["create"]["calls"]) == (("create", "unlink"), 1)
+    assert list(tmp_path.iterdir()) == [run]
+    tidied = subprocess.run(probe.tidying(), cwd=tmp_path, check=False)
+    assert (tidied.returncode, list(tmp_path.iterdir())) == (0, [])
+
+
+def test_a_layout_is_set_before_the_first_file(tmp_path: Path) -> None:
+    seen, place = tmp_path / "seen", tmp_path / "place"
+    place.mkdir()
+    layout = ("sh", "-c", f'ls "$0" >> {seen} && echo of "$0" >> {seen}')
+    argv = probe.creation(Proof(layout=(layout,)), 10.0)
+    done = subprocess.run(argv, cwd=place, capture_output=True, text=True, check=False)
+    seconds = probe.creation_s(completed(done.stdout))
+    assert seconds == json.loads(done.stdout)["steps"]["create"]["seconds"]
+    assert seen.read_text().startswith(f"of run-{HOST}-")
+
+
+def test_a_layout_that_cannot_be_set_voids_the_creation(tmp_path: Path) -> None:
+    layout = ("sh", "-c", "echo lfs setstripe: no such OST >&2; exit 22")
+    argv = probe.creation(Proof(layout=(layout,)), 10.0)
+    done = subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, check=False)
+    with pytest.raises(SkipTarget, match=r"run-\S+: lfs setstripe: no such OST"):
+        probe.creation_s(completed(done.stdout, done.stderr, done.returncode))
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_command_keeps_the_lock_of_the_target(tmp_path: Path) -> None:
+    lock, seen, place = tmp_path / "lock", tmp_path / "seen", tmp_path / "place"
+    place.mkdir()
+    held = os.open(lock, os.O_CREAT | os.O_RDWR)
+    layout = ("sh", "-c", f"readlink /proc/self/fd/{held} > {seen}")
+    argv = probe.creation(Proof(layout=(layout,)), 10.0)
+    subprocess.run(argv, cwd=place, pass_fds=(held,), capture_output=True, check=True)
+    os.close(held)
+    assert seen.read_text().strip() == str(lock)
 
 
 def test_a_foreign_file_in_a_run_folder_is_kept_and_named(tmp_path: Path) -> None:

@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from plumbline.measure.targets.mounted import MountedSystem, in_pool, mounted_systems, system_at
+from plumbline.measure.targets.mounted import (
+    MountedSystem,
+    in_pool,
+    metadata_at,
+    mounted_systems,
+    system_at,
+)
 from plumbline.model.errors import PlumblineError, SkipTarget, UsageError
 from plumbline.observe.mounts import Mount, parse_mount
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
@@ -57,6 +63,28 @@ def test_osts_of_lustre_have_index_server_and_state() -> None:
         "ost": "lustre-OST0002",
     }
     assert (system.base, system.note) == (16, "")
+
+
+def test_mdts_of_lustre_have_index_server_and_state() -> None:
+    server = "mdc.lustre-MDT0000-mdc-ffff888126cb0800.mds_conn_uuid"
+    answers = {
+        "lfs mdts /mnt/lustre": data("lustre/lfs_mdts.txt") + "26: lustre-MDT001a_UUID INACTIVE\n",
+        "lctl get_param mdc.lustre-MDT*-mdc-*.import": data("lustre/lctl_mdc_import.txt"),
+        "lctl get_param mdc.lustre-MDT*-mdc-*.mds_conn_uuid": f"{server}=10.0.2.15@tcp\n",
+    }
+    system = metadata_at(FakeRunner(answers), LUSTRE, "/mnt/lustre")
+    assert [(m.name, m.number, m.server, m.state) for m in system.members] == [
+        ("lustre-MDT0000", 0, "10.0.2.15@tcp", "ACTIVE"),
+        ("lustre-MDT001a", 26, "", "INACTIVE"),
+    ]
+    assert system.members[0].keys == {
+        "kind": "lustre-mdt",
+        "mount": "/mnt/lustre",
+        "mdt": "lustre-MDT0000",
+    }
+    assert (system.base, system.note) == (16, "")
+    with pytest.raises(UsageError, match="plumbline probe mdt --directory a=/mnt/scratch"):
+        metadata_at(FakeRunner({}), GLUSTERFS, "/mnt/scratch")
 
 
 def test_nothing_is_asked_that_waits_for_an_ost() -> None:

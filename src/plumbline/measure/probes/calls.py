@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any, Mapping
+from typing import Any, Mapping, Optional
 
 import plumbline
 from plumbline.measure.probes import interface as answer
 from plumbline.measure.probes.interface import Job
-from plumbline.model.command import Completed
+from plumbline.model.command import Completed, Proof
 from plumbline.model.errors import DocumentError, SkipTarget, ToolError
 from plumbline.model.layers.mdt import FILES, MDT
 from plumbline.model.quantity import LATENCIES
@@ -39,9 +39,38 @@ def command(job: Job) -> tuple[str, ...]:
         DocumentError: a term of the specification does not apply to single calls.
     """
     _refuse_terms(job.spec)
-    proof = json.dumps(job.proof and job.proof._asdict())
-    terms = (job.operation.value, str(FILES), f"{job.spec.seconds:g}", proof)
+    terms = (job.operation.value, str(FILES), f"{job.spec.seconds:g}", _json(job.proof))
     return (sys.executable, "-IS", _PROGRAM, *terms)
+
+
+def creation(proof: Proof, seconds: float) -> tuple[str, ...]:
+    """Return the command line for creating and removing one file in the working folder."""
+    return (sys.executable, "-IS", _PROGRAM, "creation", "1", f"{seconds:g}", _json(proof))
+
+
+def tidying() -> tuple[str, ...]:
+    """Return the command line that removes the run folders of killed runs in the working folder."""
+    return (sys.executable, "-IS", _PROGRAM, "tidy", "0", "0", _json(None))
+
+
+def creation_s(completed: Completed) -> float:
+    """Return the seconds that one creation took.
+
+    Raises:
+        SkipTarget: the file lies elsewhere, or its place could not be chosen; the message is short.
+        StorageError: an I/O error.
+        ToolError: the call failed or did not end.
+    """
+    if completed.exit_code == _MISPLACED:
+        raise SkipTarget(completed.stderr.strip()[:300])
+    if completed.hung or completed.timed_out or not completed.ok:
+        answer.refuse_unfinished(completed, "calls")
+        raise _failure(completed)
+    return _number(_step(_steps(completed.stdout), "create"), "seconds")
+
+
+def _json(proof: Optional[Proof]) -> str:
+    return json.dumps(proof and proof._asdict())
 
 
 def _refuse_terms(spec: ProbeSpec) -> None:

@@ -6,12 +6,16 @@ it lies on the same MDT, for it has one stripe and pins new folders.  Its files 
 stripe each, whatever the layout of the root is: a composite layout, or one with data on the MDT,
 would measure something else.
 
+A survey by root makes the folder itself and removes it again.
+
 A query about a dead MDT hangs, so sources that always answer come first, as for OSTs.
 """
 
 from __future__ import annotations
 
 import re
+import shlex
+from typing import Optional
 
 from plumbline.measure.targets.directory import DirectoryTarget
 from plumbline.measure.targets.interface import Keys, Kind, Target, TargetState
@@ -23,7 +27,7 @@ from plumbline.measure.targets.lustre import (
     metadata_states,
     usage_of,
 )
-from plumbline.measure.targets.probe_file import ProbeFile, absolute, quota
+from plumbline.measure.targets.probe_file import Client, ProbeFile, absolute, quota
 from plumbline.model.command import Check, CommandRunner, Proof, Within
 from plumbline.model.errors import (
     BrokenTarget,
@@ -53,6 +57,22 @@ from plumbline.observe.query import (
 )
 
 DEPLOY = "deploy the role mdt_probe, which makes it as root"
+
+
+ROOT = "root"
+"""User whose surveys make folders and remove them; only root may choose an MDT."""
+
+
+def calls_of_root(index: int, folder: str, user: str) -> str:
+    """Return the shell commands with which root makes a user's folder on an MDT, once."""
+    path = shlex.quote(folder)
+    commands = (
+        f"lfs mkdir -i {index} -c 1 -o 0700 {path}",
+        f"lfs setdirstripe -D -i {index} -c 1 {path}",
+        f"lfs setstripe -c 1 {path}",
+        f"chown -h {user}: {path}",
+    )
+    return " && ".join(commands)
 
 
 def refuse_inodes(inodes: Space, limit: float, where: str) -> None:
@@ -155,13 +175,20 @@ _PLAIN = re.compile(
 
 
 class LustreMetadata(MetadataTarget):
-    """One MDT, by its name, e.g. ``scratch-MDT0001`` with a hexadecimal index."""
+    """One MDT, by its name, e.g. ``scratch-MDT0001`` with a hexadecimal index.
+
+    ``user`` is the user of a survey, empty for a planned run, whose folder the role has made.
+    """
 
     _MAKE = False
 
-    def __init__(self, mount: str, mdt: str, component: str, fill_limit: float) -> None:
+    def __init__(
+        self, client: Client, mdt: str, component: str, fill_limit: float, user: str = ""
+    ) -> None:
         """Take the client's mount and the MDT's name; raise DocumentError if one is invalid."""
-        super().__init__(absolute(mount, "the mount of Lustre"), component, fill_limit)
+        self._client = client.checked("Lustre")
+        super().__init__(self._client.folder, component, fill_limit)
+        self._mount, self._user = self._client.mount, user
         name = MDT.match("the MDT", mdt)
         self.name, self._file_system = mdt, name["file_system"]
         self.index = whole(name["index"], "the index of an MDT", DocumentError, 16)
@@ -169,20 +196,25 @@ class LustreMetadata(MetadataTarget):
     def state(self, run: CommandRunner) -> TargetState:
         """Return the state of an MDT that is active, connected, writable and has inodes."""
         self._mounted(run).refuse_read_only()
-        connection = self._connected(run)
+        connection = None if self._client.imports_hidden else self._connected(run)
         self._listed(run)
         usage = self._usage(run)
         self._refuse_flags(usage.flags)
         refuse_inodes(usage.space, self._fill_limit, self.name)
+        flags = (Flag.FAILED_OVER,) if connection and connection.is_failed_over else ()
+        return TargetState(usage.space.fill, flags, self._versions(run, connection))
+
+    def _versions(self, run: CommandRunner, connection: Optional[Import]) -> dict[str, str]:
         client = parse_version(ask(run, ["lctl", "get_param", "-n", "version"]))
-        if not client or not connection.version:
+        if not client or (connection and not connection.version):
             raise SkipTarget(f"the Lustre version of this client or of {self.name} is not shown")
-        flags = (Flag.FAILED_OVER,) if connection.is_failed_over else ()
-        versions = {"client": client, "server": connection.version}
-        return TargetState(usage.space.fill, flags, versions)
+        server = {"server": connection.version} if connection else {}
+        return {"client": client, **server}
 
     def place(self, run: CommandRunner, size_bytes: int) -> str:  # noqa: ARG002
         """Return the path of the folder that root has made; give its files one stripe each."""
+        if self._user == ROOT:
+            self._make(run)
         fault = self._misplaced(run)
         if fault:
             raise SkipTarget(fault)
@@ -210,17 +242,20 @@ class LustreMetadata(MetadataTarget):
         )
 
     def refuse_lost(self, run: CommandRunner) -> None:
-        """Raise if the client is not connected to the MDT."""
-        self._connected(run)
+        """Raise if the client is not connected to the MDT, as far as this user may know."""
+        if not self._client.imports_hidden:
+            self._connected(run)
 
     def waits_for_others(self, run: CommandRunner) -> str:
         """Return the other lost MDTs: all paths begin on the first, and may cross others."""
+        if self._client.imports_hidden:
+            return "whether the other metadata targets answer is hidden from this user"
         states = metadata_states(run, self._file_system)
         lost = (f"{mdt} is {state}" for mdt, state in states.items() if state != "FULL")
         return ", ".join(text for text in lost if not text.startswith(f"{self.name} "))
 
     def _mounted(self, run: CommandRunner) -> Mount:
-        return lustre_mount(run, self._folders.base, self._file_system)
+        return lustre_mount(run, self._mount, self._file_system)
 
     def _connected(self, run: CommandRunner) -> Import:
         shown = metadata_imports(run, self._file_system).get(self.name)
@@ -229,7 +264,7 @@ class LustreMetadata(MetadataTarget):
                 raise PrivilegeError(f"lctl shows no import of {self.name}: {NEEDS_DEBUGFS}")
             raise SkipTarget(
                 f"this client has no metadata target {self.name}; look at: lfs mdts "
-                f"{self._folders.base}, and correct metadata in the topology"
+                f"{self._mount}, and correct metadata in the topology"
             )
         connection = parse_import(*shown)
         if connection.state not in ("FULL", "IDLE"):
@@ -239,18 +274,16 @@ class LustreMetadata(MetadataTarget):
         return connection
 
     def _listed(self, run: CommandRunner) -> None:
-        state = parse_osts(ask(run, ["lfs", "mdts", self._folders.base])).get(self.name)
+        state = parse_osts(ask(run, ["lfs", "mdts", self._mount])).get(self.name)
         if state is None:
-            raise SkipTarget(
-                f"{self._folders.base} has no metadata target {self.name}; look at: lfs mdts"
-            )
+            raise SkipTarget(f"{self._mount} has no metadata target {self.name}; look at: lfs mdts")
         if state != (self.index, "ACTIVE"):
             raise SkipTarget(f"lfs mdts shows {self.name} as {state[0]}: {state[1]}, not ACTIVE")
 
     def _usage(self, run: CommandRunner) -> Usage:
         """Return the inodes of this MDT; an older lfs prints those of all MDTs."""
         options = f"--mdt={self.index}", "--mdt"
-        calls = [["-i", option, self._folders.base] for option in options]
+        calls = [["-i", option, self._mount] for option in options]
         usage, completed = usage_of(run, self.name, calls)
         if usage is not None:
             return usage
@@ -270,7 +303,7 @@ class LustreMetadata(MetadataTarget):
         completed = run(["lfs", "getdirstripe", self._folders.name], SLOW_S, own)
         if not completed.ok:
             if "No such file or directory" in completed.stderr:
-                raise SkipTarget(f"{folder} is missing; {DEPLOY}")
+                raise SkipTarget(f"{folder} is missing; {self._remedy()}")
             raise objection(completed, own=True, within=own)
         match = PLACEMENT.search(completed.stdout)
         if match is None:
@@ -284,7 +317,24 @@ class LustreMetadata(MetadataTarget):
             return f"{folder} lies on MDT{index:04x} instead of {self.name}; {self._again()}"
         return ""
 
+    def _make(self, run: CommandRunner) -> None:
+        """Make the folder on this MDT; one of a killed run is there already."""
+        own, index = self._folders.within_own()._replace(make=True), str(self.index)
+        folder = [index, "-c", "1"]
+        made = run(["lfs", "mkdir", "-i", *folder, "-o", "0700", self._folders.name], SLOW_S, own)
+        if not made.ok and "File exists" not in made.stderr:
+            raise objection(made, own=False, within=own)
+        ask(run, ["lfs", "setdirstripe", "-D", "-i", *folder, self._folders.name], SLOW_S, own)
+
+    def _remedy(self) -> str:
+        if not self._user:
+            return DEPLOY
+        calls = calls_of_root(self.index, self._folders.folder, self._user)
+        return f"only root may choose an MDT, so let root make it once: {calls}"
+
     def _again(self) -> str:
+        if self._user:
+            return f"remove it; {self._remedy()}"
         return f"remove it, and {DEPLOY.replace('makes it', 'makes it anew')}"
 
     def _is_plain(self, run: CommandRunner) -> bool:
@@ -294,7 +344,8 @@ class LustreMetadata(MetadataTarget):
 
 
 def _make_mdt(keys: Keys, component: str, fill_limit: float) -> LustreMetadata:
-    return LustreMetadata(keys["mount"], keys["mdt"], component, fill_limit)
+    client = Client(keys["mount"], keys.get("folder", ""), "imports" in keys)
+    return LustreMetadata(client, keys["mdt"], component, fill_limit, keys.get("user", ""))
 
 
 def _make_directory(keys: Keys, component: str, fill_limit: float) -> DirectoryMetadata:
@@ -304,7 +355,7 @@ def _make_directory(keys: Keys, component: str, fill_limit: float) -> DirectoryM
 LUSTRE_MDT = Kind(
     "lustre-mdt",
     frozenset({"mount", "mdt"}),
-    frozenset({"file_system"}),
+    frozenset({"file_system", "folder", "imports", "user"}),
     _make_mdt,
     everywhere=True,
     counted=lambda keys, _component: (keys["mdt"],),

@@ -10,11 +10,12 @@ import re
 from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from plumbline.measure.targets.glusterfs import GLUSTERFS
-from plumbline.measure.targets.lustre import LUSTRE
+from plumbline.measure.targets.lustre import LUSTRE, metadata_imports
+from plumbline.measure.targets.metadata import LUSTRE_MDT
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import SkipTarget, UsageError
 from plumbline.model.validation import whole
-from plumbline.observe.lustre_output import parse_osts, parse_parameter
+from plumbline.observe.lustre_output import parameters, parse_osts, parse_parameter
 from plumbline.observe.mounts import Mount, mounts
 from plumbline.observe.query import QUICK_S, ask, complaint, debugfs_is_closed
 
@@ -106,6 +107,22 @@ def is_listable(mount: Mount) -> bool:
     return mount.kind in _LISTINGS
 
 
+def metadata_at(run: CommandRunner, mount: Mount, path: str) -> MountedSystem:
+    """Return the file system of a mount with its metadata targets; ``path`` is a folder in it.
+
+    Raises:
+        UsageError: only Lustre lists metadata targets.
+        SkipTarget: lfs failed or gave no answer.
+        ToolError: lfs is not installed.
+    """
+    if mount.kind != LUSTRE.mounted:
+        raise UsageError(
+            f"{path} lies on {mount.source} at {mount.point} ({mount.kind}), which lists no "
+            f"metadata targets; measure the folder: plumbline probe mdt --directory a={path}"
+        )
+    return _in_order(_mdts(run, mount))
+
+
 def system_at(run: CommandRunner, mount: Mount, path: str = "") -> MountedSystem:
     """Return the file system of a mount with all its targets; ``path`` is a folder in it.
 
@@ -120,7 +137,12 @@ def system_at(run: CommandRunner, mount: Mount, path: str = "") -> MountedSystem
             "targets plumbline cannot list; name a mount of Lustre or GlusterFS, or give one "
             "folder for each target: plumbline probe ost --directory a=/mnt/a --directory b=/mnt/b"
         )
-    system = _LISTINGS[mount.kind](run, mount)
+    return _in_order(_LISTINGS[mount.kind](run, mount))
+
+
+def _in_order(system: MountedSystem) -> MountedSystem:
+    """Return the targets by their indices; raise SkipTarget if there are none."""
+    mount = system.mount
     if not system.members:
         raise SkipTarget(f"{mount.point} ({mount.kind}) shows no targets; see that it is mounted")
     return system.only(sorted(system.members, key=lambda member: member.number))
@@ -150,8 +172,8 @@ def in_pool(run: CommandRunner, system: MountedSystem, pool: str) -> MountedSyst
 
 
 _BLIND = (
-    "the state of connections is in debugfs, which this user may not read: each OST is asked for "
-    "its space first, and failed-over OSTs are not recognised; root sees more"
+    "the state of connections is in debugfs, which this user may not read: each {0} is asked for "
+    "its space first, and failed-over {0}s are not recognised; root sees more"
 )
 
 
@@ -172,7 +194,26 @@ def _osts(run: CommandRunner, mount: Mount) -> MountedSystem:
         )
         for name, (index, state) in osts.items()
     )
-    return MountedSystem(mount, members, 16, _BLIND if blind else "")
+    return MountedSystem(mount, members, 16, _BLIND.format("OST") if blind else "")
+
+
+def _mdts(run: CommandRunner, mount: Mount) -> MountedSystem:
+    mdts = parse_osts(ask(run, ["lfs", "mdts", mount.point]))
+    file_system = _file_system(mount)
+    blind = not metadata_imports(run, file_system) and debugfs_is_closed(run)
+    pattern = f"mdc.{file_system}-MDT*-mdc-*.mds_conn_uuid"
+    shown = parameters(run(["lctl", "get_param", pattern], QUICK_S).stdout, (pattern,))
+    servers = {name.split(".", 1)[1].partition("-mdc-")[0]: value.strip() for name, value in shown}
+    keys = {
+        "kind": LUSTRE_MDT.name,
+        "mount": mount.point,
+        **({"imports": "hidden"} if blind else {}),
+    }
+    members = tuple(
+        Member(name, index, {**keys, "mdt": name}, servers.get(name, ""), state)
+        for name, (index, state) in mdts.items()
+    )
+    return MountedSystem(mount, members, 16, _BLIND.format("MDT") if blind else "")
 
 
 def _file_system(mount: Mount) -> str:

@@ -18,8 +18,9 @@ from plumbline.model.rounds import cycle
 from plumbline.model.suspects import Named
 from plumbline.model.units import DAY_S
 from plumbline.parts.simulate.course import prepare, weigh
+from plumbline.parts.simulate.days import end_of
 from plumbline.parts.simulate.fleet import Fault, Fleet, Flow, Losses, Noise
-from plumbline.parts.simulate.weather import ROUNDING, Capacity, Weather, end_of
+from plumbline.parts.simulate.weather import ROUNDING, Capacity, Weather
 
 VISIBLE = 0.2
 """A fault that takes less than this of every measurement is hidden: within a part's slack, or
@@ -182,7 +183,7 @@ def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Itera
 def _draw(capacity: Capacity, terms: Terms, chance: Random) -> tuple[tuple[Fault, ...], int]:
     """Return visible faults of different parts, and the number of hidden draws."""
     for hidden in range(_MAX_HIDDEN):
-        names = chance.sample(capacity.components, terms.faults)
+        names = chance.sample(capacity.located, terms.faults)
         faults = tuple(Fault(name, terms.losses.draw(chance)) for name in names)
         if visible(capacity, faults):
             return faults, hidden

@@ -22,9 +22,10 @@ from plumbline.model.expectation import Expectation, Measured
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Record
 from plumbline.model.verdict import Verdict
-from plumbline.parts.simulate.fleet import Fault, Fleet, Flow, Member, Noise
+from plumbline.parts.simulate.days import end_of, starts
+from plumbline.parts.simulate.fleet import Fault, Fleet, Flow, Member, Noise, simulated
 from plumbline.parts.simulate.memory import Memory
-from plumbline.parts.simulate.weather import Capacity, Measuring, Weather, end_of, starts
+from plumbline.parts.simulate.weather import Capacity, Measuring, Weather
 from plumbline.plan.baseline import Baselines, Key, accept
 from plumbline.plan.capture import capture
 
@@ -327,9 +328,9 @@ def _nodes(members: Sequence[Member], baselines: Baselines) -> dict[str, list[Ex
 
 
 def _with(expectation: Expectation, baselines: Baselines) -> Expectation:
-    """Return an expectation of what is simulated, which is in bytes, with its baselines."""
+    """Return an expectation of what is simulated, with its baselines."""
     references = {}
-    for operation, scenario, reference in expectation.steps_in_bytes():
+    for operation, scenario, reference in simulated(expectation):
         key = Key(expectation.layer, expectation.component, operation.value, scenario.value)
         references[key.reference] = reference._replace(baseline=baselines.get(key))
     return expectation._replace(references=references)

@@ -15,6 +15,7 @@ from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import BY_DEPTH, LAYERS
 from plumbline.model.layers.ost import OST
+from plumbline.model.limits import Reference
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.service import PathService, Service, SitePart
 from plumbline.plan.baseline import Baselines, Key
@@ -25,6 +26,11 @@ from plumbline.plan.shared import flows_of
 from plumbline.plan.speeds import Speeds, speeds
 from plumbline.topology.graph import Topology
 from plumbline.topology.paths import sharings
+
+CALLS_SCATTER = 3.0
+"""Scatter of a run of metadata calls over that of a run of bytes, and of its repeats: an assumption
+that gives 8 % in a quiet file system and 15 % in the year, within the 5 to 28 % that
+tests/bench/metadata_nights.py covers.  The year has no benchmark of metadata."""
 
 
 class Noise(NamedTuple):
@@ -65,6 +71,12 @@ class Noise(NamedTuple):
     network: float = 0.0
     goes_on: float = 0.0
     alike: float = 0.0
+
+    @property
+    def of_calls(self) -> Noise:
+        """Noise of metadata calls."""
+        run, repeat = self.run * CALLS_SCATTER, self.repeat * CALLS_SCATTER
+        return self._replace(run=run, repeat=repeat)
 
 
 FADES = 0.3
@@ -138,6 +150,9 @@ one; ``alike``: of runs low on two days in a row 43 % lost the same within a ten
 24 % of any two low ones.
 """
 
+CALLS_PER_S = 10_000.0
+"""Calls per second of a healthy metadata target; losses are shares of it, so any figure does."""
+
 NOISES = {"none": NONE, "quiet": QUIET, "year": YEAR}
 
 REACHED = 0.88
@@ -162,8 +177,8 @@ class Flow(NamedTuple):
 class Member(NamedTuple):
     """One component in one layer: its expectation without baselines, and its shared losses.
 
-    ``system`` is the file system whose busy days it shares, empty for a host.  ``covered`` is
-    whether the measuring node knows its other traffic meanwhile.
+    ``system`` is the file system whose busy days it shares, empty for a host; a metadata target has
+    its own.  ``covered`` is whether the measuring node knows its other traffic meanwhile.
     """
 
     node: str
@@ -177,13 +192,20 @@ class Member(NamedTuple):
         return self.expectation.layer, self.expectation.component
 
     def flows(self) -> Iterator[Flow]:
-        """Yield its operations that move bytes, for each partner if there are any."""
-        for operation, scenario, _ in self.expectation.steps_in_bytes():
+        """Yield its simulated operations, for each partner if there are any."""
+        for operation, scenario, _ in simulated(self.expectation):
             step = (*self.key, operation, scenario)
             for partner in self.expectation.partners:
                 yield Flow(*step, partner.name)
             if not self.expectation.partners:
                 yield Flow(*step)
+
+
+def simulated(expectation: Expectation) -> Iterator[tuple[Operation, Scenario, Reference]]:
+    """Yield the steps whose rates are simulated: bytes that parts carry, and calls on metadata."""
+    if LAYERS[expectation.layer].of_metadata:
+        return expectation.runs()
+    return expectation.steps_in_bytes()
 
 
 class Longest(NamedTuple):
@@ -202,7 +224,7 @@ class Fleet(NamedTuple):
     periods_s: Mapping[str, float]
     speeds: Speeds
     kinds: Mapping[str, str]
-    """The kind of each part, ``target`` of a target."""
+    """The kind of each part, ``target`` of a target, METADATA of a metadata target."""
     services: tuple[Service, ...] = ()
     """The services of the plan, which show the verdicts."""
     paths: tuple[PathService, ...] = ()
@@ -273,7 +295,7 @@ def build(topology: Topology, policy: Policy, healthy: Optional[Baselines] = Non
         Member(node, expectation, _system(expectation, systems), _covered(expectation, node))
         for node, expectations in plan.expectations.items()
         for expectation in expectations
-        if expectation.layer in periods and any(expectation.steps_in_bytes())
+        if expectation.layer in periods and any(simulated(expectation))
         if not LAYERS[expectation.layer].by_verbs
     )
     if not members:
@@ -285,6 +307,7 @@ def build(topology: Topology, policy: Policy, healthy: Optional[Baselines] = Non
         _refuse_unlimited(member.expectation)
     kinds = {name: part.kind for name, part in topology.components.items()}
     kinds.update(dict.fromkeys(topology.targets, "target"))
+    kinds.update(dict.fromkeys(topology.metadata, METADATA))
     return Fleet(
         topology.site,
         members,
@@ -331,6 +354,9 @@ def _system(expectation: Expectation, systems: Mapping[str, str]) -> str:
         return systems.get(flows_of(expectation.target)[0].component, "")
     if LAYERS[expectation.layer].site_wide:
         return ""
+    if LAYERS[expectation.layer].of_metadata:
+        # each has users of its own
+        return expectation.component
     return (
         expectation.group
         if LAYERS[expectation.layer].per_target
@@ -349,6 +375,7 @@ def _covered(expectation: Expectation, node: str) -> bool:
 
 
 def _refuse_unlimited(expectation: Expectation) -> None:
+    # of calls no part limits the rate
     for operation, _, reference in expectation.steps_in_bytes():
         if reference.ceiling is None and not expectation.partners:
             raise DocumentError(
@@ -357,6 +384,9 @@ def _refuse_unlimited(expectation: Expectation) -> None:
                 f"{', '.join(expectation.path)} a rate to simulate it"
             )
 
+
+METADATA = "metadata"
+"""Kind of metadata targets, which only faults of their own slow."""
 
 RELEASE = "release-"
 """Prefix of the name of a release."""

@@ -405,7 +405,7 @@ def outcome_of(
     """
     seed, site = f"{setting.seed}/{number}", (setting.fleet, setting.capacity)
     faults = setting.faults + random_faults(
-        setting.capacity.components,
+        setting.capacity.located,
         setting.random_faults,
         setting.losses,
         setting.days,

@@ -136,10 +136,10 @@ def _setting(arguments: argparse.Namespace) -> Setting:
     capacity = Capacity(fleet)
     faults = tuple(dict.fromkeys(_faults(arguments.fault, fleet)))
     refuse_unknown(faults, capacity.components, fleet.systems, arguments.days)
-    if arguments.random_faults > len(capacity.components):
+    if arguments.random_faults > len(capacity.located):
         raise UsageError(
             f"--random-faults {arguments.random_faults} is more than the "
-            f"{len(capacity.components)} parts that measurements cross"
+            f"{len(capacity.located)} parts that measurements cross"
         )
     return Setting(
         fleet,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from itertools import chain
-from math import ceil, exp, log, sqrt
+from math import ceil, exp, inf, log, sqrt
 from random import Random
 from statistics import median
 from types import MappingProxyType
@@ -25,7 +25,9 @@ from plumbline.model.layers.net import NET
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.rounds import Role, cycle, pairing
 from plumbline.model.units import DAY_S, HOUR_S
+from plumbline.parts.simulate.days import slots, starts
 from plumbline.parts.simulate.fleet import (
+    CALLS_PER_S,
     COVERAGE_ALONE,
     FADES,
     LASTS,
@@ -95,9 +97,20 @@ class Weather:
         self._system_days: dict[str, SystemDay] = {}
         self._hosts: dict[str, float] = {}
         self._components: dict[tuple[str, str], float] = {}
+        self._of_calls: Optional[Weather] = None
+
+    def _weather_of(self, flow: Flow) -> Weather:
+        """Return the weather of a flow: calls draw apart, so that other days stay as without."""
+        if self._of_calls is None and LAYERS[flow.layer].of_metadata:
+            source = Random(repr(self._further.getstate()[1][:_KEY]))
+            self._of_calls = Weather(self._noise.of_calls, source)
+        of_calls = self._of_calls if LAYERS[flow.layer].of_metadata else None
+        return of_calls or self
 
     def next_day(self) -> None:
         """Draw another day for every known file system and host, correlated with the last one."""
+        if self._of_calls:
+            self._of_calls.next_day()
         for host, before in self._hosts.items():
             self._hosts[host] = self._lasting(before, self._noise.host)
         for system, day in self._system_days.items():
@@ -114,6 +127,9 @@ class Weather:
 
     def run(self, flow: Flow, host: str, system: str, at: float) -> Draw:
         """Return the disturbance of one run of a flow today, at a moment in epoch seconds."""
+        return self._weather_of(flow)._draw(flow, host, system, at)
+
+    def _draw(self, flow: Flow, host: str, system: str, at: float) -> Draw:
         noise, gauss = self._noise, self._chance.gauss
         day = self._system_days.get(system)
         if day is None:
@@ -154,10 +170,11 @@ class Weather:
         """Return the loss of one test of a host pair."""
         return self._chance.gauss(0, self._noise.network)
 
-    def repeats(self, rate_Bps: float, count: int, most_Bps: float) -> tuple[float, ...]:
-        """Return the rates of the repeats of a run, none of them above ``most_Bps``."""
-        sigma, gauss = self._noise.repeat, self._chance.gauss
-        return tuple([min(most_Bps, rate_Bps * exp(gauss(0, sigma))) for _ in range(count)])
+    def repeats(self, flow: Flow, rate: float, count: int, most: float) -> tuple[float, ...]:
+        """Return the rates of the repeats of a run, none of them above ``most``."""
+        weather = self._weather_of(flow)
+        sigma, gauss = weather._noise.repeat, weather._chance.gauss
+        return tuple([min(most, rate * exp(gauss(0, sigma))) for _ in range(count)])
 
     def _next_system_day(self, before: SystemDay) -> SystemDay:
         noise, chance = self._noise, self._chance
@@ -227,11 +244,15 @@ ROUNDING = 1e-9
 
 
 class Capacity:
-    """The rates of all flows of a fleet, in bytes per second, without noise."""
+    """The rates of all flows of a fleet without noise, in bytes per second or calls per second."""
 
     def __init__(self, fleet: Fleet) -> None:
         """Compute the healthy rates."""
-        writes, reads = fleet.speeds.writes, fleet.speeds.reads
+        self._metadata = {
+            member.key[1] for member in fleet.members if LAYERS[member.key[0]].of_metadata
+        }
+        calls = dict.fromkeys(self._metadata, CALLS_PER_S)
+        writes, reads = {**fleet.speeds.writes, **calls}, {**fleet.speeds.reads, **calls}
         self._speeds = {"away": writes, "back": reads, "pair": _slower_direction(reads, writes)}
         self._places = _places(fleet)
         self._systems = {
@@ -253,6 +274,11 @@ class Capacity:
     def components(self) -> tuple[str, ...]:
         """Return all parts and targets that a measurement crosses."""
         return tuple(self._crossing)
+
+    @property
+    def located(self) -> tuple[str, ...]:
+        """Return the components that locating may name: all but metadata targets."""
+        return tuple(name for name in self._crossing if name not in self._metadata)
 
     def under(self, faults: Sequence[Fault]) -> dict[Flow, float]:
         """Return the rates of the flows that the faults change."""
@@ -412,15 +438,12 @@ def _joint_reads(members: Sequence[Member]) -> dict[Flow, dict[str, tuple[str, .
 
 def _paths(member: Member) -> Iterator[tuple[Flow, tuple[str, ...]]]:
     partners = {partner.name: partner.path for partner in member.expectation.partners}
+    # calls move no bytes: no rate of another part limits them
+    of_calls = LAYERS[member.key[0]].of_metadata
+    path = member.expectation.path[-1:] if of_calls else member.expectation.path
     for flow in member.flows():
-        yield flow, partners[flow.partner] if flow.partner else member.expectation.path
+        yield flow, partners[flow.partner] if flow.partner else path
 
-
-FIRST_DAY = 20454
-"""The day after those of the baselines, in days since the epoch: 2026-01-01."""
-
-_HOUR_S = 7200.0
-"""Runs begin at two in the night, as in the default policy."""
 
 _Step = tuple[Operation, Scenario]
 
@@ -483,7 +506,7 @@ class Measuring:
                     self.planned_bytes += _moved(record)
                     yield record
         if number > -self._days_of_rounds():
-            for slot in _slots(number, self._periods_s[NET.name]) if self._hosts else ():
+            for slot in slots(number, self._periods_s[NET.name]) if self._hosts else ():
                 yield from self._test_pairs(slot, rates_Bps)
 
     def _days_of_rounds(self) -> int:
@@ -536,11 +559,12 @@ class Measuring:
         first = rate.repeats[0]
         return entry is not None and entry.usual(flow.operation, flow.scenario, first)
 
-    def _measure(self, member: Member, flow: Flow, start: float, most_Bps: float) -> Rate:
+    def _measure(self, member: Member, flow: Flow, start: float, ceiling: float) -> Rate:
         draw = self._weather.run(flow, member.expectation.host, member.system, start)
-        # no run is faster than the hardware
-        rate = min(most_Bps, REACHED * most_Bps * exp(-draw.loss))
-        repeats = self._weather.repeats(rate, member.expectation.spec.repeats, most_Bps)
+        # no run is faster than the hardware, which calls do not have
+        most = inf if LAYERS[flow.layer].of_metadata else ceiling
+        rate = min(most, REACHED * ceiling * exp(-draw.loss))
+        repeats = self._weather.repeats(flow, rate, member.expectation.spec.repeats, most)
         coverage = draw.coverage if member.covered else None
         return Rate(start, median(repeats), repeats, coverage)
 
@@ -574,25 +598,3 @@ def _groups(members: Sequence[Member]) -> tuple[_Group, ...]:
             place = (member.expectation.layer, member.node, member.expectation.group)
             groups.setdefault(place, []).append(member)
     return tuple(_Group(*place, tuple(peers)) for place, peers in groups.items())
-
-
-def end_of(day: int) -> float:
-    """Return the end of a day, the first of which is 1, in epoch seconds."""
-    return (FIRST_DAY + day) * DAY_S
-
-
-def starts(day: int, period_s: float) -> Iterator[float]:
-    """Yield the starts of a layer's runs on a day; one of them is on the first day."""
-    begin, end = end_of(day - 1), end_of(day)
-    first = FIRST_DAY * DAY_S + _HOUR_S
-    number = max(-LAST_RUNS, ceil((begin - first) / period_s))
-    while first + number * period_s < end:
-        yield first + number * period_s
-        number += 1
-
-
-def _slots(day: int, slot_s: float) -> Iterator[int]:
-    number = ceil(end_of(day - 1) / slot_s)
-    while number * slot_s < end_of(day):
-        yield number
-        number += 1

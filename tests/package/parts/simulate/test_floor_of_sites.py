@@ -13,8 +13,9 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.parts.simulate.course import weigh
+from plumbline.parts.simulate.days import end_of
 from plumbline.parts.simulate.fleet import NONE, QUIET, REACHED, YEAR, Flow, Noise, build
-from plumbline.parts.simulate.weather import Capacity, Measuring, Weather, end_of
+from plumbline.parts.simulate.weather import Capacity, Measuring, Weather
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import Policy, load
 from tests.package.judge.test_floor import recorded

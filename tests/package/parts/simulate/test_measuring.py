@@ -10,8 +10,9 @@ import pytest
 
 from plumbline.model.record import Record
 from plumbline.parts.simulate.course import prepare
+from plumbline.parts.simulate.days import end_of
 from plumbline.parts.simulate.fleet import NONE, QUIET, YEAR, Noise
-from plumbline.parts.simulate.weather import Capacity, Measuring, Weather, end_of
+from plumbline.parts.simulate.weather import Capacity, Measuring, Weather
 from tests.package.parts.simulate.fleets import fleet
 
 

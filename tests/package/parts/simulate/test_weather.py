@@ -65,7 +65,7 @@ def test_components_share_the_day_of_their_file_system_and_the_noise_of_their_ho
 
 def test_repeats_differ_and_none_exceeds_the_hardware() -> None:
     weather = Weather(NONE._replace(repeat=0.1), Random("1"))
-    rates = weather.repeats(95e6, 200, 100e6)
+    rates = weather.repeats(flow(), 95e6, 200, 100e6)
     assert len(set(rates)) > 100
     assert max(rates) == 100e6
 

@@ -1,0 +1,133 @@
+"""A matrix of creations: slow MDTs and OSTs are named as a whole, failing pairs one by one."""
+
+from __future__ import annotations
+
+from math import exp
+from random import Random
+from typing import Mapping
+
+import pytest
+
+from plumbline.judge.creations import Finding, Pair, findings, is_judged, summary
+from plumbline.model.verdict import State
+
+
+def matrix(
+    rows: int = 2,
+    columns: int = 6,
+    *,
+    repeats: int = 5,
+    slow: Mapping[str, float] = {},
+    spread: float = 0.1,
+    seed: int = 1,
+) -> list[Pair]:
+    """Return a matrix with lognormal times around 2 ms; one creation in fifty takes ten times."""
+    chance = Random(seed)
+    return [
+        Pair(
+            mdt,
+            ost,
+            tuple(
+                0.002
+                * slow.get(mdt, 1.0)
+                * slow.get(ost, 1.0)
+                * slow.get(mdt + ost, 1.0)
+                * exp(chance.gauss(0, spread))
+                * (10.0 if chance.random() < 0.02 else 1.0)
+                for _ in range(repeats)
+            ),
+        )
+        for mdt in (f"MDT{number}" for number in range(rows))
+        for ost in (f"OST{number}" for number in range(columns))
+    ]
+
+
+def named(found: list[Finding]) -> list[tuple[str, str]]:
+    return [(finding.mdt, finding.ost) for finding in found]
+
+
+def test_a_row_that_is_slow_as_a_whole_names_the_mdt_alone() -> None:
+    (found,) = findings(matrix(slow={"MDT1": 2.5}))
+    assert (found.state, found.mdt, found.ost) == (State.WARNING, "MDT1", "")
+    assert found.times == pytest.approx(2.5, rel=0.1)
+    assert "MDT1 is slow on all OSTs: a creation takes 2." in found.sentence
+    assert "as long as from the other MDTs on the same 6 OSTs" in found.sentence
+
+
+def test_a_column_that_is_slow_as_a_whole_names_the_ost_alone() -> None:
+    (found,) = findings(matrix(slow={"OST3": 2.5}))
+    assert (found.state, found.mdt, found.ost) == (State.WARNING, "", "OST3")
+    assert "osp.OST3-osc-MDT*.prealloc_status" in found.sentence
+
+
+def test_a_slow_row_and_a_slow_column_are_both_named_the_slower_first() -> None:
+    found = findings(matrix(rows=3, slow={"MDT1": 3.0, "OST3": 2.0}))
+    assert named(found) == [("MDT1", ""), ("", "OST3")]
+
+
+def test_a_single_slow_cell_is_not_judged() -> None:
+    assert findings(matrix(rows=3, slow={"MDT1OST3": 4.0})) == []
+
+
+def test_a_difference_below_half_or_within_the_scatter_is_nothing() -> None:
+    assert findings(matrix(slow={"MDT1": 1.3})) == []
+    assert findings(matrix(columns=3, spread=0.8, slow={"MDT1": 2.0})) == []
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "counts"), [(1, 6, "1 MDT and 6 OSTs"), (2, 2, "2 MDTs and 2 OSTs")]
+)
+def test_with_too_few_rows_or_columns_nothing_is_judged(
+    rows: int, columns: int, counts: str
+) -> None:
+    pairs = matrix(rows, columns, slow={"MDT0": 5.0, "OST1": 5.0})
+    assert (findings(pairs), is_judged(pairs)) == ([], False)
+    assert summary(pairs, []) == (f"nothing is judged: times of {counts}, and it takes 2 and 3")
+
+
+def test_without_a_finding_the_least_certain_ratio_is_stated() -> None:
+    calm, rough = matrix(spread=0.02), matrix(spread=0.4)
+    assert summary(calm, findings(calm)).endswith(
+        "one that takes 1.5 times as long as the others would have been seen"
+    )
+    assert findings(rough) == []
+    ratio = float(summary(rough, []).partition("takes ")[2].partition(" ")[0])
+    assert ratio > 2.0
+
+
+def test_healthy_matrices_with_heavy_tails_are_seldom_accused() -> None:
+    accused = sum(bool(findings(matrix(4, 20, spread=0.2, seed=seed))) for seed in range(40))
+    assert accused == 0
+
+
+def test_a_pair_that_fails_is_named_with_its_connection() -> None:
+    pairs = [
+        pair._replace(seconds=pair.seconds[:3], failed=2, reason="No such device")
+        if (pair.mdt, pair.ost) == ("MDT1", "OST2")
+        else pair
+        for pair in matrix(rows=3)
+    ]
+    (found,) = findings(pairs)
+    assert (found.state, found.mdt, found.ost) == (State.CRITICAL, "MDT1", "OST2")
+    assert found.sentence == (
+        "MDT1 cannot create on OST2 in 2 of 5 tries: No such device; MDT0, MDT2 can, so its "
+        "connection to the OST is broken or inactive, or has no objects created in advance: look "
+        "at lctl get_param osp.OST2-osc-MDT1.state osp.OST2-osc-MDT1.active "
+        "osp.OST2-osc-MDT1.prealloc_status on the server of MDT1"
+    )
+
+
+def test_a_row_or_a_column_that_fails_as_a_whole_is_one_finding() -> None:
+    def broken(name: str) -> list[Pair]:
+        return [
+            pair._replace(seconds=(), failed=1, reason="gone") if name in pair[:2] else pair
+            for pair in matrix(rows=3)
+        ]
+
+    assert named(findings(broken("OST2"))) == [("", "OST2")]
+    assert named(findings(broken("MDT2"))) == [("MDT2", "")]
+
+
+def test_pairs_that_were_not_tried_are_no_failures() -> None:
+    pairs = [pair._replace(seconds=()) if pair.ost == "OST5" else pair for pair in matrix()]
+    assert findings(pairs) == []
