@@ -1,0 +1,104 @@
+"""Timers run as their files say; systemd reads its units again only if it has them otherwise."""
+
+from __future__ import annotations
+
+from typing import Any, Sequence
+
+import pytest
+from ansible_collections.hpcops.plumbline.plugins.modules import timers
+from ansible_collections.hpcops.plumbline.tests.unit.plugins.fakes import Ended, Module
+
+SERVICE, TEMPLATE, TIMER = "p-ost.service", "p-ost@.service", "p-ost.timer"
+UNITS = [SERVICE, TEMPLATE, TIMER]
+RUNNING = {
+    SERVICE: "loaded inactive static no",
+    TIMER: "loaded active enabled no",
+}
+
+
+class Systemd(Module):  # type: ignore[misc]
+    """A module whose systemctl shows units and does the rest in silence."""
+
+    loaded: dict[str, str] = RUNNING
+
+    def reply(self, argv: Sequence[str]) -> tuple[int, str, str]:
+        if argv[1] != "show":
+            return self.answer or (0, "", "")
+        names = timers.PROPERTIES.split(",")
+        blocks = [zip(names, [unit, *line.split()]) for unit, line in self.loaded.items()]
+        text = "\n\n".join("\n".join("=".join(pair) for pair in block) for block in blocks)
+        return 0, f"{text}\n", ""
+
+
+def bring(
+    monkeypatch: pytest.MonkeyPatch,
+    *renewed: str,
+    check_mode: bool = False,
+    answer: Any = None,
+    **loaded: str,
+) -> tuple[dict[str, Any], list[str]]:
+    """Return the result of the module, and its commands after the first look."""
+    module = Systemd(answer, {"units": UNITS, "renewed": list(renewed)}, check_mode)
+    kinds = {"service": SERVICE, "timer": TIMER, "instance": "p-ost@a.service"}
+    module.loaded = {**RUNNING, **{kinds[kind]: line for kind, line in loaded.items()}}
+    monkeypatch.setattr(timers, "AnsibleModule", lambda **_: module)
+    with pytest.raises(Ended) as ended:
+        timers.main()
+    assert module.commands[0].split()[3:] == [SERVICE, "p-ost@*.service", TIMER]
+    return ended.value.result, module.commands[1:]
+
+
+NEW = {"service": "loaded inactive static no", "timer": "loaded inactive disabled no"}
+START = f"systemctl restart {TIMER}"
+ENABLE = f"systemctl enable --quiet --no-reload {TIMER}"
+RELOAD = "systemctl daemon-reload"
+
+
+@pytest.mark.parametrize(
+    ("renewed", "loaded", "commands"),
+    [
+        ((), {}, []),
+        ((TIMER, SERVICE), NEW, [ENABLE, START]),
+        # systemd before version 245 does not look for a file that it did not find before
+        ((TIMER,), {"timer": "not-found inactive disabled no"}, [RELOAD, ENABLE, START]),
+        ((TIMER,), {"timer": "loaded active enabled yes"}, [RELOAD, START]),
+        ((TIMER,), {}, [START]),
+        ((SERVICE,), {"service": "loaded inactive static yes"}, [RELOAD]),
+        ((TEMPLATE,), {"instance": "loaded failed static yes"}, [RELOAD]),
+        # a run before this one broke off after it had written the file
+        ((), {"service": "loaded inactive static yes"}, [RELOAD]),
+        ((), {"timer": "loaded inactive enabled no"}, [START]),
+        ((), {"timer": "loaded active disabled no"}, [ENABLE]),
+    ],
+)
+def test_what_differs_from_the_files_is_mended(
+    monkeypatch: pytest.MonkeyPatch,
+    renewed: tuple[str, ...],
+    loaded: dict[str, str],
+    commands: list[str],
+) -> None:
+    result, issued = bring(monkeypatch, *renewed, **loaded)
+    assert issued == commands
+    assert result["changed"] == bool(commands)
+
+
+def test_check_mode_says_that_it_would_and_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, issued = bring(monkeypatch, TIMER, check_mode=True, **NEW)
+    assert issued == []
+    assert result == {"changed": True, "reloaded": False, "enabled": [TIMER], "started": [TIMER]}
+
+
+def test_the_error_of_systemd_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
+    result, _ = bring(monkeypatch, TIMER, answer=(1, "", "Unit p-ost.timer has a bad unit file"))
+    assert result["failed"]
+    assert result["msg"] == (
+        f"systemctl restart {TIMER} ended with 1: Unit p-ost.timer has a bad unit file"
+    )
+
+
+def test_a_unit_without_a_state_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    module = Systemd(None, {"units": [*UNITS, "p-other.timer"], "renewed": []})
+    monkeypatch.setattr(timers, "AnsibleModule", lambda **_: module)
+    with pytest.raises(Ended) as ended:
+        timers.main()
+    assert ended.value.result["msg"] == "systemctl show gave no state of p-other.timer"
