@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Sequence
+from typing import Any, Mapping, Sequence
 
 import pytest
 from ansible_collections.hpcops.plumbline.plugins.modules import units
@@ -36,10 +36,10 @@ class Systemd(Module):  # type: ignore[misc]
 
 def bring(
     monkeypatch: pytest.MonkeyPatch,
-    *renewed: str,
+    renewed: Sequence[str],
+    loaded: Mapping[str, str],
     check_mode: bool = False,
     answer: Any = None,
-    **loaded: str,
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the result of the module, and its commands after the first look."""
     module = Systemd(
@@ -84,19 +84,20 @@ def test_what_differs_from_the_files_is_mended(
     loaded: dict[str, str],
     commands: list[str],
 ) -> None:
-    result, issued = bring(monkeypatch, *renewed, **loaded)
+    result, issued = bring(monkeypatch, renewed, loaded)
     assert issued == commands
     assert result["changed"] == bool(commands)
 
 
 def test_check_mode_says_that_it_would_and_does_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    result, issued = bring(monkeypatch, TIMER, check_mode=True, **NEW)
+    result, issued = bring(monkeypatch, [TIMER], NEW, check_mode=True)
     assert issued == []
     assert result == {"changed": True, "reloaded": True, "enabled": [TIMER], "started": [TIMER]}
 
 
 def test_the_error_of_systemd_is_quoted(monkeypatch: pytest.MonkeyPatch) -> None:
-    result, _ = bring(monkeypatch, TIMER, answer=(1, "", "Unit p-ost.timer has a bad unit file"))
+    answer = (1, "", "Unit p-ost.timer has a bad unit file")
+    result, _ = bring(monkeypatch, [TIMER], {}, answer=answer)
     assert result["failed"]
     assert result["msg"] == (
         f"systemctl restart {TIMER} ended with 1: Unit p-ost.timer has a bad unit file"
