@@ -362,14 +362,13 @@ class Console:
                 raise LabError(f"Nagios did not check {late} within {timeout_s:.0f} s")
             time.sleep(0.3)
 
-    def check_now(self, *, collect: bool = True) -> dict[str, Service]:
+    def check_now(self) -> dict[str, Service]:
         """Collect, let Nagios check all services at once, and return them.
 
         Timers and check intervals do the same within minutes.
         """
         before = time.time()
-        collecting = "systemctl start plumbline-console" if collect else ""
-        self._on_host("mon1", f"{collecting}{CHECK_ALL}")
+        self._on_host("mon1", f"systemctl start plumbline-console{CHECK_ALL}")
         return self.checked_since(before)
 
     def notifications(self, since: float) -> list[tuple[str, str]]:
