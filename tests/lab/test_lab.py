@@ -56,7 +56,7 @@ def lab(deployed: Lab) -> Lab:
 
 @pytest.fixture(scope="module")
 def console(lab: Lab) -> Console:
-    console = with_baselines(lab, 1)
+    console = with_baselines(lab, 2)
     weak = sorted(without_a_firm_baseline(console.services()))
     assert not weak, f"this machine is too busy for baselines of {weak}: no fault of plumbline"
     return console
