@@ -31,7 +31,7 @@ Raw reads after a loss tell a disk from the target on it, and a server from its 
 """
 
 MAX_ROUNDS = 4
-# several times nagios_notification_delay_min of the lab, in minutes of 15 s
+# several times nagios_notification_delay_min of the lab, in minutes of 5 s
 NOTIFIED_S = 60.0
 SUSPECTS = (
     "cd / && runuser -u plumbline-console --"
@@ -125,7 +125,7 @@ def main() -> None:
         for fault in FAULTS:
             lab.break_now(**fault.breakage)
         seconds = detected(lab, console, screen)
-    with screen.stage("The report is drawn, and Nagios notifies of what lasts 15 seconds"):
+    with screen.stage("The report is drawn, and Nagios notifies of what lasts 5 seconds"):
         lab.on_host("mon1", "systemctl start plumbline-report")
         names = notified(console, screen, start)
         found = suspects(json.loads(lab.on_host("mon1", SUSPECTS)))
@@ -195,7 +195,7 @@ def detected(lab: Lab, console: Console, screen: Screen) -> dict[str, float]:
 
 def notified(console: Console, screen: Screen, start: float) -> list[str]:
     """Wait until Nagios notifies of the first alarms; return their services."""
-    screen.step("Nagios waits for 15 seconds before it notifies")
+    screen.step("Nagios waits for 5 seconds before it notifies")
     limit = time.monotonic() + NOTIFIED_S
     while time.monotonic() < limit and not console.notifications(start):
         time.sleep(2)

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib.resources import files
 from pathlib import Path
-from typing import Any, Callable, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 from urllib.parse import urljoin
 
 from plumbline.model.rounds import Role, cycle, pairing
@@ -39,8 +39,8 @@ for host in mon1 oss1 oss2 oss3 client1 lab; do
     echo "[$now] SCHEDULE_FORCED_HOST_SVC_CHECKS;$host;$now"
 done > /var/lib/nagios4/rw/nagios.cmd
 """
+MAX_RUNS = 8
 # statusjson.cgi gives states as bit flags (Nagios Core, include/statusdata.h)
-MAX_RUNS = 6
 STATES = {1: "PENDING", 2: "OK", 4: "WARNING", 8: "UNKNOWN", 16: "CRITICAL"}
 
 
@@ -166,19 +166,23 @@ class Lab:
         return console.checked_since(before)
 
     def measure_until(
-        self, console: Console, layers: str, shown: Callable[[dict[str, Service]], bool]
+        self, console: Console, **layers: Callable[[dict[str, Service]], bool]
     ) -> dict[str, Service]:
-        """Measure until ``shown`` is true, in a few runs at most; return the last services.
+        """Measure each layer until its condition is true; return the last services.
 
-        ``layers`` has spaces between them.  One slow run is only watched: an alarm takes several
-        runs, and so does its end.
+        One slow run is only watched: an alarm takes several runs, and so does its end.  A run of
+        the network has half of its slots.
         """
         services = console.services()
-        for _ in range(MAX_RUNS):
-            if shown(services):
+        for run in range(MAX_RUNS):
+            due = [layer for layer, shown in layers.items() if not shown(services)]
+            if not due:
                 break
-            for layer in layers.split():
-                self.measure_only(layer)
+            for layer in due:
+                if layer == "net":
+                    self._measure_network(self._half_of_slots(run))
+                else:
+                    self.measure_only(layer)
             services = console.check_now()
         return services
 
@@ -188,15 +192,24 @@ class Lab:
         A timer starts the same units; a playbook takes longer.
         """
         if layer == "net":
-            self._measure_network()
+            self._measure_network([*self._half_of_slots(0), *self._half_of_slots(1)])
         else:
             self.on_host(f"plumbline_{layer}", f"systemctl start plumbline-{layer}.service")
 
-    def _measure_network(self) -> None:
+    def _half_of_slots(self, run: int) -> list[int]:
+        """Return slots in which each pair measures once, the other way round in the next run.
+
+        Of two slots of a pair one host starts in the first and its partner in the second; taken
+        like this, each of four hosts starts at least once.
+        """
+        pairs = range(cycle(len(self._hosts("plumbline_net"))) // 2)
+        return [2 * pair + (run + (pair > 0)) % 2 for pair in pairs]
+
+    def _measure_network(self, slots: Sequence[int]) -> None:
         """Measure slot by slot: in a slot each host has one partner, whose window is open."""
         receiver, hosts = "plumbline-netserver.service", self._hosts("plumbline_net")
         try:
-            for slot in range(cycle(len(hosts))):
+            for slot in slots:
                 roles = {host: turn.role for host, turn in pairing(hosts, slot).items()}
                 first, second = (
                     ":".join(host for host, own in roles.items() if own is role)

@@ -78,7 +78,7 @@ def confirmed(lab: Lab) -> str:
     """Measure the suspect until Nagios shows an alarm; return the last state and output."""
     console, service = Console(lab), f"RAW {SLOW} read"
     services = lab.measure_until(
-        console, "raw", lambda shown: shown[service].state in ("WARNING", "CRITICAL")
+        console, raw=lambda shown: shown[service].state in ("WARNING", "CRITICAL")
     )
     return f"{services[service].state} {services[service].output}"
 

@@ -275,9 +275,7 @@ def label(node: Node, folder: str = "") -> None:
     text = text.replace("{{ agent_state | regex_escape }}", state)
     (node.folder / "plumbline.cil").write_text(text)
     node.output(f"install -D -m 644 /mnt/plumbline.cil {labels}")
-    tasks = document(role / "tasks/selinux.yml")
-    (block,) = (task["block"] for task in tasks if task["name"] == "Label the state")
-    for task in block:
+    for task in document(role / "tasks/labels.yml"):
         words = " ".join(task.get("ansible.builtin.command", {"argv": ["true"]})["argv"])
         words = words.replace("{{ __agent_labels }}", labels)
         node.output(words.replace("{{ agent_labelled }}", folder or state))
