@@ -98,11 +98,10 @@ def _against(compared: Comparison, begin: float) -> str:
 def _slow_nights(compared: Compared, operation: str, limit: float) -> tuple[int, int]:
     """Return the number of nights with several runs of an operation, all slow, and of all."""
     runs = next(item.source.runs for item in compared if item.measurement.what == operation)
-    nights: dict[float, list[bool]] = {}
-    for day, low in zip((runs[:, AT] // DAY_S).tolist(), (runs[:, RATIO] <= -limit).tolist()):
-        nights.setdefault(day, []).append(low)
-    slow = (all(lows) and len(lows) >= _SEVERAL for lows in nights.values())
-    return sum(slow), len(nights)
+    days = (runs[:, AT] // DAY_S).tolist()
+    slow = [day for day, low in zip(days, (runs[:, RATIO] <= -limit).tolist()) if low]
+    nights = sum(days.count(day) == slow.count(day) >= _SEVERAL for day in set(slow))
+    return nights, len(set(days))
 
 
 def _gross_since(compared: Compared, operation: str) -> Optional[float]:

@@ -144,7 +144,8 @@ def incomparable(measured: Measured) -> Optional[Finding]:
 
 def provisional_loss(measured: Measured) -> Optional[Finding]:
     """Return a finding if the loss against a provisional reference is beyond its error."""
-    reference, percent = measured.provisional, measured.provisional_percent
+    reference = measured.provisional
+    percent = reference and measured.provisional_percent
     if reference is None or percent is None or measured.contended:
         return None
     if not measured.low(percent):
@@ -313,7 +314,8 @@ _KNOWN_STATES = {
 
 def known_state(measured: Measured) -> Optional[Finding]:
     """Return a finding on a degraded or failed-over part, which may be slow: never CRITICAL."""
-    states = [words for flag, words in _KNOWN_STATES.items() if flag in measured.record.flags]
+    of_run = measured.record.flags
+    states = of_run and [words for flag, words in _KNOWN_STATES.items() if flag in of_run]
     if not states:
         return None
     text = f"{figures_and_ceiling(measured)}: {' and '.join(states)}, slower is expected"

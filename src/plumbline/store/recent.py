@@ -234,7 +234,7 @@ class Recent:
                 coverage,
                 *runs[run_id].others(name),
                 partner,
-                in_known_state(flags),
+                flags != "" and in_known_state(flags),
             )
             for run_id, started_at, rate, coverage, flags in self._points[key]
         ]

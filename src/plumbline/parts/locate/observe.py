@@ -365,11 +365,15 @@ def _observe(
     if begun and LAYERS[expectation.layer].whole and judging.now - begun > _SELDOM_S:
         yield Observation(placed.of, Vote.NONE, at=begun, reason=_SUPERSEDED)
         return
-    latest = _observation(placed, begun, ruling)
-    if over_runs and ruling.finding.reason.telling:
-        last_runs = vote or latest._replace(vote=Vote.NONE)
-        latest = last_runs._replace(at=latest.at, reason=latest.reason)
-    yield latest
+    if vote and ruling.finding.reason.fine:
+        # nearly all: the last runs vote, and nothing is to be said of the latest
+        yield vote._replace(at=begun, reason=ruling.finding.text)
+    else:
+        latest = _observation(placed, begun, ruling)
+        if over_runs and ruling.finding.reason.telling:
+            last_runs = vote or latest._replace(vote=Vote.NONE)
+            latest = last_runs._replace(at=latest.at, reason=latest.reason)
+        yield latest
     if placed.partner:
         yield from _segments(placed, ruling)
 
