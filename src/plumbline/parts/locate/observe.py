@@ -221,9 +221,10 @@ def _vote_of(
 
 def _healthy_rate(comparison: Comparison) -> float:
     """Return the healthy rate of a measurement, in B/s."""
-    measurement, runs = comparison.measurement, comparison.source.runs[-_MAX_RUNS:].tolist()
+    measurement = comparison.measurement
     if measurement.baseline:
         return measurement.baseline.median
+    runs = comparison.source.runs[-_MAX_RUNS:].tolist()
     rates = {sample.started_at: sample.rate for sample in measurement.samples if sample.rate}
     return median(rates[at] / exp(ratio) for at, ratio, *_ in runs if at in rates)
 
