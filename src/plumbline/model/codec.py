@@ -241,7 +241,7 @@ def _compiled(kind: Any) -> Reader:
     strict = kind not in _LENIENT
     former = _FORMER_KEYS.get(kind, {})
 
-    row = _row(list(readers.values()), kind.__name__)
+    row = _row([(reader, _unchanged(hints[key])) for key, reader in readers.items()], kind.__name__)
 
     def read_row(raw: Any) -> Any:
         return raw if type(raw) is kind else kind(*row(raw))
@@ -308,7 +308,7 @@ def _generic_reader(origin: Any, parts: Any, key: str) -> Reader:
     if origin is tuple:
         if parts[1:] == (...,):
             return _list(_reader(parts[0], key), key, _unchanged(parts[0]))
-        return _row([_reader(part, key) for part in parts], key)
+        return _row([(_reader(part, key), _unchanged(part)) for part in parts], key)
     if issubclass(origin, abc.Mapping):
         key_reader = None if parts[0] is str else _key(parts[0], key)
         reader = None if parts[1] is Any else _reader(parts[1], key)
@@ -376,11 +376,16 @@ def _list(reader: Reader, key: str, unchanged: frozenset[type] = frozenset()) ->
     return read_list
 
 
-def _row(readers: Sequence[Reader], key: str) -> Reader:
+def _row(columns: Sequence[tuple[Reader, frozenset[type]]], key: str) -> Reader:
     def read_row(raw: Any) -> Any:
-        if type(raw) not in (list, tuple) or len(raw) != len(readers):
+        if type(raw) not in (list, tuple) or len(raw) != len(columns):
             raise TypeError(f"{key} is {raw!r:.60}, which is no list of its fields")
-        return tuple([reader(part) for reader, part in zip(readers, raw)])
+        return tuple(
+            [
+                part if type(part) in unchanged else reader(part)
+                for (reader, unchanged), part in zip(columns, raw)
+            ]
+        )
 
     return read_row
 
