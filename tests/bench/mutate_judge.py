@@ -46,9 +46,11 @@ MEMORY = 4 * 2**30
 
 OWN = {
     "absence": ("boundaries", "reasons"),
+    "cases": ("weighing", "claims", "shared_loss"),
     "component": ("rules", "service"),
     "floor": ("shared_floor",),
     "kinds": ("peers", "references"),
+    "losses": ("weighing", "claims", "shared_loss"),
     "measured": ("provisional", "boundaries", "rules", "component"),
     "phrases": ("rules", "component", "weighing"),
     "references": ("peers", "shared_loss"),
@@ -70,6 +72,7 @@ ASKING = {
     "job_rates": ("parts/facts/test_job_rates.py",),
     "judging": ("site/test_judge.py", "site/test_by_name.py"),
     "latency": ("parts/facts/test_latency.py",),
+    "losses": ("parts/locate/test_votes.py",),
     "weighing": ("parts/locate/test_votes.py",),
 }
 """Tests of rooms that call a module."""

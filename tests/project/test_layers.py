@@ -120,5 +120,8 @@ def test_modules_of_a_node_import_little_beyond_the_standard_library() -> None:
         for package in set(imported(path)) - standard
     }
     # packages of the distribution
-    arrays = ("judge.kinds", "judge.recursion", "judge.references", "judge.runs", "judge.weighing")
+    arrays = (
+        *("judge.cases", "judge.kinds", "judge.losses"),
+        *("judge.recursion", "judge.references", "judge.runs"),
+    )
     assert foreign == {*((name, "numpy") for name in arrays), ("parts.parallel.mpi", "mpi4py")}

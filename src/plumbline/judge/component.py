@@ -16,7 +16,7 @@ from plumbline.judge.service import figure
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Running, Series
-from plumbline.model.verdict import Verdict
+from plumbline.model.verdict import Figure, Verdict
 
 Step = tuple[Operation, Scenario]
 """One operation of a component."""
@@ -44,12 +44,12 @@ def decide(
     hang, remark = unfinished([expectation], running, now)
     if hang or not rulings:
         finding = hang or never("it", expectation)
-        return unmeasured(expectation, finding, remark)._replace(figures=figures)
+        return unmeasured(expectation, finding, remark, figures)
     decided = deciding(rulings)
     fine = decided.finding.reason.fine
     text = _all_fine(rulings) if fine else decided.finding.text
     text += measured_ago(rulings if fine else (decided,), now)
-    return verdict(expectation, decided, text + remark)._replace(figures=figures)
+    return verdict(expectation, decided, text + remark, figures)
 
 
 def rule(
@@ -80,7 +80,9 @@ def firmly(ruling: Ruling) -> Ruling:
     return ruling._replace(measured=firm, finding=apply(firm))
 
 
-def unmeasured(expectation: Expectation, finding: Finding, remark: str = "") -> Verdict:
+def unmeasured(
+    expectation: Expectation, finding: Finding, remark: str = "", figures: tuple[Figure, ...] = ()
+) -> Verdict:
     """Return the verdict for a finding without a measurement, followed by a remark."""
     return Verdict(
         layer=expectation.layer,
@@ -88,18 +90,26 @@ def unmeasured(expectation: Expectation, finding: Finding, remark: str = "") -> 
         state=finding.state,
         reason=finding.reason,
         sentence=f"{expectation.component} {finding.text}{remark}",
+        figures=figures,
     )
 
 
-def verdict(expectation: Expectation, decided: Ruling, text: str) -> Verdict:
-    """Return the verdict for the deciding ruling, without evidence and figures."""
-    measured = decided.measured
-    return unmeasured(expectation, decided.finding)._replace(
+def verdict(
+    expectation: Expectation, decided: Ruling, text: str, figures: tuple[Figure, ...] = ()
+) -> Verdict:
+    """Return the verdict for the deciding ruling, without evidence."""
+    measured, finding = decided.measured, decided.finding
+    return Verdict(
+        layer=expectation.layer,
+        component=expectation.component,
+        state=finding.state,
+        reason=finding.reason,
         sentence=f"{expectation.component} {text}",
         ratio_ceiling=measured and measured.ratio_ceiling,
         ratio_baseline=measured and measured.ratio_baseline,
         ratio_peers=measured and measured.ratio_peers,
-        counts=decided.finding.counts,
+        counts=finding.counts,
+        figures=figures,
     )
 
 

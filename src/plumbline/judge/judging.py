@@ -102,7 +102,8 @@ class Judging:
             verdict = with_runs(verdict, last_runs)
         else:
             verdict = self._last_run(verdict, last_runs, entry.limits)
-        return verdict if self._evidence else verdict._replace(evidence=())
+        unproved = self._evidence or not verdict.evidence
+        return verdict if unproved else verdict._replace(evidence=())
 
     def _host(self, entry: Expectation, last_runs: Optional[Evidence]) -> Verdict:
         over_runs = self._basis is Basis.RUNS

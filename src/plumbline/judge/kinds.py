@@ -15,7 +15,7 @@ from enum import Enum
 from functools import cached_property
 from itertools import chain
 from math import exp, inf, log, nan, sqrt
-from operator import itemgetter
+from operator import attrgetter, itemgetter
 from typing import Any, Hashable, NamedTuple, Optional, Sequence
 
 import numpy as np
@@ -124,11 +124,11 @@ class Table:
         """Read the samples; a run below ``least_coverage``, else the policy's, is unusable."""
         parts = [_usable(measurement, least_coverage) for measurement in measurements]
         self.number: _Array = np.repeat(np.arange(len(parts)), [*map(len, parts)])
-        table = np.concatenate(parts) if parts else np.empty((0, 4))
+        table = np.array([*chain.from_iterable(parts)], float).reshape(-1, 4)
         self.at, self.peers = table[:, 0], table[:, 3]
         self.rates, self.peers_rates = np.log(table[:, 1:3].T)
         self.days = np.floor(self.at / DAY_S)
-        most = [max((sample.peers for sample in item.samples), default=0) for item in measurements]
+        most = [max(map(_PEERS, item.samples), default=0) for item in measurements]
         enough: _Array = np.minimum(np.array(most, int), MIN_PEERS)
         self.full = self.peers >= enough[self.number]
         self.few = (self.peers > 0) & ~self.full
@@ -154,7 +154,12 @@ class Table:
         return slice(self._ends[number], self._ends[number + 1])
 
 
-def _usable(measurement: Measurement, least_coverage: Optional[float]) -> _Array:
+_PEERS = attrgetter("peers")
+
+
+def _usable(
+    measurement: Measurement, least_coverage: Optional[float]
+) -> list[tuple[float, float, float, int]]:
     """Return the usable runs, the oldest first: with a rate, not contended, not impossibly fast.
 
     The columns are the moment, the rate, that of the peers, nan without, and their number.
@@ -172,7 +177,7 @@ def _usable(measurement: Measurement, least_coverage: Optional[float]) -> _Array
     ]
     # the order of arrival differs from the order of time after a clock was stepped
     rows.sort(key=itemgetter(0))
-    return np.array(rows, float).reshape(len(rows), 4)
+    return rows
 
 
 MIN_SIZE = 5

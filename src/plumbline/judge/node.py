@@ -184,9 +184,9 @@ def _operation(
     ordered = sorted(candidates, key=lambda series: -series.latest.finished_at)
     absences = [absence(series.latest, entry.limits, now) for series in ordered]
     finding = None if None in absences else absences[0]
-    rates = (
+    rates = [
         sample.started_at for of in candidates for sample in of.samples if sample.rate is not None
-    )
+    ]
     ended_at = ordered[0].latest.finished_at
     return _Operation(entry.component, what, finding, ended_at, max(rates, default=0.0))
 

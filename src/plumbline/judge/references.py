@@ -82,7 +82,8 @@ class Comparison(NamedTuple):
 
     def with_runs(self, runs: Rows) -> Comparison:
         """Return the same with other runs."""
-        return self._replace(source=self.source._replace(runs=runs))
+        measurement, (_, off, noise, least), against = self
+        return Comparison(measurement, Source(runs, off, noise, least), against)
 
 
 class _Group:

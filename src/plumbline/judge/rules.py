@@ -144,7 +144,8 @@ def incomparable(measured: Measured) -> Optional[Finding]:
 
 def provisional_loss(measured: Measured) -> Optional[Finding]:
     """Return a finding if the loss against a provisional reference is beyond its error."""
-    reference, percent = measured.provisional, measured.provisional_percent
+    reference = measured.provisional
+    percent = reference and measured.provisional_percent
     if reference is None or percent is None or measured.contended:
         return None
     if not measured.low(percent):
@@ -313,7 +314,8 @@ _KNOWN_STATES = {
 
 def known_state(measured: Measured) -> Optional[Finding]:
     """Return a finding on a degraded or failed-over part, which may be slow: never CRITICAL."""
-    states = [words for flag, words in _KNOWN_STATES.items() if flag in measured.record.flags]
+    of_run = measured.record.flags
+    states = of_run and [words for flag, words in _KNOWN_STATES.items() if flag in of_run]
     if not states:
         return None
     text = f"{figures_and_ceiling(measured)}: {' and '.join(states)}, slower is expected"
@@ -361,21 +363,22 @@ class Rule(NamedTuple):
     """A possible finding on a rate: reason, condition and explanation.
 
     ``applies`` gives the finding, None if the rule does not match; ``explain`` puts the figures of
-    the rule into words, whether or not it matches.
+    the rule into words, whether or not it matches.  A rule ``of_low`` rates matches no other.
     """
 
     reason: Reason
     applies: Callable[[Measured], Optional[Finding]]
     explain: Callable[[Measured], str]
+    of_low: bool = False
 
 
 RULES = (
     Rule(Reason.INVALID, invalid, _explain_invalid),
     Rule(Reason.KNOWN_STATE, known_state, flags),
     Rule(Reason.EVEN_SHARE, even_share, _explain_even),
-    Rule(Reason.CONTENDED_FOR_DAYS, contended_for_days, _explain_days),
-    Rule(Reason.CONTENDED, contended_finding, _explain),
-    Rule(Reason.SHARED_LOSS, shared_loss, _explain_shared),
+    Rule(Reason.CONTENDED_FOR_DAYS, contended_for_days, _explain_days, of_low=True),
+    Rule(Reason.CONTENDED, contended_finding, _explain, of_low=True),
+    Rule(Reason.SHARED_LOSS, shared_loss, _explain_shared, of_low=True),
     Rule(Reason.PROVISIONAL, provisional_loss, _explain_provisional),
     Rule(Reason.NO_REFERENCE, incomparable, _explain_reference),
     Rule(Reason.BELOW_LEVEL, beyond_level, _explain_level),
@@ -385,8 +388,11 @@ RULES = (
     Rule(Reason.FINE, fine, _explain_fine),
 )
 """In the order of evaluation; the last one always applies."""
+_OF_OTHERS = tuple(rule for rule in RULES if not rule.of_low)
+"""The rules of nearly all rates."""
 
 
 def apply(measured: Measured) -> Finding:
     """Return the finding of the first rule that applies."""
-    return next(finding for rule in RULES if (finding := rule.applies(measured)))
+    rules = RULES if measured.low(measured.percent) else _OF_OTHERS
+    return next(finding for rule in rules if (finding := rule.applies(measured)))

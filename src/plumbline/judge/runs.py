@@ -182,12 +182,13 @@ class Weight(NamedTuple):
 def moments_of(runs: Rows) -> list[float]:
     """Return the start of each moment; measurements in one go, each source once, are one moment."""
     moments: list[float] = []
-    numbers: set[float] = set()
-    for at, number in runs[:, (AT, NUMBER)].tolist():
-        if not moments or number in numbers or at - moments[-1] > IN_ONE_GO_S:
+    moment, numbers = -inf, set[float]()
+    for at, number in zip(runs[:, AT].tolist(), runs[:, NUMBER].tolist()):
+        if number in numbers or at - moment > IN_ONE_GO_S:
+            moment, numbers = at, {number}
             moments.append(at)
-            numbers = set()
-        numbers.add(number)
+        else:
+            numbers.add(number)
     return moments
 
 

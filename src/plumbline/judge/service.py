@@ -136,9 +136,10 @@ def by_evidence(rulings: Sequence[Ruling], weighed: Optional[Evidence]) -> tuple
     ``weighed`` is the evidence of the last runs, None if they cannot be compared.
     """
     alarming = _alarming(rulings, weighed) if weighed and weighed.alarm else None
+    findings = (_finding(ruling, weighed, alarm=ruling is alarming) for ruling in rulings)
     return tuple(
-        ruling._replace(finding=_finding(ruling, weighed, alarm=ruling is alarming))
-        for ruling in rulings
+        ruling if finding is ruling.finding else ruling._replace(finding=finding)
+        for ruling, finding in zip(rulings, findings)
     )
 
 

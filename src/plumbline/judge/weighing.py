@@ -6,14 +6,14 @@ belongs to the group, not to each member.
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from functools import lru_cache
 from itertools import chain, islice
-from math import exp, inf, isnan, log
+from math import inf
 from typing import Hashable, Iterable, Iterator, Mapping, Optional, Sequence
 
-import numpy as np
-
-from plumbline.judge.kinds import FORMS, MIN_SIZE, Era, Measurement, Table, separate_pairs
+from plumbline.judge.cases import Compared, case_of, further_runs, last_change, question_of
+from plumbline.judge.kinds import MIN_SIZE, Era, Measurement, separate_pairs
+from plumbline.judge.losses import evidence_of
 from plumbline.judge.measured import doubt_about, era_of
 from plumbline.judge.memory import Weighable
 from plumbline.judge.operations import label
@@ -21,131 +21,18 @@ from plumbline.judge.pair import of_pair
 from plumbline.judge.recursion import weigh
 from plumbline.judge.references import Comparison, Groups, References, of_group
 from plumbline.judge.runs import (
-    AT,
     NIGHT_S,
-    NUMBER,
     PEER_NOISE,
-    RATIO,
-    Case,
-    Change,
-    Claim,
-    Noise,
     Question,
-    Source,
     Weight,
-    merge,
-    moments_of,
-    since,
 )
 from plumbline.model.errors import DocumentError
-from plumbline.model.evidence import REPORTED_ODDS, Evidence, Subject
+from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Series
-from plumbline.model.units import DAY_S
-
-_A_DAY_APART_S = 0.9 * DAY_S
-"""Between the nightly runs of a timer that is late by an hour or two."""
-_SEVERAL = 2
-_MAX_FURTHER_RUNS = 9
-"""Limit of hypothetical further runs: nobody measures more of them to see an alarm."""
-_SAME_RUN = " in the same run"
-_AMONG_PEERS = {form.value for form in FORMS}
-
-Compared = Sequence[Comparison]
-
-
-def numbered(compared: Compared) -> Compared:
-    """Return the same runs, numbered by operation."""
-    operations = _operations(compared)
-    return [_with_number(item, operations.index(item.measurement.what)) for item in compared]
-
-
-def _operations(compared: Compared) -> list[str]:
-    return list(dict.fromkeys(item.measurement.what for item in compared))
-
-
-def _with_number(compared: Comparison, number: int) -> Comparison:
-    if not number:
-        # the number of all runs until then
-        return compared
-    runs = compared.source.runs.copy()
-    runs[:, NUMBER] = number
-    return compared.with_runs(runs)
-
-
-def last_change(measurements: Sequence[Measurement]) -> Optional[float]:
-    """Return when a change of software or settings was last seen, in epoch seconds.
-
-    Each measurement sees it in its own turn.  The first of one night counts: the others are later
-    than the start of their moment.
-    """
-    changes = [
-        measurement.era.since
-        for measurement in measurements
-        if measurement.era and measurement.era.since is not None
-    ]
-    last = max(changes, default=0.0)
-    return min((at for at in changes if last - at < NIGHT_S), default=None)
-
-
-def further_runs(compared: Compared, question: Question, alarm: bool) -> list[Case]:
-    """Return the same with one, two ... more runs like the last, if these may change the alarm.
-
-    A low run ends no alarm and a good one raises none.  The further runs have the spacing of the
-    last two.
-    """
-    limit = -question.limit
-    if not alarm and not any((item.source.runs[:, RATIO] < limit).any() for item in compared):
-        # nearly all components: no run to sort
-        return []
-    compared = numbered(compared)
-    runs = merge([item.source.runs for item in compared])
-    moments = moments_of(runs)
-    low = bool((since(runs, moments[-1])[:, RATIO] < limit).any())
-    if alarm is low:
-        return []
-    spacing_s = moments[-1] - moments[-2] if len(moments) > 1 else DAY_S
-    return [
-        case_of([_repeated(item, moments[-1], count, spacing_s) for item in compared], question)
-        for count in range(1, _MAX_FURTHER_RUNS + 1)
-    ]
-
-
-def case_of(compared: Compared, question: Question) -> Case:
-    """Return the claims and the question on some measurements, of a host with all partners.
-
-    The claims are that one operation is slow and, of several operations, that all are.
-    """
-    of_operations: dict[str, list[Source]] = {}
-    of_partners: dict[str, list[Source]] = {}
-    for item in numbered(compared):
-        of_operations.setdefault(item.measurement.what, []).append(item.source)
-        of_partners.setdefault(item.measurement.partner, []).append(item.source)
-    single = [Claim(tuple(sources)) for sources in of_operations.values()]
-    joint = [Claim(tuple(map(_merged, of_partners.values())))] if len(single) > 1 else []
-    return Case(single, joint, question)
-
-
-def _repeated(compared: Comparison, moment: float, count: int, spacing_s: float) -> Comparison:
-    """Return the same with ``count`` repetitions of the last moment's runs."""
-    runs = compared.source.runs
-    last = since(runs, moment)
-    step = np.zeros(last.shape[1])
-    step[AT] = spacing_s
-    further = [last + number * step for number in range(1, count + 1)]
-    return compared.with_runs(np.concatenate([runs, *further]))
-
-
-def _merged(sources: Sequence[Source]) -> Source:
-    """Return one source for several measurements, with the noise of the worst of them."""
-    noise: Noise = max((source.noise for source in sources), key=lambda noise: noise.lower)
-    runs = merge([source.runs for source in sources])
-    off, least = (max(values) for values in zip(*((s.off, s.least) for s in sources)))
-    return Source(runs, off, noise, least)
-
 
 Nodes = Mapping[str, Sequence[Expectation]]
 Component = tuple[str, str]
@@ -154,10 +41,6 @@ Group = tuple[str, str]
 """Layer and name of a group of peers."""
 
 _MIN_MEMBERS = 2
-
-_MIN_LIMIT = 0.01
-"""Smaller losses, a logarithm, are below the error of any reference, whatever the policy asks."""
-
 
 Questions = dict[Subject, tuple[Compared, Question]]
 """Questions on some components and groups, with their runs and references."""
@@ -247,7 +130,7 @@ class Weighing:
         """Keep the evidence on some subjects."""
         more = self._more(questions, weights) if self._counting else {}
         for (subject, (compared, question)), weight in zip(questions.items(), weights):
-            self._evidence[subject] = _evidence(compared, question, weight, more.get(subject))
+            self._evidence[subject] = evidence_of(compared, question, weight, more.get(subject))
             if subject[2] and weight.raised is not None and _of_a_change(compared, weight.since):
                 self._raised[subject[:2]] = weight.raised
         self._join_alarms()
@@ -284,7 +167,7 @@ class Weighing:
             compared = self.compared(place)
             lone = len(self._members(place)) < _MIN_MEMBERS
             shared = [item.measurement for item in compared] if lone else []
-        return (compared, _question(self._limits[place], shared)) if compared else None
+        return (compared, question_of(self._limits[place], shared)) if compared else None
 
     def compared(self, component: Component) -> Compared:
         """Return the measurements of a component that have a reference, with it."""
@@ -308,10 +191,12 @@ class Weighing:
     def weigh(self, parts: Sequence[Compared]) -> list[Evidence]:
         """Return for each part the joint evidence of the measurements that it may slow."""
         questions = [
-            (compared, _question(compared[0].measurement.limits, ())) for compared in parts
+            (compared, question_of(compared[0].measurement.limits, ())) for compared in parts
         ]
         weights = weigh([case_of(*question) for question in questions])
-        return [_evidence(*question, weight, None) for question, weight in zip(questions, weights)]
+        return [
+            evidence_of(*question, weight, None) for question, weight in zip(questions, weights)
+        ]
 
     def _unless_shared(self, component: Component, evidence: Evidence) -> Evidence:
         """Return the evidence on a component without peers, no alarm if its group lost as much."""
@@ -374,7 +259,7 @@ class Weighing:
     def _all_lost(self, kind: Hashable, level: Comparison) -> bool:
         """Return whether all small groups of a kind have lost as one."""
         if kind not in self._lost:
-            question = _question(level.measurement.limits, [level.measurement])
+            question = question_of(level.measurement.limits, [level.measurement])
             self._lost[kind] = weigh([case_of([level], question)])[0].alarm
         return self._lost[kind]
 
@@ -422,7 +307,7 @@ class Weighing:
         reference = entry.reference(latest.operation, latest.scenario)
         if partner:
             reference = of_pair(entry, partner, latest.operation, reference)
-        limits = entry.limits._replace(min_runs=1, max_spread=inf)
+        limits = _any_strength(entry.limits)
         doubt = doubt_about(reference.baseline, latest, limits)
         change = era_of(reference.baseline, latest, limits) if doubt else ""
         era = Era(change, memory.changed_at(latest), self._has_peers(entry)) if change else None
@@ -457,6 +342,12 @@ class Weighing:
         return entry.layer, operation, scenario, group or entry.group, ceiling
 
 
+@lru_cache(maxsize=1000)
+def _any_strength(limits: Limits) -> Limits:
+    """Return limits by which any baseline counts; here its error is weighed."""
+    return limits._replace(min_runs=1, max_spread=inf)
+
+
 def weigh_all(weighings: Sequence[Weighing]) -> None:
     """Weigh all subjects of several weighings, such as one per day, at once."""
     weigh_subjects([(weighing, weighing.subjects()) for weighing in weighings])
@@ -476,112 +367,6 @@ def _of_a_change(compared: Compared, begin: float) -> bool:
     """Return whether a loss that begins then is that of a change of software or settings."""
     at = last_change([item.measurement for item in compared])
     return at is not None and abs(begin - at) < NIGHT_S
-
-
-def _question(limits: Limits, shared: Sequence[Measurement]) -> Question:
-    """Return the question by a policy; only a change of ``shared`` measurements counts."""
-    at = last_change(shared)
-    return Question(
-        max(_MIN_LIMIT, -log(1 - limits.peer_loss)),
-        log(limits.alarm_odds),
-        log(limits.end_odds),
-        Change(at, limits.change_starts) if at is not None and limits.change_starts else None,
-    )
-
-
-def _evidence(
-    compared: Compared, question: Question, weight: Weight, more: Optional[int]
-) -> Evidence:
-    operations = _operations(compared)
-    low, middles = weight.low, weight.middles
-    if low and (weight.alarm or weight.odds >= REPORTED_ODDS):
-        low, middles = _slow_moments(compared, weight, question.limit)
-    losses = [(middle, number) for number, middle in enumerate(middles) if middle]
-    lowest, number = min(losses, default=(0.0, 0))
-    also = [(operations[index], exp(middle)) for middle, index in losses if index != number]
-    item = next(item for item in compared if item.measurement.what == operations[number])
-    against = _against(item, weight.since)
-    slow_nights, nights = _slow_nights(compared, operations[number], question.limit)
-    return Evidence(
-        weight.odds,
-        question.needed,
-        weight.alarm,
-        weight.since,
-        weight.moments,
-        operations[number],
-        exp(lowest) if losses else None,
-        against,
-        also=tuple(loss for loss in also if -log(loss[1]) >= question.limit),
-        more=more,
-        low=low,
-        gross_since=_gross_since(compared, operations[number]),
-        slow_nights=slow_nights,
-        nights=nights,
-    )
-
-
-def _slow_moments(
-    compared: Compared, weight: Weight, limit: float
-) -> tuple[int, tuple[Optional[float], ...]]:
-    """Return the number of slow moments of a loss, and the middle of each operation's runs.
-
-    A slow run has lost the limit and is nearer to the loss than to health.  If at most half of the
-    moments of an alarm are slow, the middle is that of the slow runs.
-    """
-    items = numbered(compared)
-    starts = moments_of(since(merge([item.source.runs for item in items]), weight.since))
-    slow: set[int] = set()
-    middles: list[Optional[float]] = []
-    for what, middle in zip(_operations(compared), weight.middles):
-        runs = merge([item.source.runs for item in items if item.measurement.what == what])
-        runs = since(runs, weight.since)
-        low = runs[runs[:, RATIO] <= -limit]
-        if len(low):
-            low = low[low[:, RATIO] <= float(np.median(low[:, RATIO])) / 2]
-        slow.update(bisect_right(starts, at) for at in low[:, AT].tolist())
-        middles.append(float(np.median(low[:, RATIO])) if len(low) else middle)
-    few = weight.alarm and 2 * len(slow) <= weight.moments
-    return len(slow), tuple(middles) if few else weight.middles
-
-
-def _against(compared: Comparison, begin: float) -> str:
-    """Return the words for a reference; a run by name since ``begin`` has no peers in its run."""
-    by_name = any(
-        sample.rate and not sample.peers and sample.started_at >= begin
-        for sample in compared.measurement.samples
-    )
-    return compared.against.removesuffix(_SAME_RUN) if by_name else compared.against
-
-
-def _slow_nights(compared: Compared, operation: str, limit: float) -> tuple[int, int]:
-    """Return the number of nights with several runs of an operation, all slow, and of all."""
-    runs = next(item.source.runs for item in compared if item.measurement.what == operation)
-    days, places, sizes = np.unique(runs[:, AT] // DAY_S, return_inverse=True, return_counts=True)
-    slow = np.bincount(places, runs[:, RATIO] <= -limit) == sizes
-    return int((slow & (sizes >= _SEVERAL)).sum()), len(days)
-
-
-def _gross_since(compared: Compared, operation: str) -> Optional[float]:
-    """Return the start of an operation's last runs if all were gross, and a day apart at least.
-
-    That is compared with the few peers of the same run, even a single one: a busy file system takes
-    as much from each of two days.  Among more peers the spread is known, and the odds decide.
-    """
-    for item in compared:
-        runs, critical = item.source.runs, item.measurement.limits.critical
-        if item.measurement.what != operation or item.against in _AMONG_PEERS:
-            continue
-        if not critical.alerts(100 * exp(runs[-1, RATIO])):
-            continue
-        table = Table([item.measurement])
-        start = last = None
-        for at, ratio in zip(table.at[::-1].tolist(), (table.rates - table.peers_rates)[::-1]):
-            if isnan(ratio) or not critical.alerts(100 * exp(ratio)):
-                break
-            start, last = at, last or at
-        if start is not None and last - start >= _A_DAY_APART_S:
-            return float(start)
-    return None
 
 
 def _systems(nodes: Nodes) -> dict[str, str]:

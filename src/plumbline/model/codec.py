@@ -34,7 +34,7 @@ from typing import (
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.units import LARGEST
-from plumbline.model.validation import Within, numbers, same_schema, texts
+from plumbline.model.validation import Within, numbers, same_schema, texts, unicode_text
 
 T = TypeVar("T")
 Reader = Callable[[Any], Any]
@@ -162,7 +162,7 @@ def _writer(kind: Any) -> Reader:
     if hasattr(kind, "_fields"):
         return write_fields
     if issubclass(kind, dict):
-        return lambda value: {write(key): write(part) for key, part in value.items()}
+        return _write_mapping
     if issubclass(kind, (tuple, list)):
         return _write_list
     if hasattr(kind, "__members__") or (issubclass(kind, str) and kind is not str):
@@ -176,6 +176,13 @@ _SCALARS = frozenset((str, float, int, bool, type(None)))
 
 def _write_list(value: Iterable[Any]) -> list[Any]:
     return [part if type(part) in _SCALARS else write(part) for part in value]
+
+
+def _write_mapping(value: Mapping[Any, Any]) -> dict[Any, Any]:
+    return {
+        key if type(key) is str else write(key): part if type(part) in _SCALARS else write(part)
+        for key, part in value.items()
+    }
 
 
 def compact(value: Any) -> str:
@@ -229,13 +236,12 @@ def _compiled(kind: Any) -> Reader:
     readers = {key: _reader(hints[key], key) for key in kind._fields}
     defaults: Mapping[str, Any] = kind._field_defaults
     plan = [
-        (key, reader, key in defaults, hints[key] if hints[key] in _PLAIN else None)
-        for key, reader in readers.items()
+        (key, reader, key in defaults, _unchanged(hints[key])) for key, reader in readers.items()
     ]
     strict = kind not in _LENIENT
     former = _FORMER_KEYS.get(kind, {})
 
-    row = _row(list(readers.values()), kind.__name__)
+    row = _row([(reader, _unchanged(hints[key])) for key, reader in readers.items()], kind.__name__)
 
     def read_row(raw: Any) -> Any:
         return raw if type(raw) is kind else kind(*row(raw))
@@ -254,13 +260,21 @@ def _compiled(kind: Any) -> Reader:
             *[
                 defaults[key]
                 if optional and key not in raw
-                # most texts and switches need no reader, whose call takes longer than this
-                else (value if type(value := raw[key]) is plain else reader(value))
-                for key, reader, optional, plain in plan
+                # most texts and empty values need no reader, whose call takes longer than this
+                else (value if type(value := raw[key]) in unchanged else reader(value))
+                for key, reader, optional, unchanged in plan
             ]
         )
 
     return read_row if kind in _ROWS else read_object
+
+
+def _unchanged(hint: Any) -> frozenset[type]:
+    """Return the types whose values need neither check nor change."""
+    nothing = type(None)
+    if get_origin(hint) is Union and get_args(hint)[1:] == (nothing,):
+        return _unchanged(get_args(hint)[0]) | {nothing}
+    return frozenset({hint} if hint in _PLAIN else ())
 
 
 def _reader(hint: Any, key: str) -> Reader:
@@ -281,6 +295,8 @@ def _reader(hint: Any, key: str) -> Reader:
 def _annotated_reader(hint: Any, checks: Sequence[Any], key: str) -> Reader:
     if hint in _NUMBERS:
         return _number(hint, checks, key)
+    if checks == (unicode_text,):
+        return _unicode_reader(key)
     reader = _reader(hint, key)
     for check in checks:
         reader = _checked(reader, check, key)
@@ -291,11 +307,12 @@ def _generic_reader(origin: Any, parts: Any, key: str) -> Reader:
     """Return the reader of a list, a list of fixed length, or a mapping."""
     if origin is tuple:
         if parts[1:] == (...,):
-            return _list(_reader(parts[0], key), key)
-        return _row([_reader(part, key) for part in parts], key)
+            return _list(_reader(parts[0], key), key, _unchanged(parts[0]))
+        return _row([(_reader(part, key), _unchanged(part)) for part in parts], key)
     if issubclass(origin, abc.Mapping):
         key_reader = None if parts[0] is str else _key(parts[0], key)
-        return _mapping(key_reader, None if parts[1] is Any else _reader(parts[1], key), key)
+        reader = None if parts[1] is Any else _reader(parts[1], key)
+        return _mapping(key_reader, reader, key, _unchanged(parts[1]))
     raise NotImplementedError(f"{key} is of {origin!r}, which has no form in JSON")
 
 
@@ -326,6 +343,15 @@ def _checked(reader: Reader, check: Callable[..., None], key: str) -> Reader:
     return read_checked
 
 
+def _unicode_reader(key: str) -> Reader:
+    def read_text(raw: Any) -> Any:
+        if type(raw) is not str or not raw.isascii():
+            unicode_text(**{key: raw})
+        return raw
+
+    return read_text
+
+
 def _number(kind: Any, checks: Sequence[Within], key: str) -> Reader:
     """Return the reader of a number; an integer is a valid float, and remains an integer."""
     limits = (_NUMBERS[kind], *checks)
@@ -341,31 +367,43 @@ def _number(kind: Any, checks: Sequence[Within], key: str) -> Reader:
     return read_number
 
 
-def _list(reader: Reader, key: str) -> Reader:
+def _list(reader: Reader, key: str, unchanged: frozenset[type] = frozenset()) -> Reader:
     def read_list(raw: Any) -> Any:
         if type(raw) not in (list, tuple):
             raise TypeError(f"{key} is {raw!r:.60}, which is no list")
-        return tuple([reader(part) for part in raw])
+        return tuple([part if type(part) in unchanged else reader(part) for part in raw])
 
     return read_list
 
 
-def _row(readers: Sequence[Reader], key: str) -> Reader:
+def _row(columns: Sequence[tuple[Reader, frozenset[type]]], key: str) -> Reader:
     def read_row(raw: Any) -> Any:
-        if type(raw) not in (list, tuple) or len(raw) != len(readers):
+        if type(raw) not in (list, tuple) or len(raw) != len(columns):
             raise TypeError(f"{key} is {raw!r:.60}, which is no list of its fields")
-        return tuple([reader(part) for reader, part in zip(readers, raw)])
+        return tuple(
+            [
+                part if type(part) in unchanged else reader(part)
+                for (reader, unchanged), part in zip(columns, raw)
+            ]
+        )
 
     return read_row
 
 
-def _mapping(key_reader: Optional[Reader], reader: Optional[Reader], key: str) -> Reader:
+def _mapping(
+    key_reader: Optional[Reader], reader: Optional[Reader], key: str, unchanged: frozenset[type]
+) -> Reader:
     def read_mapping(raw: Any) -> Any:
         if type(raw) is not dict:
             raise TypeError(f"{key} is {raw!r:.60}, which is no mapping")
         if key_reader is not None:
             raw = {key_reader(name): value for name, value in raw.items()}
-        return raw if reader is None else {name: reader(value) for name, value in raw.items()}
+        if reader is None:
+            return raw
+        return {
+            name: value if type(value) in unchanged else reader(value)
+            for name, value in raw.items()
+        }
 
     return read_mapping
 
@@ -393,7 +431,9 @@ def _plain(kind: Any, check: Callable[..., None], key: str) -> Reader:
 
 
 def _member(kind: Any, key: str) -> Reader:
-    find = kind.__getitem__ if issubclass(kind, int) else kind
+    # an enumeration by value takes ten times as long as a mapping
+    members = {member.value: member for member in kind} if hasattr(kind, "__members__") else None
+    find = kind.__getitem__ if issubclass(kind, int) else members.__getitem__ if members else kind
 
     def read_member(raw: Any) -> Any:
         try:

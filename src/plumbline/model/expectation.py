@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import marshal
+from functools import lru_cache
 from math import log
 from typing import (
     Annotated,
@@ -154,15 +155,12 @@ class Expectation(NamedTuple):
         Raises:
             DocumentError: an operation is unknown.
         """
-        for key, reference in self.references.items():
-            operation, _, scenario = key.partition("/")
-            try:
-                yield Operation(operation), Scenario(scenario), reference
-            except ValueError as error:
-                raise DocumentError(
-                    f"expectations of {self.component} name the unknown operation {key!r}; "
-                    "deploy the role agent again"
-                ) from error
+        try:
+            yield from [(*_step_of(key), reference) for key, reference in self.references.items()]
+        except ValueError as error:
+            raise DocumentError(
+                f"expectations of {self.component} name {error}; deploy the role agent again"
+            ) from error
 
     def steps_in_bytes(self) -> Iterator[tuple[Operation, Scenario, Reference]]:
         """Yield those steps that give bytes per second, which parts carry."""
@@ -212,6 +210,16 @@ class Expectation(NamedTuple):
             "confirm": _built(Confirm, raw.get("confirm", {}), built),
         }
         return read(cls, {**raw, **parts})
+
+
+@lru_cache(maxsize=1000)
+def _step_of(key: str) -> tuple[Operation, Scenario]:
+    """Return operation and scenario of a reference's key; raise ValueError for unknown ones."""
+    operation, _, scenario = key.partition("/")
+    try:
+        return Operation(operation), Scenario(scenario)
+    except ValueError:
+        raise ValueError(f"the unknown operation {key!r}") from None
 
 
 def own_terms(spec: ProbeSpec, operation: Operation) -> ProbeSpec:

@@ -136,7 +136,8 @@ class Judgement(ABC):
             single = [entry for entry in chosen if members or not LAYERS[entry.layer].whole]
             groups = () if choice.component else judging.groups(chosen)
             for verdict in (*judging.components(single), *groups):
-                yield Judged(node, self.now, verdict if evidence else verdict._replace(evidence=()))
+                shown = evidence or not verdict.evidence
+                yield Judged(node, self.now, verdict if shown else verdict._replace(evidence=()))
 
     def probes(self, node: str, since: float) -> Optional[Verdict]:
         """Return the verdict on the probes expected of a node since ``since``; None without any."""

@@ -62,29 +62,24 @@ class Step(NamedTuple):
     @classmethod
     def of(cls, entry: Expectation, ruling: Ruling, retransmitted: Optional[float] = None) -> Step:
         """Return the figures in a ruling."""
-        step = cls(
+        measured, record = ruling.measured, ruling.record
+        ceiling, baseline = (measured.ceiling, measured.baseline) if measured else (None, None)
+        return cls(
             entry.layer,
             entry.component,
             file_system_of(entry),
             ruling.operation,
             ruling.scenario,
+            rate=measured and measured.rate,
+            ceiling=ceiling and ceiling.rate,
+            baseline=baseline and baseline.median,
+            peers_rate=measured and measured.peers_rate,
+            baseline_ratio=measured and measured.ratio_baseline,
+            coverage=record and record.coverage,
+            finished_at=record and record.finished_at,
+            duration_s=record and max(0.0, record.finished_at - record.started_at),
             retransmitted=retransmitted,
         )
-        if measured := ruling.measured:
-            step = step._replace(
-                rate=measured.rate,
-                ceiling=measured.ceiling.rate if measured.ceiling else None,
-                baseline=measured.baseline.median if measured.baseline else None,
-                peers_rate=measured.peers_rate,
-                baseline_ratio=measured.ratio_baseline,
-            )
-        if record := ruling.record:
-            step = step._replace(
-                coverage=record.coverage,
-                finished_at=record.finished_at,
-                duration_s=max(0.0, record.finished_at - record.started_at),
-            )
-        return step
 
 
 def file_system_of(entry: Expectation) -> str:

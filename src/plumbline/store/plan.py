@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import gc
 from contextlib import contextmanager
-from typing import Iterable, Iterator, Mapping, NamedTuple
+from marshal import dumps
+from typing import Any, Iterable, Iterator, Mapping, NamedTuple
 
 from plumbline.model.codec import form, lenient
 from plumbline.model.expectation import Expectation, Expectations
@@ -22,7 +23,8 @@ _MAX_BYTES = 1 << 30
 def without_collector() -> Iterator[None]:
     """Disable the garbage collector, as there are no cycles here.
 
-    It would visit a million values repeatedly, which takes as long as judging them.
+    It would visit a million values repeatedly, which takes as long as judging them.  Nor does it
+    visit them once it is enabled again.
     """
     enabled = gc.isenabled()
     gc.disable()
@@ -30,6 +32,7 @@ def without_collector() -> Iterator[None]:
         yield
     finally:
         if enabled:
+            gc.freeze()
             gc.enable()
 
 
@@ -71,4 +74,24 @@ def load_plan(path: str) -> SitePlan:
     Raises:
         DocumentError: naming file and remedy.
     """
-    return load_document(SitePlan, path, _MAX_BYTES)._replace(path=path)
+    plan = load_document(SitePlan, path, _MAX_BYTES)
+    return plan._replace(path=path, nodes=_with_shared_parts(plan.nodes))
+
+
+_SHARED = ("spec", "limits", "confirm")
+"""Parts of entries that are equal for most components of a site, and half of the plan."""
+
+
+def _with_shared_parts(nodes: Mapping[str, Expectations]) -> dict[str, Expectations]:
+    """Return the documents of all nodes with equal parts of their entries once in memory."""
+    parts: dict[bytes, Any] = {}
+
+    def with_parts(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+        own = {key: entry[key] for key in _SHARED if key in entry}
+        # format 2 distinguishes 1, 1.0 and True
+        return {**entry, **{key: parts.setdefault(dumps(own[key], 2), own[key]) for key in own}}
+
+    return {
+        node: document._replace(entries=tuple(map(with_parts, document.entries)))
+        for node, document in nodes.items()
+    }

@@ -6,8 +6,8 @@ from typing import Optional, Sequence
 
 import pytest
 
+from plumbline.judge.cases import last_change
 from plumbline.judge.kinds import Era, Measurement
-from plumbline.judge.weighing import last_change
 from plumbline.model.limits import Limits
 from plumbline.model.units import DAY_S
 

@@ -8,11 +8,11 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
+from plumbline.judge.cases import case_of
 from plumbline.judge.kinds import Against, Era, Measurement
 from plumbline.judge.recursion import weigh
 from plumbline.judge.references import References, of_group
 from plumbline.judge.runs import AT, LONE_NOISE, PEER_NOISE, RATIO, SPREAD, Question
-from plumbline.judge.weighing import case_of
 from plumbline.model.limits import Limits
 from plumbline.model.series import Sample
 from tests.package.judge.rows import runs_of

@@ -221,9 +221,10 @@ def _vote_of(
 
 def _healthy_rate(comparison: Comparison) -> float:
     """Return the healthy rate of a measurement, in B/s."""
-    measurement, runs = comparison.measurement, comparison.source.runs[-_MAX_RUNS:].tolist()
+    measurement = comparison.measurement
     if measurement.baseline:
         return measurement.baseline.median
+    runs = comparison.source.runs[-_MAX_RUNS:].tolist()
     rates = {sample.started_at: sample.rate for sample in measurement.samples if sample.rate}
     return median(rates[at] / exp(ratio) for at, ratio, *_ in runs if at in rates)
 
@@ -365,11 +366,15 @@ def _observe(
     if begun and LAYERS[expectation.layer].whole and judging.now - begun > _SELDOM_S:
         yield Observation(placed.of, Vote.NONE, at=begun, reason=_SUPERSEDED)
         return
-    latest = _observation(placed, begun, ruling)
-    if over_runs and ruling.finding.reason.telling:
-        last_runs = vote or latest._replace(vote=Vote.NONE)
-        latest = last_runs._replace(at=latest.at, reason=latest.reason)
-    yield latest
+    if vote and ruling.finding.reason.fine:
+        # nearly all: the last runs vote, and nothing is to be said of the latest
+        yield vote._replace(at=begun, reason=ruling.finding.text)
+    else:
+        latest = _observation(placed, begun, ruling)
+        if over_runs and ruling.finding.reason.telling:
+            last_runs = vote or latest._replace(vote=Vote.NONE)
+            latest = last_runs._replace(at=latest.at, reason=latest.reason)
+        yield latest
     if placed.partner:
         yield from _segments(placed, ruling)
 
