@@ -145,7 +145,7 @@ def test_after_kill_9_the_next_survey_leaves_nothing(client: Client) -> None:
     ("more", "sentence"),
     [
         (("--index", "7"), "--index 7: MOUNT has no target with this index; its targets are lu"),
-        (("--pool", "flash"), "--pool chooses OSTs; metadata targets have no pools"),
+        (("--pool", "flash"), "--pool chooses OSTs, and metadata targets have no pools"),
         (("--bytes", "1MiB"), "--bytes moves bytes, and layer mdt moves none"),
     ],
 )
