@@ -64,7 +64,5 @@ def test_the_other_clients_keep_the_order_of_the_plan() -> None:
     variables = document(ROOT / "roles/fs_probe/vars/main.yml")
     others = NativeEnvironment().from_string(variables["__fs_probe_others"])
     plan = {"clients": clients}
-    assert (
-        others.render(__fs_probe_plan=plan, __fs_probe_launcher="client3")
-        == clients[:2] + clients[3:]
-    )
+    found: object = others.render(__fs_probe_plan=plan, __fs_probe_launcher="client3")
+    assert found == clients[:2] + clients[3:]

@@ -25,7 +25,7 @@ from plumbline.store.database import Store
 from plumbline.store.history import History
 from plumbline.topology.graph import build
 from tests.package.cli.driver import finish
-from tests.package.cli.test_survey import TOOLS
+from tests.package.cli.lustre import TOOLS
 from tests.package.recorded import DATA
 from tests.package.sites import site
 from tests.project.repository import ROOT
