@@ -63,8 +63,8 @@ def test_the_other_clients_keep_the_order_of_the_plan() -> None:
     clients = [f"client{number}" for number in range(1, 40)]
     variables = document(ROOT / "roles/fs_probe/vars/main.yml")
     others = NativeEnvironment().from_string(variables["__fs_probe_others"])
-    plan = {"clients": clients}
-    assert (
-        others.render(__fs_probe_plan=plan, __fs_probe_launcher="client3")
-        == clients[:2] + clients[3:]
+    # a native template gives the list itself
+    names: object = others.render(
+        __fs_probe_plan={"clients": clients}, __fs_probe_launcher="client3"
     )
+    assert names == clients[:2] + clients[3:]
