@@ -19,7 +19,7 @@ from typing import Any, Iterator, NamedTuple
 
 import pytest
 
-from tests.package.strangers import let_through
+from tests.package.strangers import folder_for_all
 from tests.package.waiting import eventually
 from tests.processes import run_to_end
 from tests.project import certificates
@@ -107,20 +107,18 @@ def daemon(folder: Path) -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    folder = tmp_path_factory.mktemp("nrpe")
-    folder.chmod(0o711)
-    let_through(folder)
-    shutil.copy("/etc/nagios/nrpe.cfg", folder / "nrpe.cfg")
-    shutil.copytree(ROOT / "src/plumbline", folder / "library/plumbline")
-    shutil.copytree(ROOT / "checks", folder / "library/checks")
-    site = Site(folder, free_port())
-    deploy(folder, site.port)
-    signed = certificates.play(folder, given={"nrpe_certificate_group": "nagios"})
-    assert signed.returncode == 0, signed.stdout + signed.stderr
-    with daemon(folder):
-        eventually(lambda: site.query("mon1").returncode == 0)
-        yield site
+def site() -> Iterator[Site]:
+    with folder_for_all() as folder:
+        shutil.copy("/etc/nagios/nrpe.cfg", folder / "nrpe.cfg")
+        shutil.copytree(ROOT / "src/plumbline", folder / "library/plumbline")
+        shutil.copytree(ROOT / "checks", folder / "library/checks")
+        site = Site(folder, free_port())
+        deploy(folder, site.port)
+        signed = certificates.play(folder, given={"nrpe_certificate_group": "nagios"})
+        assert signed.returncode == 0, signed.stdout + signed.stderr
+        with daemon(folder):
+            eventually(lambda: site.query("mon1").returncode == 0)
+            yield site
 
 
 def test_nrpe_serves_only_the_commands_of_the_plan(site: Site) -> None:
