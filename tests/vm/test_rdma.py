@@ -112,7 +112,7 @@ def unit(name: str) -> str:
 
 @pytest.fixture
 def rail(node: Node) -> Iterator[Rail]:
-    node.output(f"set -e; {LINK} mkdir -m 777 -p /srv/rdma")
+    node.output(f"set -e; {LINK} mkdir -m 777 -p /srv/rdma /srv/rdma/state /srv/rdma/locks")
     try:
         yield Rail(node)
     finally:
