@@ -44,6 +44,7 @@ NODE_MODULES = (
     "probe",
     "verdicts",
     "records",
+    "receive",
     "sample",
 )
 """Modules of this package on a node, with all their imports; the console has every module."""
