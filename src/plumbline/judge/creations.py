@@ -84,9 +84,9 @@ def _failures(pairs: Sequence[Pair]) -> Iterator[Finding]:
         for name, members in (*rows.items(), *columns.items())
         if len(members) > 1 and all(pair.failed and not pair.seconds for pair in members)
     }
-    for name in lost.intersection(rows):
+    for name in filter(lost.__contains__, rows):
         yield Finding(State.CRITICAL, name, "", _lost_mdt(rows[name]))
-    for name in lost.intersection(columns):
+    for name in filter(lost.__contains__, columns):
         yield Finding(State.CRITICAL, "", name, _lost_ost(columns[name]))
     for pair in tried:
         if pair.failed and not lost & {pair.mdt, pair.ost}:

@@ -33,9 +33,9 @@ from plumbline.observe.query import QUICK_S
 from plumbline.site.measure import Progress, interruptible, own_locks
 from plumbline.site.survey import Survey
 
-MOST_FILES = 1000
-_MOST_REPEATS = 5
-_MOST_S = 600.0
+MAX_FILES = 1000
+_MAX_REPEATS = 5
+_MAX_S = 600.0
 """Seconds after which no further creation starts."""
 _CREATION_S = 15.0
 """Limit of a creation and its proof; without load they take some hundredths of a second."""
@@ -76,7 +76,7 @@ class Matrix(NamedTuple):
         return (
             f"{rows} MDTs and {len(self.osts)} OSTs of {self.survey.system.mount.point}: at most "
             f"{rows * len(self.osts) * self.repeats} files are created and removed in "
-            f"{self.survey.folder}/{OWN}, one at a time, in about {format_duration(_MOST_S)} at "
+            f"{self.survey.folder}/{OWN}, one at a time, in about {format_duration(_MAX_S)} at "
             "most; no file remains"
         )
 
@@ -144,14 +144,14 @@ def matrix_of(run: CommandRunner, survey: Survey, pool: str) -> Matrix:
             system = in_pool(run, system, pool)
     except SkipTarget as error:
         raise ToolError(str(error)) from error
-    osts, most = system.members, max(1, MOST_FILES // len(survey.entries))
+    osts, most = system.members, max(1, MAX_FILES // len(survey.entries))
     chosen = tuple(osts[number * len(osts) // most] for number in range(most))
     chosen = osts if len(osts) <= most else chosen
-    repeats = max(1, min(_MOST_REPEATS, MOST_FILES // (len(chosen) * len(survey.entries))))
+    repeats = max(1, min(_MAX_REPEATS, MAX_FILES // (len(chosen) * len(survey.entries))))
     left_out: tuple[LeftOut, ...] = ()
     if len(chosen) < len(osts):
         reason = (
-            f"at most {MOST_FILES} files are created, so every {len(osts) / most:.1f}th OST was "
+            f"at most {MAX_FILES} files are created, so every {len(osts) / most:.1f}th OST was "
             "taken; choose them with --pool, or fewer MDTs with --index"
         )
         left_out = (LeftOut(f"{len(osts) - most} of {len(osts)} OSTs", reason),)
@@ -314,7 +314,7 @@ class _Crossing:
     def run(self, repeats: int, show: Callable[[Step], None]) -> bool:
         """Create round by round; return whether it was interrupted."""
         total, done = repeats * len(self.pairs), 0
-        deadline = self._clock.monotonic() + _MOST_S
+        deadline = self._clock.monotonic() + _MAX_S
         try:
             for _ in range(repeats):
                 for ost in self._columns:
