@@ -126,7 +126,7 @@ def branch(tmp_path_factory: pytest.TempPathFactory) -> Branch:
     insert(
         package / "model" / "layers" / "__init__.py",
         ("import FS\n", "import FS\nfrom plumbline.model.layers.meta import META\n"),
-        ("(OST, RAW, NET, FS, MDT, OSS, SHARED)", "(OST, RAW, NET, FS, MDT, OSS, SHARED, META)"),
+        ("SHARED, RDMA)", "SHARED, RDMA, META)"),
     )
     probes = package / "measure" / "probes"
     (probes / "mdtest.py").write_text(PROBE, encoding="utf-8")

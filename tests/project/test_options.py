@@ -25,6 +25,7 @@ NO_OPTIONS = {
     "nrpe_command",
     "nrpe_timeout",
     "nrpe_timeout_unknown",
+    "report_gbits",
 }
 
 

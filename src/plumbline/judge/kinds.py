@@ -204,16 +204,17 @@ class Kind:
 
     ``days`` are those with enough members, counted from the epoch, ascending; ``middles`` are the
     medians of each day, logarithms, and ``spreads`` the standard deviation of one more value from
-    them.  ``apart`` is the lasting difference between members, a standard deviation of logarithms;
-    ``usual`` is the difference of each member from the median on most days, nan if unknown.
-    ``own`` are the runs of each member without this difference, days x members, as wide as
-    ``spreads``.
+    them.  ``apart`` is the lasting difference between members, a standard deviation of logarithms,
+    ``seen_apart`` the same with the error within which levels are known; ``usual`` is the
+    difference of each member from the median on most days, nan if unknown.  ``own`` are the runs of
+    each member without this difference, days x members, as wide as ``spreads``.
     """
 
     days: _Array
     middles: _Array
     spreads: _Array
     apart: float
+    seen_apart: float
     usual: _Array
     own: _Array
 
@@ -261,9 +262,15 @@ def kind_of(members: _Array, days: _Array, values: _Array, count: int) -> Kind:
     wider = _lopsided(own[:, known], deviations) * np.hypot(1, MEDIAN_FACTOR / np.sqrt(sizes))
     of_few = sizes / (sizes - 0.8)
     spreads = np.maximum(MIN_SPREAD, _likely_spreads(spreads * of_few, sizes) * wider)
-    apart = _apart(usual[known], _error_of_usual(own[:, known], number[known]))
+    levels, error = usual[known], _error_of_usual(own[:, known], number[known])
     return Kind(
-        all_days[enough], middles[enough], spreads, apart, usual, own * (of_few * wider)[:, None]
+        all_days[enough],
+        middles[enough],
+        spreads,
+        _apart(levels, error),
+        _apart(levels, 0.0),
+        usual,
+        own * (of_few * wider)[:, None],
     )
 
 

@@ -108,9 +108,9 @@ class _Group:
 
     @cached_property
     def forms(self) -> list[_Form]:
-        """Return the forms of comparison, the one with the least difference first."""
+        """Return the forms of comparison, the one with the least seen difference first."""
         forms = [_Form(form, self) for form in FORMS]
-        return sorted(forms, key=lambda form: form.kind.apart)
+        return sorted(forms, key=lambda form: form.kind.seen_apart)
 
     def form(self, against: Against) -> _Form:
         """Return one form of comparison."""

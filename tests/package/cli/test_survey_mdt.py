@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 import subprocess
+from ast import literal_eval
 from pathlib import Path
 from typing import Sequence
 
@@ -122,7 +123,7 @@ def test_mdts_in_other_states_have_their_reason_and_are_not_touched(client: Clie
     assert "the import of lustre-MDT0001 is DISCONN" in ended.stdout
     assert "lustre-MDT0002 is read-only (lfs df)" in ended.stdout
     assert "lfs mdts shows lustre-MDT0003 as 3: INACTIVE, not ACTIVE" in ended.stdout
-    folders = json.loads((client.home / "client.json.folders").read_text())
+    folders = literal_eval((client.home / "client.json.folders").read_text())
     assert [Path(folder).name for folder in folders] == ["lustre-MDT0000"]
     assert client.files() == []
 

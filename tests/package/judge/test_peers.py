@@ -67,6 +67,9 @@ def test_lasting_differences_are_learnt_from_many_members() -> None:
 
 def test_levels_of_few_noisy_days_do_not_count_as_lasting_differences() -> None:
     chance, noise = Random(7), 0.2
+    peers = kind([[chance.gauss(0, noise) for _ in range(12)] for _ in range(5)])
+    # forms of comparison are chosen by what is seen: two of no difference would be alike
+    assert peers.apart < peers.seen_apart
     few, many = (
         mean(
             kind([[chance.gauss(0, noise) for _ in range(12)] for _ in range(days)]).apart
