@@ -20,11 +20,11 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Reference
 from plumbline.model.units import format_duration
 from plumbline.model.validation import read_json
-from plumbline.plan.assignments import Assignment, assignments
+from plumbline.plan.assignments import assignments
 from plumbline.plan.baseline import read_baselines
 from plumbline.plan.expectations import SCHEMA, Plan
 from plumbline.plan.exposure import OF_ONE_NODE, exposures
-from plumbline.plan.places import meetings
+from plumbline.plan.places import Assignment, meetings
 from plumbline.plan.policy import load
 from plumbline.plan.references import at_once, measurements, pairs, with_demonstrated
 from plumbline.plan.schedule import collisions

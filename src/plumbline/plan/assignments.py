@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from itertools import groupby
 from math import inf
-from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Iterator, Mapping, Optional, Sequence
 
 from plumbline.measure.probes import probe_for, tools_of
 from plumbline.measure.probes.interface import Job
@@ -31,6 +31,7 @@ from plumbline.model.shared import KIND as SHARED_KIND
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import format_duration
 from plumbline.plan.places import (
+    Assignment,
     Place,
     Step,
     devices,
@@ -44,26 +45,6 @@ from plumbline.plan.policy import Policy, explicit, limits_of, spec_of
 from plumbline.plan.server_places import on_servers
 from plumbline.plan.shared import shared_parts, shared_spec
 from plumbline.topology.graph import Topology
-
-
-class Assignment(NamedTuple):
-    """One component in one layer: an expectation without references.
-
-    ``node`` measures, ``host`` has the judged part; ``steps`` are in measuring order.  Of their
-    runs ``quantities`` are judged besides the rates.
-    """
-
-    layer: str
-    component: str
-    node: str
-    host: str
-    group: str
-    target: Mapping[str, Any]
-    path: tuple[str, ...]
-    steps: tuple[Step, ...]
-    spec: ProbeSpec
-    limits: Limits
-    quantities: tuple[Step, ...] = ()
 
 
 def refuse_two_clients(measured: Sequence[Assignment]) -> None:

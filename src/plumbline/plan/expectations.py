@@ -31,10 +31,11 @@ from plumbline.model.service import PathService, Service, SitePart
 from plumbline.model.shared import SharedReads
 from plumbline.model.space import SpaceTerms
 from plumbline.model.units import DAY_S, LARGEST
-from plumbline.plan.assignments import Assignment, assignments
+from plumbline.plan.assignments import assignments
 from plumbline.plan.baseline import Baselines
 from plumbline.plan.duration import seconds_of
 from plumbline.plan.fabric import fabric_links
+from plumbline.plan.places import Assignment
 from plumbline.plan.policy import FsLayer, Policy, TargetLayer
 from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
 from plumbline.plan.schedule import Slots, Timer

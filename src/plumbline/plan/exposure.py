@@ -13,17 +13,15 @@ from __future__ import annotations
 from enum import Enum
 from itertools import chain, zip_longest
 from math import ceil, inf
-from typing import TYPE_CHECKING, Iterable, Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Operation
 from plumbline.model.units import LARGEST, format_rate
+from plumbline.plan.places import Assignment
 from plumbline.plan.speeds import Speeds, speeds
 from plumbline.topology.ceiling import Capacities, alone, together
 from plumbline.topology.graph import Component, Topology, join
-
-if TYPE_CHECKING:
-    from plumbline.plan.assignments import Assignment
 
 LOSS = 1 / 3
 """Loss of a part that must show."""

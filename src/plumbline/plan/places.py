@@ -17,6 +17,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.layers.fs import FS
 from plumbline.model.layers.layer import Layer
 from plumbline.model.layers.net import NET
+from plumbline.model.limits import Limits
 from plumbline.model.ranks import (
     Names,
     RunSize,
@@ -51,6 +52,26 @@ class Place(NamedTuple):
     target: Mapping[str, Any]
     path: tuple[str, ...]
     steps: tuple[Step, ...]
+
+
+class Assignment(NamedTuple):
+    """One component in one layer: an expectation without references.
+
+    ``node`` measures, ``host`` has the judged part; ``steps`` are in measuring order.  Of their
+    runs ``quantities`` are judged besides the rates.
+    """
+
+    layer: str
+    component: str
+    node: str
+    host: str
+    group: str
+    target: Mapping[str, Any]
+    path: tuple[str, ...]
+    steps: tuple[Step, ...]
+    spec: ProbeSpec
+    limits: Limits
+    quantities: tuple[Step, ...] = ()
 
 
 _PEERS = 5

@@ -28,9 +28,9 @@ from plumbline.model.ranks import assign, readers, spread
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.rounds import partners
 from plumbline.model.small_reads import RANDREAD32
-from plumbline.plan.assignments import Assignment, by_server
+from plumbline.plan.assignments import by_server
 from plumbline.plan.baseline import Baselines, Key
-from plumbline.plan.places import Step
+from plumbline.plan.places import Assignment, Step
 from plumbline.plan.policy import Policy, goal_of
 from plumbline.plan.shared import flows_of
 from plumbline.plan.speeds import Speeds, speeds, verbs_of

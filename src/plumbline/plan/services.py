@@ -30,8 +30,8 @@ from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.names import anchor, group_anchor
 from plumbline.model.service import NODE, SYMPTOMS, PathService, Service
 from plumbline.model.symptom import LUSTRE, title
-from plumbline.plan.assignments import Assignment
 from plumbline.plan.looks import SymptomsPolicy, kinds_of
+from plumbline.plan.places import Assignment
 from plumbline.plan.references import by_file_system
 from plumbline.topology.graph import Topology
 

@@ -8,7 +8,7 @@ this one.  Parts take turns, so that no two of them disturb each other.
 from __future__ import annotations
 
 from math import ceil
-from typing import TYPE_CHECKING, Mapping, Sequence
+from typing import Mapping, Sequence
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
@@ -18,13 +18,9 @@ from plumbline.model.shared import KIND, Flow, SharedReads
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import format_bytes
 from plumbline.plan.exposure import Way, exposures
-from plumbline.plan.places import Place
+from plumbline.plan.places import Assignment, Place
 from plumbline.plan.policy import Policy, SharedLayer, explicit
 from plumbline.topology.graph import Topology
-
-if TYPE_CHECKING:
-    from plumbline.plan.assignments import Assignment
-
 
 _SLOT_S = 60
 _SPARE_S = 20.0

@@ -9,8 +9,8 @@ from plumbline.model.layers.ost import OST
 from plumbline.model.names import anchor
 from plumbline.model.service import Service
 from plumbline.model.space import SPACE, SpaceTerms
-from plumbline.plan.assignments import Assignment
 from plumbline.plan.looks import SpacePolicy
+from plumbline.plan.places import Assignment
 from plumbline.plan.policy import Policy, limits_of
 from plumbline.plan.services import command_of
 

@@ -16,9 +16,10 @@ import yaml
 from plumbline.model.errors import DocumentError, StoreError, reason_in
 from plumbline.model.expectation import Expectation
 from plumbline.observe.given import read_given
-from plumbline.plan.assignments import Assignment, assignments
+from plumbline.plan.assignments import assignments
 from plumbline.plan.baseline import read_baselines
 from plumbline.plan.expectations import Plan, compile_plan
+from plumbline.plan.places import Assignment
 from plumbline.plan.policy import load
 from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
 from plumbline.store.plan import without_collector

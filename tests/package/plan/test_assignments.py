@@ -18,8 +18,9 @@ from plumbline.model.limits import Ceiling
 from plumbline.model.ranks import TESTS
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.units import DAY_S
-from plumbline.plan.assignments import Assignment, assignments
+from plumbline.plan.assignments import assignments
 from plumbline.plan.expectations import compile_plan
+from plumbline.plan.places import Assignment
 from plumbline.plan.policy import load
 from plumbline.plan.references import Line, at_once, find_ceilings, pairs
 from plumbline.topology.ceiling import Limit

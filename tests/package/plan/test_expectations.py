@@ -15,7 +15,6 @@ from plumbline.model.expectation import Expectation, Expectations, in_waves
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
-from plumbline.plan.assignments import Assignment
 from plumbline.plan.duration import bytes_of
 from plumbline.plan.expectations import (
     Plan,
@@ -24,7 +23,7 @@ from plumbline.plan.expectations import (
     elsewhere,
 )
 from plumbline.plan.exposure import MAX_AT_ONCE
-from plumbline.plan.places import Meeting, Step, meetings
+from plumbline.plan.places import Assignment, Meeting, Step, meetings
 from plumbline.plan.policy import load
 from plumbline.plan.speeds import speeds
 from plumbline.topology.ceiling import alone, together

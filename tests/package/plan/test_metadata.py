@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from plumbline.model.errors import DocumentError
-from plumbline.plan.assignments import Assignment, assignments
+from plumbline.plan.assignments import assignments
 from plumbline.plan.expectations import Plan, compile_plan
+from plumbline.plan.places import Assignment
 from plumbline.plan.policy import load
 from plumbline.topology.graph import build
 from tests.package.sites import parts
