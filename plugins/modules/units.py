@@ -97,7 +97,7 @@ PLACES = (
     "/etc/systemd/system/timers.target.wants/{unit}",
     "/var/lib/systemd/timers/stamp-{unit}",
 )
-"""Where a unit has files: its own, the link in the boot, and when a timer ran last."""
+"""Files of a unit: its own, the link in the boot, and the time when a timer ran last."""
 
 
 def systemctl(module: AnsibleModule, *words: str) -> str:

@@ -11,11 +11,12 @@ pairs of a row or of a column fail.
 from __future__ import annotations
 
 from itertools import chain
-from math import exp, log, pi, sqrt
+from math import exp, log, sqrt
 from statistics import median, median_low
-from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import several
+from plumbline.model.statistics import MAD_FACTOR, MEDIAN_FACTOR, deviation, error_of_median
 from plumbline.model.verdict import State
 
 MIN_ROWS = 2
@@ -25,10 +26,6 @@ _SLOW_TIMES = 1.5
 """Least ratio to the others; a smaller one is of no use to anybody who looks for a fault."""
 _SURE = 4.0
 """Least number of standard errors: a matrix of 8 MDTs and 100 OSTs makes over 100 comparisons."""
-_OF_MEDIAN = sqrt(pi / 2)
-"""Standard error of a median over that of a mean, of many normal values."""
-_OF_DEVIATION = 1.4826
-"""Standard deviation over the median absolute deviation, of normal values."""
 
 
 class Pair(NamedTuple):
@@ -133,10 +130,6 @@ def _lost_pair(pair: Pair, working: Sequence[str]) -> str:
     )
 
 
-Logs = Mapping[tuple[str, str], float]
-"""Logarithms of typical times by the two names of a pair."""
-
-
 class _Effect(NamedTuple):
     """Logarithm of a ratio to others, its standard error, and the number of its comparisons."""
 
@@ -150,8 +143,7 @@ class _Effect(NamedTuple):
 
 
 def _slow_rows(pairs: Sequence[Pair]) -> Iterator[Finding]:
-    logs = {(pair.mdt, pair.ost): log(pair.typical_s) for pair in pairs if pair.typical_s}
-    for mdt, effect in _effects(logs, _cell_error(pairs)):
+    for mdt, effect in _effects(pairs, "mdt", "ost"):
         if effect.number >= MIN_COLUMNS and effect.slow:
             sentence = (
                 f"{mdt} is slow on all OSTs: a creation takes {exp(effect.ratio):.1f} times as "
@@ -162,8 +154,7 @@ def _slow_rows(pairs: Sequence[Pair]) -> Iterator[Finding]:
 
 
 def _slow_columns(pairs: Sequence[Pair]) -> Iterator[Finding]:
-    logs = {(pair.ost, pair.mdt): log(pair.typical_s) for pair in pairs if pair.typical_s}
-    for ost, effect in _effects(logs, _cell_error(pairs)):
+    for ost, effect in _effects(pairs, "ost", "mdt"):
         if effect.number >= MIN_ROWS and effect.slow:
             sentence = (
                 f"{ost} is slow for all MDTs: a creation takes {exp(effect.ratio):.1f} times as "
@@ -174,28 +165,32 @@ def _slow_columns(pairs: Sequence[Pair]) -> Iterator[Finding]:
             yield Finding(State.WARNING, "", ost, sentence, exp(effect.ratio))
 
 
-def _effects(logs: Logs, cell_error: float) -> Iterator[tuple[str, _Effect]]:
-    """Yield the effect of each first name, compared with others that share a second name."""
-    seconds: dict[str, dict[str, float]] = {}
-    for (first, second), value in logs.items():
-        seconds.setdefault(second, {})[first] = value
-    for name in dict.fromkeys(first for first, _ in logs):
-        shifts, fewest = [], len(logs)
-        for members in seconds.values():
+def _effects(pairs: Sequence[Pair], side: str, other: str) -> Iterator[tuple[str, _Effect]]:
+    """Yield the effect of each MDT or OST, compared with the others of the same ``other`` side."""
+    cell_error = _cell_error(pairs)
+    logs: dict[str, dict[str, float]] = {}
+    names: dict[str, None] = {}
+    for pair in pairs:
+        if pair.typical_s:
+            name = getattr(pair, side)
+            names[name] = None
+            logs.setdefault(getattr(pair, other), {})[name] = log(pair.typical_s)
+    for name in names:
+        shifts, fewest = [], len(names)
+        for members in logs.values():
             others = [value for first, value in members.items() if first != name]
             if name in members and others:
                 shifts.append(members[name] - median(others))
                 fewest = min(fewest, len(others))
         if shifts:
-            yield name, _effect(shifts, cell_error * sqrt(1 + _OF_MEDIAN**2 / fewest))
+            yield name, _effect(shifts, cell_error * sqrt(1 + MEDIAN_FACTOR**2 / fewest))
 
 
 def _effect(shifts: Sequence[float], least_error: float) -> _Effect:
     """Return the median of shifts, whose error is at least that of the repeats."""
     middle = median(shifts)
-    spread = _OF_DEVIATION * median(abs(shift - middle) for shift in shifts)
-    error = _OF_MEDIAN * max(spread, least_error) / sqrt(len(shifts))
-    return _Effect(middle, error, len(shifts))
+    spread = max(deviation(shifts, middle), least_error)
+    return _Effect(middle, error_of_median(spread, len(shifts)), len(shifts))
 
 
 def _cell_error(pairs: Sequence[Pair]) -> float:
@@ -210,7 +205,7 @@ def _cell_error(pairs: Sequence[Pair]) -> float:
     if not steps:
         return 0.0
     repeats = median(len(seconds) for seconds in times)
-    return _OF_DEVIATION * median(steps) / sqrt(2) * _OF_MEDIAN / sqrt(repeats)
+    return MAD_FACTOR * median(steps) / sqrt(2) * MEDIAN_FACTOR / sqrt(repeats)
 
 
 def mdts_and_osts(pairs: Sequence[Pair]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -241,11 +236,5 @@ def _count(names: Sequence[str], noun: str) -> str:
 
 def _least(pairs: Sequence[Pair]) -> Iterator[float]:
     """Yield the least effect of each row and column that would have been certain."""
-    error = _cell_error(pairs)
-    for first, second in (("mdt", "ost"), ("ost", "mdt")):
-        logs = {
-            (getattr(pair, first), getattr(pair, second)): log(pair.typical_s)
-            for pair in pairs
-            if pair.typical_s
-        }
-        yield from (_SURE * effect.error for _, effect in _effects(logs, error))
+    for sides in (("mdt", "ost"), ("ost", "mdt")):
+        yield from (_SURE * effect.error for _, effect in _effects(pairs, *sides))

@@ -236,11 +236,8 @@ class Kind:
     @cached_property
     def own_spread(self) -> float:
         """Return the spread of most members around their usual differences, nan if unknown."""
-        middles, sizes = medians(np.abs(self.own.T))
-        known = sizes >= _DAYS
-        if not known.any():
-            return nan
-        return float(np.median(MAD_FACTOR * middles[known] * sizes[known] / (sizes[known] - 0.8)))
+        spreads, _ = _member_spreads(self.own)
+        return float(np.median(spreads)) if spreads.size else nan
 
 
 def kind_of(members: _Array, days: _Array, values: _Array, count: int) -> Kind:
@@ -262,27 +259,27 @@ def kind_of(members: _Array, days: _Array, values: _Array, count: int) -> Kind:
     wider = _lopsided(own[:, known], deviations) * np.hypot(1, MEDIAN_FACTOR / np.sqrt(sizes))
     of_few = sizes / (sizes - 0.8)
     spreads = np.maximum(MIN_SPREAD, _likely_spreads(spreads * of_few, sizes) * wider)
-    levels, error = usual[known], _error_of_usual(own[:, known], number[known])
+    seen_apart = _seen_apart(usual[known].tolist())
+    few = MIN_SIZE <= np.count_nonzero(known) < _MANY
     return Kind(
         all_days[enough],
         middles[enough],
         spreads,
-        _apart(levels, error),
-        _apart(levels, 0.0),
+        _apart(seen_apart, own) if few else seen_apart,
+        seen_apart,
         usual,
         own * (of_few * wider)[:, None],
     )
 
 
-def _error_of_usual(own: _Array, number: _Array) -> float:
-    """Return the standard error of most members' usual difference, from so many days each.
+def _member_spreads(own: _Array) -> tuple[_Array, _Array]:
+    """Return the spread of each member with enough days around its usual difference, and the days.
 
-    ``own`` are the runs of these members without it, days x members.
+    ``own`` are the runs of members without this difference, days x members.
     """
-    if not own.size:
-        return 0.0
-    spreads = MAD_FACTOR * medians(np.abs(own.T))[0] * number / (number - 0.8)
-    return float(np.median(MEDIAN_FACTOR * spreads / np.sqrt(number)))
+    middles, sizes = medians(np.abs(own.T))
+    known = sizes >= _DAYS
+    return MAD_FACTOR * middles[known] * sizes[known] / (sizes[known] - 0.8), sizes[known]
 
 
 def _lopsided(own: _Array, deviations: _Array) -> float:
@@ -354,18 +351,22 @@ def medians(grid: _Array, *, upper: bool = False) -> tuple[_Array, _Array]:
     return middles, sizes
 
 
-def _apart(levels: _Array, error: float) -> float:
-    """Return the difference between members on most days; of few, at least that of good ones.
-
-    Levels that are known within an ``error`` seem to differ by more than they do.  Among few
-    members, where some slow ones widen the difference as well, this would hide them for weeks.
-    Among many it stays: at a site whose runs differ by 28 %, the disturbances that last for nights
-    gave five false alarms in two months without it, none with it.
-    """
-    count = len(levels)
-    if count < MIN_SIZE:
+def _seen_apart(levels: Sequence[float]) -> float:
+    """Return the difference between members on most days; of few, at least that of good ones."""
+    if len(levels) < MIN_SIZE:
         return _FEW_APART
-    spread = deviation(levels.tolist()) * count / (count - 0.8)
-    if count >= _MANY:
-        return max(spread, _MIN_APART)
-    return max(sqrt(max(0.0, spread**2 - error**2)), _FEW_APART)
+    spread = deviation(levels) * len(levels) / (len(levels) - 0.8)
+    return max(spread, _MIN_APART if len(levels) >= _MANY else _FEW_APART)
+
+
+def _apart(seen_apart: float, own: _Array) -> float:
+    """Return the lasting difference between few members, without the error of their levels.
+
+    Levels that are known within an error seem to differ by more than they do.  Among few members,
+    where some slow ones widen the difference as well, this would hide them for weeks.  Among many
+    it stays: at a site whose runs differ by 28 %, the disturbances that last for nights gave five
+    false alarms in two months without it, none with it.
+    """
+    spreads, days = _member_spreads(own)
+    error = float(np.median(MEDIAN_FACTOR * spreads / np.sqrt(days)))
+    return max(sqrt(max(0.0, seen_apart**2 - error**2)), _FEW_APART)

@@ -13,7 +13,7 @@ from plumbline.model.command import Files
 _CLASS = "/sys/class/infiniband"
 _ACTIVE = "4: ACTIVE"
 _RATE = re.compile(r"([\d.]+) Gb/sec \((\d+X \w+)\)")
-_SMALL = 16
+_MAX_NAMED = 16
 """Most devices named in a message."""
 
 ERRORS = (
@@ -50,7 +50,7 @@ class Port:
         """
         devices = self._files.names(_CLASS)
         if self._device not in devices:
-            others = ", ".join(devices[:_SMALL]) or "none"
+            others = ", ".join(devices[:_MAX_NAMED]) or "none"
             return (
                 f"this host has no RDMA device {self._device} (it has {others}); was it renamed? "
                 "correct rdma in plumbline_topology, or look at rdma link"

@@ -38,7 +38,7 @@ PROGRAMS = {Operation.WRITE: "ib_write_bw", Operation.READ: "ib_read_bw", LATENC
 MARGIN_S = 1
 """Seconds at the start and at the end that do not count: perftest's ``--margin``."""
 
-_LEAST_S = 3
+_MIN_RUN_S = 3
 _MAX_BYTES = 1 << 30
 _MAX_DEPTH = 8192
 
@@ -92,10 +92,10 @@ def _of_latency() -> tuple[str, ...]:
 
 def _of_bandwidth(job: Job) -> tuple[str, ...]:
     seconds = round(job.spec.seconds)
-    if seconds < _LEAST_S:
+    if seconds < _MIN_RUN_S:
         raise DocumentError(
             f"perftest does not count its first and last second, so {job.spec.seconds:g} s are too "
-            f"short; set seconds to {_LEAST_S} or more"
+            f"short; set seconds to {_MIN_RUN_S} or more"
         )
     depth = str(job.spec.queue_depth)
     return "-t", depth, "-D", str(seconds), "-f", str(MARGIN_S), "--report_gbits"
