@@ -193,7 +193,7 @@ def test_a_port_at_fault_is_one_sentence_and_nothing_is_started(rail: Rail) -> N
     (reason,) = {record["reason"] for record in rail.records().values()}
     assert reason.startswith("oss1-nic: port rxe0/1 is DOWN (physical state Disabled); look at")
     receiver = rail.node.run(
-        "plumbline receive rdma --expectations /srv/rdma/rdma-oss2.json --limit 3s"
+        "plumbline receive rdma --expectations /srv/rdma/rdma-oss2.json --limit 20s"
     )
     assert receiver.code == 69
     assert "oss2-nic write: the receiving end did not wait: Port number 1 state" in receiver.stderr

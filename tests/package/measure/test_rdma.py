@@ -392,7 +392,7 @@ def test_an_end_that_cannot_wait_is_named_with_what_perftest_printed(
     monkeypatch.setenv("FAKE_DOWN", "1")
     servers = servers_of([here()])[:1]
     receiver = Receiver(SystemClock(), lambda stop: SystemRunner(stop=stop))
-    receiver.serve(servers, 1.5)
+    receiver.serve(servers, 5.0)
     with pytest.raises(ToolError, match="oss1-ib0 write: the receiving end did not wait: Port num"):
         failures(receiver, servers)
 
