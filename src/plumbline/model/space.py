@@ -13,8 +13,9 @@ from plumbline.model.verdict import State
 SPACE = "space"
 """Layer of the records and services of space, which have no rate."""
 
-MDT, OST, POOL = "mdt", "ost", "pool"
-"""Kinds of Lustre targets; a pool is read as one target, a target of other systems has none."""
+MDT, OST, POOL, QUOTA = "mdt", "ost", "pool", "quota"
+"""Kinds of Lustre targets; a pool and a quota are read as one target each, a target of other
+systems has no kind."""
 
 KEPT_TERMS, KEPT_TARGETS = "terms", "space"
 """Details of a record of space."""
@@ -25,7 +26,8 @@ class SpaceTerms(NamedTuple):
     """Limits of the policy for one file system.
 
     ``fill_limit`` and ``inode_limit`` are fractions; below ``warning_s`` and ``critical_s``,
-    counted to the earlier end of the forecast, a target that fills raises an alarm.
+    counted to the earlier end of the forecast, a target that fills raises an alarm.  ``quotas``
+    are kinds and names, such as ``project 1001``.
     """
 
     file_system: Annotated[str, unicode_text]
@@ -34,6 +36,7 @@ class SpaceTerms(NamedTuple):
     warning_s: Annotated[float, amounts] = 14 * 24 * HOUR_S
     critical_s: Annotated[float, amounts] = 3 * 24 * HOUR_S
     stale_after_s: Annotated[float, amounts] = 3 * HOUR_S
+    quotas: tuple[Annotated[str, unicode_text], ...] = ()
 
 
 @positional
@@ -59,7 +62,8 @@ class TargetSpace(NamedTuple):
     """Space of one target at one time; ``space`` or ``inodes`` is None if not known.
 
     ``flags`` are the letters of ``lfs df``; ``inactive`` is True for a target that is switched off
-    on this client; ``trouble`` is the reason why its space is not known.
+    on this client; ``trouble`` is the reason why its space is not known.  ``grace_s`` is
+    the time until a quota that is above a soft limit counts as full, in seconds.
     """
 
     name: Annotated[str, unicode_text]
@@ -69,6 +73,7 @@ class TargetSpace(NamedTuple):
     flags: Annotated[str, unicode_text] = ""
     inactive: bool = False
     trouble: Annotated[str, unicode_text] = ""
+    grace_s: Optional[Annotated[float, amounts]] = None
 
 
 def whole_of(targets: Iterable[TargetSpace]) -> Optional[Amount]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal, Sequence
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from plumbline.model.errors import DocumentError
 from plumbline.model.ledger import DEFAULT_PARAMETERS, PARAMETER_PATTERN, is_secret
@@ -77,12 +78,29 @@ class SymptomsPolicy(Strict):
         return f"*:0/{self.every / 60:.0f}"
 
 
+_QUOTA = re.compile(r"(project|group) [A-Za-z0-9_][A-Za-z0-9_.-]{0,63}")
+_MAX_QUOTAS = 100
+
+
+def _quota(text: str) -> str:
+    if not _QUOTA.fullmatch(text):
+        raise ValueError(
+            f"{text[:60]!r} is no quota that can be read: write project and its number or name, "
+            "or group and its name; that of a user is shown to this user and root alone"
+        )
+    return text
+
+
+_Quota = Annotated[str, AfterValidator(_quota)]
+
+
 class SpacePolicy(Strict):
     """Limits of the space of all file systems.
 
     A target that is full within ``warning`` or ``critical`` seconds raises an alarm, and one whose
     inodes are used above ``inode_limit``, a fraction; the limit of bytes is ``fill_limit``.
     ``every`` is the period of looks, ``stale_after`` the age at which a look is outdated.
+    ``quotas`` names quotas of Lustre by file system.
     """
 
     warning: Duration = 14 * DAY_S
@@ -90,6 +108,7 @@ class SpacePolicy(Strict):
     inode_limit: Fill = 0.90
     every: Duration = HOUR_S
     stale_after: Duration = 3 * HOUR_S
+    quotas: dict[str, Annotated[list[_Quota], Field(max_length=_MAX_QUOTAS)]] = {}
 
     @model_validator(mode="after")
     def _warns_first(self) -> SpacePolicy:

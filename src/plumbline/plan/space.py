@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Mapping, Sequence
 
+from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST
 from plumbline.model.names import anchor
@@ -15,22 +16,45 @@ from plumbline.plan.policy import Policy, limits_of
 from plumbline.plan.services import command_of
 
 _CHECK = "check_space"
+_LUSTRE = "lustre"
 
 
 def space_terms(
     policy: Policy, measured: Sequence[Assignment]
 ) -> dict[str, tuple[SpaceTerms, ...]]:
-    """Return the limits of the file systems whose space each node reads: those it measures."""
+    """Return the limits of the file systems whose space each node reads: those it measures.
+
+    Raises:
+        DocumentError: quotas are named of a file system that has none.
+    """
+    if not policy.space:
+        return {}
     terms: dict[str, dict[str, SpaceTerms]] = {}
-    for target in measured if policy.space else ():
-        if LAYERS[target.layer].per_target:
-            own = terms.setdefault(target.node, {})
-            own.setdefault(target.group, _terms_of(policy, target.group))
+    targets = [target for target in measured if LAYERS[target.layer].per_target]
+    for target in targets:
+        own = terms.setdefault(target.node, {})
+        own.setdefault(target.group, _terms_of(policy, policy.space, target.group))
+    _check_quotas(policy.space, targets)
     return {node: tuple(own.values()) for node, own in terms.items()}
 
 
-def _terms_of(policy: Policy, file_system: str) -> SpaceTerms:
-    rules = policy.space or SpacePolicy()
+def _check_quotas(rules: SpacePolicy, targets: Sequence[Assignment]) -> None:
+    kinds = {target.group: str(target.target.get("kind")) for target in targets}
+    for name in rules.quotas:
+        if name not in kinds:
+            known = ", ".join(kinds) or "none"
+            raise DocumentError(
+                f"plumbline_policy: space.quotas names {name}, which no client measures; the file "
+                f"systems are {known}"
+            )
+        if kinds[name] != _LUSTRE:
+            raise DocumentError(
+                f"plumbline_policy: space.quotas names {name}, which is no Lustre ({kinds[name]}); "
+                "quotas are read of Lustre alone"
+            )
+
+
+def _terms_of(policy: Policy, rules: SpacePolicy, file_system: str) -> SpaceTerms:
     return SpaceTerms(
         file_system,
         limits_of(policy, OST.name, file_system, "").fill_limit,
@@ -38,6 +62,7 @@ def _terms_of(policy: Policy, file_system: str) -> SpaceTerms:
         rules.warning,
         rules.critical,
         rules.stale_after,
+        tuple(dict.fromkeys(rules.quotas.get(file_system, ()))),
     )
 
 

@@ -12,7 +12,7 @@ from plumbline.model.space import SpaceTerms
 from plumbline.model.units import DAY_S
 from plumbline.plan.expectations import Plan, compile_plan
 from plumbline.plan.policy import load
-from plumbline.topology.graph import build
+from plumbline.topology.graph import Topology, build
 from tests.package.sites import site
 
 
@@ -74,6 +74,8 @@ def test_limits_are_those_of_the_policy() -> None:
         ({"every": "5 h", "stale_after": "1 d"}, "hours that divide a day"),
         ({"every": "2 h"}, "stale_after is shorter than two times every"),
         ({"quota": {}}, "quota"),
+        ({"quotas": {"scratch": ["user jane"]}}, "shown to this user and root alone"),
+        ({"quotas": {"scratch": ["project -v"]}}, "write project and its number or name"),
     ],
 )
 def test_rules_that_cannot_work_are_refused(rules: dict[str, Any], text: str) -> None:
@@ -84,3 +86,33 @@ def test_rules_that_cannot_work_are_refused(rules: dict[str, Any], text: str) ->
 def test_looks_may_come_each_ten_minutes() -> None:
     plan = planned({"space": {"every": "10 min"}})
     assert plan.to_json()["space"] == {"calendar": "*:0/10"}
+
+
+def lustre() -> Topology:
+    """Return a site whose file system is Lustre."""
+    document = site()
+    (scratch,) = document["file_systems"]
+    scratch["kind"] = "lustre"
+    (targets,) = scratch["targets"]
+    del targets["subvolume"]
+    targets["name"] = "scratch-OST[0000-0003]"
+    return build(document)
+
+
+def test_quotas_are_named_by_file_system() -> None:
+    quotas = ["project 1001", "group climate", "project 1001"]
+    policy = load({"space": {"quotas": {"scratch": quotas}}})
+    (terms,) = compile_plan(lustre(), policy, {}).node("client1").space
+    assert terms.quotas == ("project 1001", "group climate")
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("home", "names home, which no client measures; the file systems are scratch"),
+        ("scratch", r"names scratch, which is no Lustre \(glusterfs\)"),
+    ],
+)
+def test_quotas_of_other_file_systems_are_refused(name: str, text: str) -> None:
+    with pytest.raises(DocumentError, match=text):
+        planned({"space": {"quotas": {name: ["project 1"]}}})

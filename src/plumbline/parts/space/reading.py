@@ -17,6 +17,7 @@ from plumbline.model.space import MDT, OST, POOL, Amount, TargetSpace, whole_of
 from plumbline.observe.lustre_output import Usage, parse_osts, parse_usages, usage_errors
 from plumbline.observe.mounts import Space, mount_at
 from plumbline.observe.query import QUICK_S, ask, complaint
+from plumbline.parts.space.quotas import read_quotas
 
 _DF_S = 20.0
 """Time limit of one ``lfs df``; a healthy one takes milliseconds for each target."""
@@ -26,7 +27,9 @@ _ACTIVE = "ACTIVE"
 _ANY_FILL = 1.0
 
 
-def read_targets(run: CommandRunner, entries: Sequence[Expectation]) -> tuple[TargetSpace, ...]:
+def read_targets(
+    run: CommandRunner, entries: Sequence[Expectation], quotas: Sequence[str] = ()
+) -> tuple[TargetSpace, ...]:
     """Return the space of all targets of one file system; ``entries`` are this node's own.
 
     Raises:
@@ -35,7 +38,7 @@ def read_targets(run: CommandRunner, entries: Sequence[Expectation]) -> tuple[Ta
     """
     lustre = [entry for entry in entries if entry.target.get("kind") == LUSTRE.name]
     if lustre:
-        return read_lustre(run, str(lustre[0].target["mount"]))
+        return read_lustre(run, str(lustre[0].target["mount"]), quotas)
     return tuple(_read_target(run, entry) for entry in entries)
 
 
@@ -56,10 +59,12 @@ def _amount(space: Optional[Space]) -> Optional[Amount]:
     return None if space is None else Amount(space.used, space.available)
 
 
-def read_lustre(run: CommandRunner, point: str) -> tuple[TargetSpace, ...]:
-    """Return the space of all targets of a mounted Lustre file system, and of its pools.
+def read_lustre(
+    run: CommandRunner, point: str, quotas: Sequence[str] = ()
+) -> tuple[TargetSpace, ...]:
+    """Return the space of all targets of a mounted Lustre file system, of its pools and quotas.
 
-    Metadata targets come first, pools last.
+    Metadata targets come first, quotas last.
 
     Raises:
         SkipTarget: nothing is mounted there, or it is no Lustre, or ``lfs osts`` fails.
@@ -85,7 +90,11 @@ def read_lustre(run: CommandRunner, point: str) -> tuple[TargetSpace, ...]:
     file_system = mount.source.partition(":/")[2].partition("/")[0]
     by_name = {target.name: target for target in targets}
     pools = _pools(run, file_system)
-    return (*targets, *(_pool(name, members, by_name) for name, members in pools.items()))
+    return (
+        *targets,
+        *(_pool(name, members, by_name) for name, members in pools.items()),
+        *read_quotas(run, mount.point, quotas),
+    )
 
 
 def _pools(run: CommandRunner, file_system: str) -> dict[str, list[str]]:

@@ -141,7 +141,7 @@ def _look(
     run: CommandRunner, entries: Sequence[Expectation], terms: SpaceTerms, now: float
 ) -> Look:
     try:
-        return Look(terms, now, read_targets(run, entries))
+        return Look(terms, now, read_targets(run, entries, terms.quotas))
     except (SkipTarget, ToolError) as trouble:
         return Look(terms, now, trouble=str(trouble))
 

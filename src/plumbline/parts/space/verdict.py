@@ -101,6 +101,11 @@ def _findings(system: SystemSpace) -> Iterator[Finding]:
     terms = system.terms
     for item in system.targets:
         target = item.target
+        if target.grace_s is not None and target.grace_s < terms.warning_s:
+            state, allowed = _by_days(target.grace_s, terms)
+            text = f"{target.name} is full in {format_duration(target.grace_s)}"
+            text += f", as it is above its soft limit (limit {allowed})"
+            yield Finding(state, target.kind, target.grace_s, text)
         if target.space and item.space:
             yield from _of_amount(target, target.space, item.space, terms, inodes=False)
         if target.inodes and item.inodes:
@@ -121,11 +126,10 @@ def _of_amount(
         what = "is out of inodes" if inodes else "is full"
         yield Finding(State.CRITICAL, target.kind, 0.0, f"{target.name} {what} ({free})")
     elif near_s is not None and near_s < terms.warning_s:
-        is_critical = near_s < terms.critical_s
+        state, allowed = _by_days(near_s, terms)
         what = "is out of inodes" if inodes else "is full"
-        allowed = format_duration(terms.critical_s if is_critical else terms.warning_s)
         yield Finding(
-            State.CRITICAL if is_critical else State.WARNING,
+            state,
             target.kind,
             near_s,
             f"{target.name} {what} {forecast(outlook)} (limit {allowed}; {used}, {free})",
@@ -134,6 +138,13 @@ def _of_amount(
         what = f"has {used}" if inodes else f"is {used}"
         text = f"{target.name} {what}, {free} (limit {percent(limit)})"
         yield Finding(State.WARNING, target.kind, near_s or float("inf"), text)
+
+
+def _by_days(near_s: float, terms: SpaceTerms) -> tuple[State, str]:
+    """Return the state of what is full in less than the warning, and the limit that it broke."""
+    is_critical = near_s < terms.critical_s
+    allowed = format_duration(terms.critical_s if is_critical else terms.warning_s)
+    return State.CRITICAL if is_critical else State.WARNING, allowed
 
 
 def _is_full(target: TargetSpace, amount: Amount, *, inodes: bool) -> bool:

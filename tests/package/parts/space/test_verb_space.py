@@ -140,6 +140,21 @@ def test_a_look_is_shown_kept_and_published(node: Node) -> None:
     assert "| 'fill'=13%;;;0 'fullest'=13%;90;;0 'inodes'=13%;90;;0 'days'=U" in checked.stdout
 
 
+def test_quotas_of_the_policy_stand_beside_the_targets(node: Node) -> None:
+    node.become(quotas={"1001": " 460000       0  500000       -       9       0       0       -"})
+    node.deploy(space={"quotas": {"lustre": ["project 1001", "group climate"]}})
+    ended = node.look("--save")
+    assert ended.returncode == 1, ended.stderr
+    sentence = ended.stdout.splitlines()[0]
+    assert sentence.startswith(
+        "WARNING lustre: project 1001 is 92 % full, 41.0 MB free (limit 90 %); not known: group "
+        "climate (lfs shows the quota of a group to its members and to root alone); "
+    )
+    assert row(ended.stdout, "project")[1:8] == ["1001", "92", "%", "512.0", "MB", "41.0", "MB"]
+    checked = node.check("--file-system", "lustre")
+    assert checked.stdout.startswith("SPACE WARNING - lustre: project 1001 is 92 % full, 41.0 MB")
+
+
 def test_an_ost_that_fills_warns_by_days_and_not_by_percent(node: Node) -> None:
     node.remember(daily=40_000_000)
     ended = node.look("--save")
@@ -202,7 +217,7 @@ def test_directories_of_this_machine_are_read_by_statvfs(node: Node) -> None:
     for tool in ("lfs", "cat"):
         (node.home / "bin" / tool).unlink()
     (system,) = json.loads(node.look("--save", "--json").stdout)["systems"]
-    ((_, _, space, _, _, _, trouble),) = (item["target"] for item in system["targets"])
+    ((_, _, space, _, _, _, trouble, _),) = (item["target"] for item in system["targets"])
     status = os.statvfs(node.mount)
     blocks = status.f_blocks - status.f_bfree, status.f_bavail
     assert trouble == ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import Any, Optional
 
 import pytest
 
@@ -57,7 +57,7 @@ def unread(number: int, trouble: str = "gone", *, inactive: bool = False) -> Tar
     return TargetOutlook(space)
 
 
-def judge(*targets: TargetOutlook, age_s: float = 60, **terms: float) -> Verdict:
+def judge(*targets: TargetOutlook, age_s: float = 60, **terms: Any) -> Verdict:
     system = SystemSpace(SpaceTerms("fs", **terms), NOW - age_s, targets)
     return judge_space(system, NOW, 3600)
 

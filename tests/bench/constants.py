@@ -1,0 +1,158 @@
+"""What each constant of the judge does: each one doubled and halved, on the same data and seeds.
+
+    python -m tests.bench.constants kratos-failslow/data --seed 430
+    python -m tests.bench.constants kratos-failslow/data --seed 430 --constant recursion._ODD
+
+The data are those of :mod:`tests.bench.held_back`, at five samples a day, of the hosts that have a
+labelled disk and of one in eight of the others.  Beside them stand two simulated sites with faults
+and one that is rougher than the year's noise.  A row that equals the first one in all figures shows
+a constant that need not exist, or data that do not ask for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import io
+import json
+import sys
+from contextlib import redirect_stdout
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any, Iterator, NamedTuple, Optional, Sequence, Union
+
+from tests.bench.held_back import CLUSTERS, labelled, thinned
+from tests.bench.mutants import FILES, Mutant, loaded_as
+
+MODULES = ("recursion", "references", "kinds", "runs", "recurring", "losses", "cases", "confirm")
+PER_DAY = 5
+ONE_HOST_IN = 8
+
+FAULTS = ("--random-faults", "12", "--loss", "20,30,40,60%")
+SITES = (
+    ("edison", None, ("--days", "20", *FAULTS)),
+    ("example", None, ("--days", "20", *FAULTS)),
+    ("edison", 0.15, ("--days", "31")),
+)
+"""Inventories, the noise of a run if it is not the year's, and what happens there."""
+
+Number = Union[int, float]
+
+
+class Constant(NamedTuple):
+    """A number of a module of the judge, or a change of it."""
+
+    module: str
+    name: str
+    value: Number
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name} = {self.value:g}"
+
+
+def constants(module: str) -> Iterator[Constant]:
+    """Yield the numbers that a module has given a name."""
+    for node in ast.parse(FILES[module].read_text()).body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
+            (target,) = node.targets
+            if isinstance(target, ast.Name) and isinstance(node.value.value, (int, float)):
+                yield Constant(module, target.id, node.value.value)
+
+
+def variants(constant: Constant) -> Iterator[Constant]:
+    """Yield the constant doubled and halved; a count stays a count."""
+    value = constant.value
+    half = max(1, value // 2) if isinstance(value, int) else value / 2
+    for changed in (value * 2, half):
+        if changed != value:
+            yield constant._replace(value=changed)
+
+
+def install(constant: Constant) -> None:
+    """Make the next import of a module find another number."""
+    source = FILES[constant.module].read_text()
+    lines = source.splitlines(keepends=True)
+    (node,) = (
+        node
+        for node in ast.parse(source).body
+        if isinstance(node, ast.Assign)
+        and isinstance(node.targets[0], ast.Name)
+        and node.targets[0].id == constant.name
+    )
+    lines[node.lineno - 1] = f"{constant.name} = {constant.value!r}\n"
+    changed = "".join(lines)
+    sys.meta_path.insert(0, loaded_as(Mutant(constant.module, 0, 1, "", "", changed)))
+
+
+def figures(data: Path, seed: int, constant: Optional[Constant]) -> list[str]:
+    """Return the cells of a row; for a process of its own, which has not imported the judge."""
+    if constant:
+        install(constant)
+    return [
+        *(_held_back(data, cluster, seed) for cluster in CLUSTERS),
+        *(_simulated(*site, seed) for site in SITES),
+    ]
+
+
+def _held_back(data: Path, cluster: str, seed: int) -> str:
+    from tests.bench.evidence import Outcome
+
+    slow = labelled(data, cluster)
+    hosts = sorted(path.name for path in (data / cluster).iterdir())
+    chosen = {host for host, _ in slow} | set(hosts[::ONE_HOST_IN])
+    samples = [s for s in thinned(data / cluster, PER_DAY, seed) if s.host in chosen]
+    first = Outcome.of(samples).first
+    days = [first[disk] for disk in slow & set(first)]
+    return f"{len(days)} (day {sum(days) / max(1, len(days)):.1f}), {len(set(first) - slow)}"
+
+
+def _simulated(site: str, run: Optional[float], terms: Sequence[str], seed: int) -> str:
+    from plumbline.cli import main
+    from plumbline.parts.simulate import fleet
+
+    year = fleet.NOISES["year"]
+    if run is not None:
+        fleet.NOISES["year"] = year._replace(run=run, spell_run=max(run, year.spell_run))
+    printed = io.StringIO()
+    sys.argv = ["plumbline", "simulate", "-i", f"inventories/{site}", "--json", *terms]
+    sys.argv += ["--seed", str(seed)]
+    with redirect_stdout(printed):
+        main()
+    fleet.NOISES["year"] = year
+    return _cell(json.loads(printed.getvalue()))
+
+
+def _cell(result: dict[str, Any]) -> str:
+    alarms = len(result["false_alarms"])
+    rows = result["detection"]
+    if not rows:
+        return f"{alarms}"
+    faults, found = sum(row["identifiable"] for row in rows), sum(row["found"] for row in rows)
+    soon = sum(row["within"]["3"] * row["identifiable"] for row in rows)
+    return f"{found} of {faults}, {soon:.0f} in 3 days, {alarms}"
+
+
+def main() -> int:
+    """Print the row of today and those of each constant."""
+    parser = argparse.ArgumentParser(prog="tests.bench.constants", description=__doc__)
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--seed", type=int, default=430)
+    parser.add_argument("--constant", action="append", default=[], metavar="MODULE.NAME")
+    arguments = parser.parse_args()
+    found = [constant for module in MODULES for constant in constants(module)]
+    wanted = arguments.constant or [f"{constant.module}.{constant.name}" for constant in found]
+    chosen = [c for c in found if f"{c.module}.{c.name}" in wanted]
+    rows = [None, *(variant for constant in chosen for variant in variants(constant))]
+    print(f"| constant | {' | '.join((*CLUSTERS, *(site for site, *_ in SITES)))} |", flush=True)
+    print("|---|" + "---|" * (len(CLUSTERS) + len(SITES)), flush=True)
+    # a process a row: each imports the judge anew
+    context = get_context("spawn")
+    for row in rows:
+        with context.Pool(1) as pool:
+            cells = pool.apply(figures, (arguments.data, arguments.seed, row))
+        print(f"| {row or 'as it is'} | {' | '.join(cells)} |", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
