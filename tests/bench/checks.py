@@ -25,7 +25,8 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.model.symptom import Direction, Look, Report, Symptom
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.model.verdict_files import SYMPTOMS_FILE
-from plumbline.site.checks import Verdicts, publish_symptoms
+from plumbline.site.checks import Verdicts
+from plumbline.site.published import publish_symptoms
 from plumbline.store.files import seal
 from plumbline.store.snapshot import load_snapshot
 from plumbline.store.verdicts import published_paths

@@ -90,7 +90,7 @@ def figures(data: Path, seed: int, constant: Optional[Constant]) -> list[str]:
         install(constant)
     return [
         *(_held_back(data, cluster, seed) for cluster in CLUSTERS),
-        *(_simulated(*site, seed) for site in SITES),
+        *(_simulated(site, run, terms, seed) for site, run, terms in SITES),
     ]
 
 

@@ -82,20 +82,27 @@ from plumbline.plan.baseline import (
 )
 from plumbline.plan.expectations import Plan
 from plumbline.site.answers import _parse, document_of
-from plumbline.site.checks import Verdicts, symptoms_document
+from plumbline.site.checks import Verdicts
 from plumbline.site.conversation import RawAnswer, parse_answer
 from plumbline.site.documents import read_records, read_verdicts
 from plumbline.site.inventory import deployed_hosts, plan_of, read_inventory
 from plumbline.site.inventory import read_document as read_yaml_document
+from plumbline.site.published import symptoms_document
 from plumbline.site.shared import records_in
 from plumbline.site.verdicts import NodeVerdicts
-from plumbline.store.facts import collected_report, keep_collected, load_ledger, load_suspicions
+from plumbline.store.facts import (
+    collected_report,
+    keep_collected,
+    load_ledger,
+    load_report,
+    load_suspicions,
+)
 from plumbline.store.files import load_document, seal
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from plumbline.store.samples import read_samples
 from plumbline.store.snapshot import load_expectations, load_snapshot
-from plumbline.store.verdicts import load_report, load_standing, published_paths
+from plumbline.store.verdicts import load_standing, published_paths
 from plumbline.store.version_changes import parse_versions
 from plumbline.topology.names import HEXADECIMAL, expand
 from tests.mutations.reader import Feed, Reader, encoded, put, text

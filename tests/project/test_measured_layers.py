@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import import_module
 
 import pytest
 
@@ -68,6 +69,14 @@ def test_checks_that_judge_a_layer_belong_to_a_known_layer() -> None:
         if set(re.findall(r'main\("(\w+)"\)', path.read_text("utf-8"))) & LAYERS.keys()
     }
     assert judging == {layer.check for layer in LAYERS.values()}
+
+
+def test_each_layer_names_the_module_that_measures_it() -> None:
+    elsewhere = {name for name, layer in LAYERS.items() if layer.by_ranks or layer.joint}
+    assert {name for name, layer in LAYERS.items() if not layer.measured_by} == elsewhere
+    for layer in (LAYERS[name] for name in LAYERS.keys() - elsewhere):
+        module = import_module(f"plumbline.measure.{layer.measured_by}")
+        assert hasattr(module, "pair_unit" if layer.paired else "units")
 
 
 @EACH

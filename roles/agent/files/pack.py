@@ -23,13 +23,10 @@ from typing import Iterable, Iterator, Mapping
 
 COMMAND = "plumbline.cli"
 PARTS = "plumbline.parts"
-STARTED = (
-    "plumbline.cli.__main__",
-    "plumbline.measure.calls",
-    "plumbline.measure.metadata_folders",
-    "plumbline.measure.own_folders",
-)
-"""Modules that units, launchers, probes and roles start by name."""
+STARTED = "plumbline.cli.__main__"
+"""What units, launchers and roles start."""
+MEASURE = "plumbline.measure."
+"""Room whose modules layers, tools and units name."""
 
 
 def everything(root: Path) -> dict[str, Path]:
@@ -52,9 +49,9 @@ def node_files(files: Mapping[str, Path]) -> dict[str, Path]:
     modules = _loadable(by_name, files, _named(files[by_name[COMMAND]], "CONSOLE_LIBRARIES"))
     verbs = _named(files[by_name[COMMAND]], "NODE_MODULES")
     parts = tuple(f"{PARTS}.{name}." for name in _named(files[by_name[COMMAND]], "NODE_PARTS"))
-    pending = [COMMAND, *STARTED, *(f"{COMMAND}.{name}" for name in verbs)]
-    # the core finds the modules of a part by name
-    pending += [module for module in modules if module.startswith(parts)]
+    pending = [COMMAND, STARTED, *(f"{COMMAND}.{name}" for name in verbs)]
+    # these are found by name
+    pending += [module for module in modules if module.startswith((MEASURE, *parts))]
     for path in checks.values():
         pending += _imports(path)
     needed: set[str] = set()

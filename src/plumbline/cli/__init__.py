@@ -42,6 +42,12 @@ MACHINE_VERBS = tuple(MACHINES)
 NODE_MODULES = (
     "topology",
     "probe",
+    "probe_caches",
+    "probe_confirm",
+    "probe_directories",
+    "probe_mount",
+    "probe_planned",
+    "probe_shared",
     "verdicts",
     "records",
     "receive",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from plumbline.cli import arguments as shared
 from plumbline.cli.arguments import Verbs, either, option, positional, within
 from plumbline.model.layers import LAYERS
-from plumbline.store.verdicts import PATHS
+from plumbline.model.verdict_files import PATHS
 
 MACHINES = Verbs()
 

@@ -19,8 +19,7 @@ from plumbline.cli.arguments import (
 )
 from plumbline.model import parts
 from plumbline.model.layers import LAYERS
-from plumbline.store.files import HISTORY, PLAN
-from plumbline.store.verdicts import COMMANDS
+from plumbline.store.files import COMMANDS, HISTORY, PLAN
 
 PEOPLE = Verbs()
 

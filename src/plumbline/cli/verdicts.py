@@ -31,11 +31,11 @@ from plumbline.model.expectation import Expectations
 from plumbline.model.space import SpaceReport
 from plumbline.model.symptom import Report
 from plumbline.model.verdict import State, Verdict, worst
-from plumbline.site.checks import publish
 from plumbline.site.documents import VerdictDocument
 from plumbline.site.kept import KeptJudgement
 from plumbline.site.nodes import Choice, Judgement, NodeJudgement
 from plumbline.site.nodes import judgement as site_judgement
+from plumbline.site.published import publish
 from plumbline.site.recorded import replay_file
 from plumbline.site.survey import last_survey
 from plumbline.site.verdicts import (
@@ -48,12 +48,16 @@ from plumbline.site.verdicts import (
 )
 from plumbline.site.verdicts import status as lines_of
 from plumbline.store.collection import Unanswered
-from plumbline.store.facts import SPACE_REPORT, SYMPTOMS_FILE, collected_reports
+from plumbline.store.facts import (
+    SPACE_REPORT,
+    SYMPTOMS_FILE,
+    collected_reports,
+    load_report,
+)
 from plumbline.store.files import EXPECTATIONS, SNAPSHOT, load_document
 from plumbline.store.plan import load_plan, without_collector
 from plumbline.store.replacing import replace_own
 from plumbline.store.snapshot import load_expectations, load_snapshot
-from plumbline.store.verdicts import load_report
 
 
 def judge(arguments: argparse.Namespace) -> int:

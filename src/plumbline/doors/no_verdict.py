@@ -34,7 +34,7 @@ from plumbline.model.verdict_files import (
     VERDICTS,
 )
 from plumbline.store import verdicts as store
-from plumbline.store.files import load, read_bytes
+from plumbline.store.files import COMMANDS, load, read_bytes
 from plumbline.store.snapshot import load_expectations
 
 _DOCUMENTS = {
@@ -152,7 +152,7 @@ def about(kind: str, *, help_wanted: bool) -> str:
         symptoms=SYMPTOMS,
         space=SPACE,
         hours_old=SPACE_STALE_S,
-        commands=store.COMMANDS,
+        commands=COMMANDS,
         paths=PATHS,
     )
     return f"{text}\n"
@@ -209,7 +209,7 @@ def _refuse_unexpected(
 
 
 _DEPLOYED_WITH = {
-    "symptoms": ("--commands", store.COMMANDS),
+    "symptoms": ("--commands", COMMANDS),
     "space": ("--expectations", EXPECTATIONS),
 }
 """Option and default of a file that is as old as the deployment of a node's looks."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import socket
-from typing import Any, Generator, Mapping, NamedTuple, Optional
+from typing import Generator
 
 from plumbline.measure.probes.interface import Job
+from plumbline.measure.slots import pair
 from plumbline.measure.trial import Failure, Task, Trial, command_of, tasks_of
 from plumbline.measure.unit_context import UnitContext
 from plumbline.model.errors import DocumentError, reason_in
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.record import Outcome, Record
-from plumbline.model.rounds import Role, Turn, slot_at, turn
 from plumbline.model.units import format_duration
 from plumbline.observe.command import Clock
 
@@ -21,43 +21,13 @@ ANSWER_LIMIT_S = 20.0
 RETRY_S = 1.0
 
 
-class Slot(NamedTuple):
-    """Time slot by number, with the turn of this host; the turn is None for a bye."""
-
-    number: int
-    turn: Optional[Turn]
-
-    def idle(self, host: str) -> str:
-        """Return the reason for measuring nothing; empty if this host sends."""
-        if self.turn is None:
-            return f"{host} has no partner in slot {self.number}; nothing to measure"
-        if self.turn.role is Role.RESPONDER:
-            return (
-                f"{host} is the receiving end of {self.turn.partner} in slot {self.number}; "
-                "nothing to measure here"
-            )
-        return ""
-
-
-def slot_of(entry: Expectation, now: float, number: Optional[int]) -> Slot:
-    """Return the slot at ``now``, or the slot with the given number.
-
-    Raises:
-        DocumentError: the expectation lacks the pairing of hosts.
-    """
-    pair = _pair(entry)
-    if number is None:
-        number = slot_at(now, pair["slot_s"])
-    return Slot(number, turn(pair["hosts"], entry.component, number))
-
-
 class PairUnit:
     """Pair of this host and one partner."""
 
     def __init__(self, entry: Expectation, partner: str) -> None:
         """Raise DocumentError if the partner is not among the expected partners."""
         self._partner = _partner(entry, partner)
-        self._pair = _pair(entry)
+        self._pair = pair(entry)
         self._adapter = str(entry.target.get("adapter", ""))
         self.tasks = tasks_of(entry, self._partner)
 
@@ -114,6 +84,11 @@ class PairUnit:
         )
 
 
+def pair_unit(entry: Expectation, partner: str) -> PairUnit:
+    """Return the unit of a host and its partner; raise DocumentError as ``PairUnit`` does."""
+    return PairUnit(entry, partner)
+
+
 def _connect(address: str, port: int) -> str:
     """Try to connect; return the fault, empty on success."""
     try:
@@ -121,16 +96,6 @@ def _connect(address: str, port: int) -> str:
     except OSError as error:
         return reason_in(error)
     return ""
-
-
-def _pair(entry: Expectation) -> Mapping[str, Any]:
-    missing = [key for key in ("address", "hosts", "slot_s", "port") if key not in entry.target]
-    if missing:
-        raise DocumentError(
-            f"expectations: {entry.layer} {entry.component} has no {missing[0]} in its target; "
-            "deploy the role agent again"
-        )
-    return entry.target
 
 
 def _partner(entry: Expectation, name: str) -> Partner:

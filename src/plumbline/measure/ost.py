@@ -7,7 +7,7 @@ A failure that may pass, or may be another target's fault, is retried at the end
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import Generator, NamedTuple, Optional, Union
+from typing import Generator, NamedTuple, Optional, Sequence, Union
 
 from plumbline.measure.probes.interface import Job
 from plumbline.measure.targets import target_for
@@ -91,6 +91,11 @@ class TargetUnit:
         # a tool without a file works in a folder
         shown = ("<>", place) if within is None or within.file else ("in", within.path)
         return tuple((*command_of(job), *shown) for job in jobs)
+
+
+def units(entries: Sequence[Expectation]) -> list[TargetUnit]:
+    """Return a unit for each target; raise DocumentError for an unusable one."""
+    return [TargetUnit(entry) for entry in entries]
 
 
 def _is_silent(reached: Union[ReadyTarget, Failure]) -> bool:

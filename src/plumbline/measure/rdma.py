@@ -16,6 +16,7 @@ from plumbline.measure.unit_context import UnitContext
 from plumbline.model.command import Files
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Flag, Outcome, Record
+from plumbline.observe.command import LocalSystem, SystemRunner
 
 COUNTERS = "port_counters"
 """Key of the counters that rose, in the details of a record."""
@@ -64,6 +65,11 @@ class AdapterUnit(PairUnit):
                 return trial
             again = again and waits
             context.clock.sleep(RETRY_S)
+
+
+def pair_unit(entry: Expectation, partner: str) -> AdapterUnit:
+    """Return the unit of an adapter and its partner; raise DocumentError as ``PairUnit`` does."""
+    return AdapterUnit(entry, partner, LocalSystem(SystemRunner()))
 
 
 def _silent(failure: Failure) -> bool:

@@ -15,9 +15,7 @@ from contextlib import ExitStack, closing, contextmanager, suppress
 from queue import SimpleQueue
 from typing import Callable, Collection, Iterator, Mapping, NamedTuple, Optional, Sequence, Union
 
-from plumbline.measure import raw
 from plumbline.measure.lock import Locks, StuckError
-from plumbline.measure.ost import TargetUnit
 from plumbline.measure.process import this_process
 from plumbline.measure.targets import osts_of, target_for
 from plumbline.measure.trial import UNSURE, Failure, Recorder, Silence, Suspicion, Task
@@ -362,14 +360,3 @@ def _locks_of(unit: Unit, descriptors: Mapping[str, int]) -> Iterator[tuple[str,
     parallel = {task.entry.component for task in unit.tasks if task.entry.parallel}
     for name, descriptor in descriptors.items():
         yield name, tuple(descriptors.values()) if name in parallel else (descriptor,)
-
-
-def units_of(layer: str, entries: Sequence[Expectation]) -> list[Unit]:
-    """Return the units of a layer that measures components one at a time, in measuring order.
-
-    Raises:
-        DocumentError: the target of an expectation is unusable.
-    """
-    if LAYERS[layer].on_devices:
-        return list(raw.units(entries))
-    return [TargetUnit(entry) for entry in entries]

@@ -1,14 +1,11 @@
-"""Published verdicts for the checks of a node: on what it measures, its probes, and its symptoms.
+"""Published verdicts for the checks of a node: on what it measures, and on its probes.
 
-Runs, and the deployment of other expectations, write the snapshot and publish the verdicts; each
-look for symptoms publishes those on them.
+Runs, and the deployment of other expectations, write the snapshot and publish the verdicts.
 """
 
 from __future__ import annotations
 
 import os
-import time
-from contextlib import suppress
 from functools import lru_cache
 from math import inf
 from pathlib import Path
@@ -20,34 +17,21 @@ from plumbline.judge.group import by_group
 from plumbline.judge.judging import Judging
 from plumbline.judge.node import JudgedNode, damage, judge_layer, turns
 from plumbline.judge.phrases import moment
-from plumbline.judge.symptoms import JudgedLook, ahead, judge_kind, judge_looks, stale
-from plumbline.judge.weighing import Weighing
 from plumbline.model.ages import CLOCK_STEP_S, NEW_S, OpenMoment, age
-from plumbline.model.codec import compact
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Subject
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.published import Part, Published, Run, Stage, parts
 from plumbline.model.series import Running, Series, Snapshot
-from plumbline.model.service import NODE, SYMPTOMS
-from plumbline.model.symptom import KINDS, VALID_S, Report, title
+from plumbline.model.service import NODE
 from plumbline.model.verdict import Reason, State, Verdict
-from plumbline.model.verdict_files import SYMPTOMS_FILE
-from plumbline.store import facts
 from plumbline.store.files import (
-    DATABASE,
     LOCKS,
-    READERS,
-    SNAPSHOT_FILE,
     VERDICTS_FOLDER,
-    seal,
 )
-from plumbline.store.history import History
-from plumbline.store.publish import Publisher, VerdictFiles
-from plumbline.store.recent import groups_of
-from plumbline.store.replacing import replace_own
+from plumbline.store.publish import VerdictFiles
 from plumbline.store.snapshot import load_expectations
-from plumbline.store.verdicts import load_report, stamp_of
+from plumbline.store.verdicts import stamp_of
 
 _MAX_MOMENTS = 8
 """Most stages of a verdict: judging a large group again for each member takes long, and the next
@@ -240,33 +224,6 @@ def _document(
     return Published(*subject, stamp, judged_at, parts_of, parts(ahead))
 
 
-def publish(expectations: str, state: Path) -> int:
-    """Judge this node's records by its present expectations; return how many verdicts changed.
-
-    Without a history the verdicts are on a node that has not measured.  Raises as ``Verdicts``
-    does, and StoreError if the history cannot be read.
-    """
-    verdicts = published_by(expectations, state)
-    with suppress(DocumentError):
-        # a look from before an upgrade
-        publish_symptoms(load_report(str(state / facts.SYMPTOMS_FILE)), state)
-    node, now = load_expectations(expectations), time.time()
-    if not (state / DATABASE).exists():
-        return verdicts(Snapshot(node.node, now, (), {}, {}))
-    changes: list[int] = []
-    expected = node.every()
-    with History(state / DATABASE) as history:
-        publisher = Publisher(
-            history,
-            state / SNAPSHOT_FILE,
-            node.node,
-            groups_of(expected),
-            lambda snapshot: changes.append(verdicts(snapshot)),
-        )
-        publisher(now, lambda memory: Weighing({node.node: expected}, {node.node: memory}).all())
-    return sum(changes)
-
-
 def _services(node: Expectations) -> Iterator[_Service]:
     """Yield each expected component, each group, and each file system as a whole."""
     expectations = node.every()
@@ -321,30 +278,3 @@ def _ends(entry: Expectation, memory: _Memory) -> list[float]:
 def published_by(expectations: str, state: Path) -> Verdicts:
     """Return the writer of the verdicts of a node with its snapshot in ``state``."""
     return Verdicts(expectations, state / VERDICTS_FOLDER)
-
-
-def publish_symptoms(report: Report, state: Path) -> None:
-    """Write the verdicts on the last look for symptoms; raise StoreError if that fails."""
-    text = seal(compact(symptoms_document(report)))
-    replace_own(state / SYMPTOMS_FILE, text, mode=0o640, group=READERS)
-
-
-def symptoms_document(report: Report) -> Published:
-    """Return the verdicts on a look for symptoms: on the look, and on each kind of parts."""
-    at = OpenMoment(report.looked_at)
-    judged = JudgedLook(report, at, inf)
-    kinds = {"": judge_looks(judged), **{kind: judge_kind(judged, kind) for kind in KINDS}}
-    return Published(
-        SYMPTOMS,
-        report.node,
-        False,
-        "",
-        report.looked_at,
-        {
-            kind: Part((Stage.of(0.0, verdict),), title=f"{title(report.node, kind)}: ")
-            for kind, verdict in kinds.items()
-        },
-        parts(ahead(report, at)),
-        stale=parts(stale(report, at, "{limit}")),
-        stale_after_s=VALID_S,
-    )

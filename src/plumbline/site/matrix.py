@@ -30,7 +30,8 @@ from plumbline.model.units import format_duration
 from plumbline.model.verdict import State, worst
 from plumbline.observe.command import SystemClock, SystemRunner
 from plumbline.observe.query import QUICK_S
-from plumbline.site.measure import Progress, interruptible, own_locks
+from plumbline.site.comparison import own_locks
+from plumbline.site.measure import Progress, interruptible
 from plumbline.site.survey import Survey
 
 MAX_FILES = 1000

@@ -46,15 +46,8 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import DAY_S, format_duration, format_size
 from plumbline.observe.mounts import mount_holding
 from plumbline.observe.query import QUICK_S, ask
-from plumbline.site.measure import (
-    REPEATS,
-    SECONDS,
-    Progress,
-    Result,
-    RunOptions,
-    measure,
-    own_locks,
-)
+from plumbline.site.comparison import REPEATS, SECONDS, own_locks
+from plumbline.site.measure import Progress, Result, RunOptions, measure
 from plumbline.store.files import DATABASE, EXPECTATIONS, SNAPSHOT_FILE, own_state
 from plumbline.store.history import KEEP_DAYS, History
 from plumbline.store.replacing import replace_own, writing

@@ -31,6 +31,15 @@ COLLECTED_SYMPTOMS = "symptoms"
 """Folder next to a site's history with each node's symptoms, NODE.json."""
 
 
+def load_report(path: str) -> Report:
+    """Return the report of the last look.
+
+    Raises:
+        DocumentError: the file is missing, damaged, or another user's; naming file and remedy.
+    """
+    return load_document(Report, path)
+
+
 class LastReport(NamedTuple):
     """Last report of a node, None with the reason if it has none; ``now`` by the node's clock."""
 

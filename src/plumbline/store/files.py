@@ -43,6 +43,9 @@ HISTORY = "/var/lib/plumbline-console/history.sqlite"
 
 PLAN = "/etc/plumbline-console/plan.json"
 
+COMMANDS = "/etc/plumbline/symptom-commands.json"
+"""The site's own commands; the role symptoms writes the file even without any."""
+
 
 def own_state() -> str:
     """Return the folder of what plumbline keeps for this user, where nothing is deployed."""

@@ -1,17 +1,15 @@
-"""Notes of runs, the last look for symptoms, and the published suspects of a site."""
+"""Notes of runs, and the published suspects of a site."""
 
 from __future__ import annotations
 
 import os
 from typing import Any, Iterable, Mapping
 
-from plumbline.model import verdict_files
 from plumbline.model.ages import OpenMoment, seconds_since
 from plumbline.model.codec import read, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.published import Part, Parts, Published, Stage, Unrecorded
 from plumbline.model.service import NO_ALARMS, ActiveAlarms
-from plumbline.model.symptom import Report
 from plumbline.model.validation import same_schema
 from plumbline.model.verdict import Figure, Reason, State, Verdict
 from plumbline.model.verdict_files import SCHEMA, note_file, stamp
@@ -60,22 +58,6 @@ def unrecorded(layers: Iterable[str], state: str, locks: str) -> dict[str, Unrec
     return notes
 
 
-SYMPTOMS = "/var/lib/plumbline/symptoms.json"
-
-COMMANDS = "/etc/plumbline/symptom-commands.json"
-"""The site's own commands; the role symptoms writes the file even without any."""
-
-
-def load_report(path: str = SYMPTOMS) -> Report:
-    """Return the report of the last look.
-
-    Raises:
-        DocumentError: the file is missing, damaged, or another user's; naming file and remedy.
-    """
-    return load_document(Report, path)
-
-
-PATHS = verdict_files.PATHS
 COLLECTION = "collection"
 """Name of the pseudo-service whose state is that of the suspect search itself."""
 

@@ -25,7 +25,8 @@ from plumbline.model.limits import Limits, Range
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Process, Running, Series
 from plumbline.model.verdict import State
-from plumbline.site.checks import Verdicts, publish
+from plumbline.site.checks import Verdicts
+from plumbline.site.published import publish
 from plumbline.store.files import refuse
 from plumbline.store.snapshot import load_snapshot
 from tests.package.judgements import (

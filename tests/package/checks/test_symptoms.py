@@ -16,7 +16,7 @@ from plumbline.judge.symptoms import JudgedLook, judge_kind, judge_looks
 from plumbline.model.codec import read_document
 from plumbline.model.symptom import Report
 from plumbline.model.verdict import Figure
-from plumbline.site.checks import publish, publish_symptoms
+from plumbline.site.published import publish, publish_symptoms
 from tests.package.checks.test_checks import age, execute
 from tests.package.judgements import expectation, snapshot
 from tests.package.judgements import write as write_documents

@@ -25,7 +25,13 @@ COMMAND = (sys.executable, "-m", "plumbline.cli")
 
 
 # What a run loads; a verb that needs more imports it itself.
-IMPORTED = ("plumbline.cli.probe", "plumbline.parts.parallel.verbs")
+IMPORTED = (
+    "plumbline.parts.parallel.verbs",
+    "plumbline.cli.probe",
+    *(f"plumbline.cli.probe_{form}" for form in ("planned", "directories", "confirm", "mount")),
+    "plumbline.measure.raw",
+    *(f"plumbline.measure.probes.{tool}" for tool in ("calls", "fio", "sgp_dd")),
+)
 
 
 @cache

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plumbline.site.checks import publish
+from plumbline.site.published import publish
 from tests.package.cli.driver import COMMAND, SOURCE
 from tests.package.cli.test_probe import Node
 from tests.processes import run_to_end

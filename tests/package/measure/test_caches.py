@@ -11,7 +11,7 @@ from plumbline.model.command import Completed
 from plumbline.model.errors import UsageError
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Outcome, Record
-from plumbline.site.measure import Caches, caches_of
+from plumbline.site.caches import Caches, caches_of
 from tests.package.fakes import HANGING, Answer, FakeRunner, answer
 from tests.package.measure.targets import FILES, healthy
 from tests.package.measure.units import FakeClock, expectation, fio_report, measured

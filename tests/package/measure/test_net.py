@@ -7,7 +7,8 @@ from typing import Any, Iterator
 
 import pytest
 
-from plumbline.measure.net import ANSWER_LIMIT_S, PairUnit, Slot, slot_of
+from plumbline.measure.net import ANSWER_LIMIT_S, PairUnit
+from plumbline.measure.slots import Slot, slot_of
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.limits import Ceiling

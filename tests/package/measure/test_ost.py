@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, Callable, Mapping
 
 import pytest
 
+from plumbline.measure import probes
 from plumbline.measure.ost import TargetUnit
-from plumbline.measure.probes import PROBES
 from plumbline.measure.probes.interface import Job
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
@@ -126,7 +127,8 @@ class Metadata:
 def test_only_operations_in_bytes_per_second_must_move_bytes(
     operation: Operation, outcome: Outcome, reason: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(PROBES, "metadata", Metadata())
+    monkeypatch.setattr(probes, "TOOLS", (*probes.TOOLS, "metadata"))
+    monkeypatch.setitem(sys.modules, f"{probes.__name__}.metadata", Metadata())
     spec = expectation("a").spec._replace(tool="metadata")
     entry = expectation("a", spec=spec, references={f"{operation.value}/single": NONE})
     (record,) = measured(TargetUnit(entry), target(), FakeClock())

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.measure.probes import PROBES, probe_for
+from plumbline.measure.probes import TOOLS, probe_for
 from plumbline.measure.probes.interface import parse_version, quoted
 from plumbline.model.command import Completed
 from plumbline.model.errors import DocumentError, ToolError
@@ -88,7 +88,7 @@ def test_the_version_is_only_the_number(tool: str) -> None:
 
 
 def test_an_unknown_tool_is_refused() -> None:
-    with pytest.raises(DocumentError, match=rf"no probe 'dd'.*{', '.join(sorted(PROBES))}"):
+    with pytest.raises(DocumentError, match=rf"no probe 'dd'.*{', '.join(sorted(TOOLS))}"):
         probe_for("dd")
 
 

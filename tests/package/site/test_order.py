@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from plumbline.measure.session import units_of
+from plumbline.measure.units import units_of
 from plumbline.model.record import Outcome
 from plumbline.site.measure import skipped_first
 from plumbline.store.history import History

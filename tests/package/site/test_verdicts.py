@@ -24,7 +24,8 @@ from plumbline.model.record import Operation, Record
 from plumbline.model.series import Running, Series, Snapshot
 from plumbline.model.verdict import State, Verdict
 from plumbline.model.verdict_files import file_name
-from plumbline.site.checks import Verdicts, publish
+from plumbline.site.checks import Verdicts
+from plumbline.site.published import publish
 from plumbline.store.history import History
 from plumbline.store.snapshot import load_snapshot
 from tests.package.judgements import (
@@ -276,7 +277,7 @@ def fresh(ago_s: float, **changes: Any) -> Record:
 KILLED = """
 import os, signal, sys, time
 from pathlib import Path
-from plumbline.site import checks
+from plumbline.site import checks, published
 from plumbline.store.history import History
 from tests.package.site.test_verdicts import fresh
 
@@ -287,7 +288,7 @@ state, path = Path(sys.argv[1]), sys.argv[2]
 with History(state / "history.sqlite") as history:
     history.save(fresh(60, id="second", rate=9e7))
 {where}
-checks.publish(path, state)
+published.publish(path, state)
 """
 
 

@@ -2,31 +2,27 @@
 
 from __future__ import annotations
 
-from plumbline.measure.probes import calls, fio, iperf3, netperf, perftest, sgp_dd
+from importlib import import_module
+from typing import cast
+
 from plumbline.measure.probes.interface import Job, Probe
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers.layer import Layer
 
-__all__ = ["PROBES", "Job", "Probe", "probe_for", "tools_of"]
+__all__ = ["TOOLS", "Job", "Probe", "probe_for", "tools_of"]
 
-PROBES: dict[str, Probe] = {
-    "fio": fio,
-    "sgp_dd": sgp_dd,
-    "netperf": netperf,
-    "iperf3": iperf3,
-    "perftest": perftest,
-    "calls": calls,
-}
+TOOLS = ("fio", "sgp_dd", "netperf", "iperf3", "perftest", "calls")
+"""Tools, each a module here, which is loaded when it is asked for."""
 
 
 def probe_for(tool: str) -> Probe:
     """Return the probe for a ``tool``; raise DocumentError for an unknown one."""
-    if tool not in PROBES:
-        tools = ", ".join(sorted(PROBES))
+    if tool not in TOOLS:
+        tools = ", ".join(sorted(TOOLS))
         raise DocumentError(f"there is no probe {tool!r}; set the tool to one of: {tools}")
-    return PROBES[tool]
+    return cast(Probe, import_module(f"{__name__}.{tool}"))
 
 
 def tools_of(layer: Layer) -> tuple[str, ...]:
     """Return the tools that the policy may choose for a layer."""
-    return tuple(tool for tool, probe in PROBES.items() if layer in probe.LAYERS)
+    return tuple(tool for tool in TOOLS if layer in probe_for(tool).LAYERS)

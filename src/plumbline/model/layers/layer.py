@@ -28,6 +28,8 @@ class Layer(NamedTuple):
     """Position between disk and file system; reports list layers in this order."""
     results: str
     """Noun for its results in reports, e.g. ``raw reads``."""
+    measured_by: str = ""
+    """Module of the room measure that measures it; empty if a part or several nodes do."""
     one: str = ""
     """Name of measuring one component, ``{}``; empty if locating never does it."""
     all: str = ""

@@ -54,6 +54,7 @@ MDT = Layer(
     min_efficiency=0.0,
     depth=8,
     results="metadata",
+    measured_by="ost",
     on_targets=True,
     of_metadata=True,
     grouped=True,

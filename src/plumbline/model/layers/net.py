@@ -15,6 +15,7 @@ NET = Layer(
     min_efficiency=0.1,
     depth=5,
     results="network",
+    measured_by="net",
     all="the network between pairs of hosts",
     paired=True,
 )

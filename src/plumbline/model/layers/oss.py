@@ -20,6 +20,7 @@ OSS = Layer(
     min_efficiency=0.4,
     depth=3,
     results="file systems of servers",
+    measured_by="ost",
     one="write and read of target {} on its server",
     all="write and read of all targets on their servers",
     on_targets=True,

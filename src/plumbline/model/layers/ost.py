@@ -21,6 +21,7 @@ OST = Layer(
     min_efficiency=0.3,
     depth=6,
     results="targets",
+    measured_by="ost",
     one="write and read of target {}",
     all="write and read of all targets",
     on_targets=True,

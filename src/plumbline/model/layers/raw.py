@@ -21,6 +21,7 @@ RAW = Layer(
     min_efficiency=0.5,
     depth=1,
     results="raw reads",
+    measured_by="raw",
     one="raw read of {}",
     all="raw reads of all devices",
     on_devices=True,

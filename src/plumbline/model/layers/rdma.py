@@ -41,6 +41,7 @@ RDMA = Layer(
     min_efficiency=0.5,
     depth=4,
     results="RDMA",
+    measured_by="rdma",
     paired=True,
     by_verbs=True,
     if_named=True,

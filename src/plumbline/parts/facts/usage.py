@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import moment
-from plumbline.measure.probes import PROBES
+from plumbline.measure.probes import TOOLS
 from plumbline.measure.targets import KINDS
 from plumbline.model.codec import write, write_fields
 from plumbline.model.errors import DocumentError, UsageError
@@ -82,7 +82,7 @@ def _moved(
 
 def _is_probe(job: str) -> bool:
     """Return whether a job is named by the program of a probe, such as ``fio.987``."""
-    return re.split(r"[.:]", job, maxsplit=1)[0] in PROBES
+    return re.split(r"[.:]", job, maxsplit=1)[0] in TOOLS
 
 
 class Names:

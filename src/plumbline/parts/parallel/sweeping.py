@@ -31,7 +31,8 @@ from plumbline.parts.parallel.job import Fixed
 from plumbline.parts.parallel.launch import find_launcher
 from plumbline.parts.parallel.runs import OPERATIONS, Plan
 from plumbline.parts.parallel.sweep import Ledger, Sweep
-from plumbline.site.measure import caveat, interruptible, memory_bytes
+from plumbline.site.comparison import caveat, memory_bytes
+from plumbline.site.measure import interruptible
 from plumbline.store.files import DATABASE, STATE, load_document, own_state
 from plumbline.store.history import History
 

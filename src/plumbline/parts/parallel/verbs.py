@@ -44,6 +44,7 @@ from plumbline.parts.parallel.job import Fixed
 from plumbline.parts.parallel.launch import Client, Launch, by_slurm, find_launcher, parse_clients
 from plumbline.parts.parallel.run import Course, Files, FsUnit
 from plumbline.site import measure as runs
+from plumbline.site.comparison import caveat, measure_once, memory_bytes, own_locks
 from plumbline.store.files import SNAPSHOT_FILE
 from plumbline.store.snapshot import load_snapshot
 
@@ -110,7 +111,7 @@ def locks_of(arguments: argparse.Namespace, members: fs.Members) -> Locks:
         for expectation in members.entries
     }
     digest = sha256("\n".join(sorted(places.values())).encode()).hexdigest()[:12]
-    return runs.own_locks({**places, members.name: digest})
+    return own_locks({**places, members.name: digest})
 
 
 def terms_of(arguments: argparse.Namespace, targets: int) -> fs.Terms:
@@ -204,7 +205,7 @@ def _clients(arguments: argparse.Namespace) -> tuple[Client, ...]:
 def _rank_bytes(arguments: argparse.Namespace, clients: int, ranks: int) -> int:
     """Return the bytes of one rank: given, or 1.5 times a client's memory, within the budget."""
     most = max(spread(ranks, clients))
-    share = min(share_of_memory(runs.memory_bytes(), most), arguments.budget // ranks)
+    share = min(share_of_memory(memory_bytes(), most), arguments.budget // ranks)
     return int(arguments.bytes or share)
 
 
@@ -439,8 +440,8 @@ def probe_fs(arguments: argparse.Namespace) -> int:
         directories = {entry.component: str(entry.target["directory"]) for entry in members.entries}
         size = planned // terms.ranks
         written = size * max(1, terms.ranks // terms.launch.hosts)
-        if caveat := runs.caveat(directories, written, runs.memory_bytes(), size):
-            remark(caveat)
+        if limits := caveat(directories, written, memory_bytes(), size):
+            remark(limits)
     result = _measured(arguments, members, entries, unit)
     if arguments.directory:
         # the sum of directories has no baseline to be judged by
@@ -458,7 +459,7 @@ def _measured(
     expectations = fs.document_of(members, entries)
     locks = locks_of(arguments, members)
     if arguments.directory:
-        return runs.measure_once(expectations, [unit], locks, partial(progress, arguments.quiet))
+        return measure_once(expectations, [unit], locks, partial(progress, arguments.quiet))
     with history_of_run(arguments) as history:
         options = run_options(arguments)._replace(locks=locks)
         return runs.measure(_with_rest(arguments, expectations), [unit], history, options)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from plumbline.site.measure import memory_bytes
+from plumbline.site.comparison import memory_bytes
 from plumbline.store.database import Selection
 from plumbline.store.history import History
 from tests.package.cli.driver import Run, finish, start

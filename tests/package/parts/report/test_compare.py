@@ -14,7 +14,7 @@ from plumbline.model.errors import UsageError
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.trend import Note
 from plumbline.model.units import DAY_S
-from plumbline.site.measure import caveat
+from plumbline.site.comparison import caveat
 from plumbline.store.collection import add_note
 from tests.package.cli.driver import Run
 from tests.package.parts.locate.scenes import lab

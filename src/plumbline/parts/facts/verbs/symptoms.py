@@ -28,7 +28,7 @@ from plumbline.parts.facts.fabric import NAME as FABRIC
 from plumbline.parts.facts.gather import DAILY, SiteCollector, gather, look_alone
 from plumbline.parts.facts.node import Counters, Node, Parts, Past, host_alone
 from plumbline.parts.facts.site_command import MAX_BYTES, SiteCommand, look
-from plumbline.site.checks import publish_symptoms
+from plumbline.site.published import publish_symptoms
 from plumbline.store import facts
 from plumbline.store.files import STATE, own_state
 from plumbline.store.plan import SitePlan, load_plan
