@@ -117,15 +117,36 @@ def test_a_pair_that_fails_is_named_with_its_connection() -> None:
     )
 
 
-def test_a_row_or_a_column_that_fails_as_a_whole_is_one_finding() -> None:
-    def broken(name: str) -> list[Pair]:
-        return [
-            pair._replace(seconds=(), failed=1, reason="gone") if name in pair[:2] else pair
-            for pair in matrix(rows=3)
-        ]
+def broken(name: str, pairs: list[Pair]) -> list[Pair]:
+    """Return pairs of which those of a row or column fail, each for another reason."""
+    return [
+        pair._replace(seconds=(), failed=1, reason=f"no {place}") if name in pair[:2] else pair
+        for place, pair in enumerate(pairs)
+    ]
 
-    assert named(findings(broken("OST2"))) == [("", "OST2")]
-    assert named(findings(broken("MDT2"))) == [("MDT2", "")]
+
+@pytest.mark.parametrize(
+    ("name", "columns", "place", "sentence"),
+    [
+        ("MDT1", 6, ("MDT1", ""), "MDT1 can create on none of 6 OSTs: no 6; look at its server, "),
+        ("MDT1", 2, ("MDT1", ""), "MDT1 can create on none of 2 OSTs: no 2; look at its server, "),
+        ("OST2", 6, ("", "OST2"), "no MDT can create on OST2: no 2; look at its server, and on "),
+        # one pair alone is neither a row nor a column
+        ("MDT1", 1, ("MDT1", "OST0"), "MDT1 cannot create on OST0: no 1; MDT0, MDT2 can, so its "),
+    ],
+)
+def test_a_row_or_a_column_that_fails_as_a_whole_is_one_finding(
+    name: str, columns: int, place: tuple[str, str], sentence: str
+) -> None:
+    (found,) = findings(broken(name, matrix(rows=3, columns=columns)))
+    assert (found.state, found.mdt, found.ost) == (State.CRITICAL, *place)
+    assert found.sentence.startswith(sentence)
+
+
+def test_as_few_rows_and_columns_as_it_takes_are_judged() -> None:
+    pairs = matrix(2, 3, slow={"OST1": 5.0}, spread=0.02)
+    assert is_judged(pairs)
+    assert named(findings(pairs)) == [("", "OST1")]
 
 
 def test_pairs_that_were_not_tried_are_no_failures() -> None:
