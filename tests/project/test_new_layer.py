@@ -47,6 +47,7 @@ META = Layer(
     min_efficiency=0.0,
     depth=7,
     results="metadata",
+    measured_by="ost",
     on_targets=True,
     grouped=True,
     if_named=True,
@@ -130,11 +131,7 @@ def branch(tmp_path_factory: pytest.TempPathFactory) -> Branch:
     )
     probes = package / "measure" / "probes"
     (probes / "mdtest.py").write_text(PROBE, encoding="utf-8")
-    insert(
-        probes / "__init__.py",
-        ("import calls, fio, iperf3, ", "import calls, fio, iperf3, mdtest, "),
-        ('"fio": fio', '"mdtest": mdtest, "fio": fio'),
-    )
+    insert(probes / "__init__.py", ('"fio"', '"mdtest", "fio"'))
     inventory = folder / "inventory"
     shutil.copytree(inventories() / "lab", inventory)
     policy = inventory / "group_vars" / "all" / "policy.yml"
