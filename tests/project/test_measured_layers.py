@@ -8,6 +8,7 @@ from importlib import import_module
 import pytest
 
 from plumbline.measure.probes import tools_of
+from plumbline.measure.targets import KINDS
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.layer import Layer
@@ -77,6 +78,10 @@ def test_each_layer_names_the_module_that_measures_it() -> None:
     for layer in (LAYERS[name] for name in LAYERS.keys() - elsewhere):
         module = import_module(f"plumbline.measure.{layer.measured_by}")
         assert hasattr(module, "pair_unit" if layer.paired else "units")
+
+
+def test_each_kind_of_target_is_found_by_its_name() -> None:
+    assert [kind.name for kind in KINDS.values()] == list(KINDS)
 
 
 @EACH

@@ -213,10 +213,8 @@ def own_expectations(
     if not arguments.expectations:
         return document
     here = _own_name(arguments.expectations)
-    client_kinds = {kind.name for kind in KINDS.values() if kind.everywhere}
-    shared = [
-        expectation for expectation in entries if expectation.target.get("kind") in client_kinds
-    ]
+    kinds = ((entry, KINDS.get(str(entry.target.get("kind")))) for entry in entries)
+    shared = [entry for entry, kind in kinds if kind and kind.everywhere]
     if not shared or _same_host(document.node, here):
         return document
     if not arguments.another_client:

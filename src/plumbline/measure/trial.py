@@ -16,8 +16,7 @@ from uuid import uuid4
 
 from plumbline.measure.probes import probe_for
 from plumbline.measure.probes.interface import Job, parse_version
-from plumbline.measure.targets.interface import Target, TargetState
-from plumbline.measure.targets.whereabouts import unnamed
+from plumbline.measure.targets.interface import Target, TargetState, unnamed
 from plumbline.model.command import CommandRunner, Completed, Within
 from plumbline.model.errors import (
     BrokenTarget,

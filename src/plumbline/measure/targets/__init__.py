@@ -2,22 +2,43 @@
 
 from __future__ import annotations
 
-from typing import Any, Mapping
+from importlib import import_module
+from typing import Any, Iterator, Mapping
 
-from plumbline.measure.targets.device import DEVICE
-from plumbline.measure.targets.directory import DIRECTORY
-from plumbline.measure.targets.glusterfs import GLUSTERFS
-from plumbline.measure.targets.interface import Target, TargetState
-from plumbline.measure.targets.lustre import LUSTRE, STRIPED, osts_of
-from plumbline.measure.targets.metadata import DIRECTORY_METADATA, LUSTRE_MDT
-from plumbline.measure.targets.server_folder import SERVER_FOLDER
+from plumbline.measure.targets.interface import STRIPED, Kind, Target, TargetState, osts_of
 from plumbline.model.errors import DocumentError
 
 __all__ = ["KINDS", "STRIPED", "Target", "TargetState", "osts_of", "target_for"]
 
-_METADATA = (LUSTRE_MDT, DIRECTORY_METADATA)
-_OTHERS = (SERVER_FOLDER, *_METADATA)
-KINDS = {kind.name: kind for kind in (LUSTRE, STRIPED, GLUSTERFS, DIRECTORY, DEVICE, *_OTHERS)}
+_PLACES = {
+    "lustre": "lustre.LUSTRE",
+    STRIPED: "lustre.STRIPED_LUSTRE",
+    "glusterfs": "glusterfs.GLUSTERFS",
+    "directory": "directory.DIRECTORY",
+    "device": "device.DEVICE",
+    "server-folder": "server_folder.SERVER_FOLDER",
+    "lustre-mdt": "metadata.LUSTRE_MDT",
+    "directory-metadata": "metadata.DIRECTORY_METADATA",
+}
+"""Module and constant of each kind."""
+
+
+class _Kinds(Mapping[str, Kind]):
+    """Kinds by name; the module of a kind is loaded when it is asked for."""
+
+    def __getitem__(self, name: str) -> Kind:
+        module, _, constant = _PLACES[name].partition(".")
+        kind: Kind = getattr(import_module(f"{__name__}.{module}"), constant)
+        return kind
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_PLACES)
+
+    def __len__(self) -> int:
+        return len(_PLACES)
+
+
+KINDS = _Kinds()
 """Kinds of targets by their names in documents."""
 
 
@@ -30,7 +51,7 @@ def target_for(description: Mapping[str, Any], component: str, fill_limit: float
         DocumentError: the kind or a key is unknown, missing or unusable.
     """
     name = description.get("kind")
-    if name not in KINDS:
+    if not isinstance(name, str) or name not in _PLACES:
         names = ", ".join(sorted(KINDS))
         raise DocumentError(f"target {component} has the unknown kind {name!r}; known are {names}")
     kind = KINDS[name]

@@ -7,7 +7,7 @@ a folder or device that the site names.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any, Callable, Mapping, NamedTuple, Optional
+from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.command import CommandRunner, Proof, Within
 from plumbline.model.errors import UsageError
@@ -162,6 +162,20 @@ def not_counted(_keys: Keys, _component: str) -> tuple[str, ...]:
 
 ANY_MOUNT = ""
 """Type of mount of a kind whose targets may lie in any mount."""
+
+
+STRIPED = "lustre-striped"
+"""Kind of a file that lies on several OSTs."""
+
+
+def osts_of(keys: Keys) -> tuple[str, ...]:
+    """Return the OSTs of a striped target; empty for any other target."""
+    return tuple(keys["osts"].split(",")) if keys.get("kind") == STRIPED else ()
+
+
+def unnamed(active: Sequence[str], named: frozenset[str]) -> tuple[str, ...]:
+    """Return the active OSTs without a name in the topology, in the same order."""
+    return tuple(name for name in active if name not in named)
 
 
 class Kind(NamedTuple):

@@ -14,6 +14,7 @@ from math import floor
 from typing import Optional, Sequence
 
 from plumbline.measure.targets.interface import (
+    STRIPED,
     Descriptions,
     Holder,
     Keys,
@@ -21,6 +22,7 @@ from plumbline.measure.targets.interface import (
     TargetState,
     elsewhere,
     on_any,
+    osts_of,
     printable,
 )
 from plumbline.measure.targets.probe_file import (
@@ -503,18 +505,13 @@ class StripedLustreTarget(FileTarget):
         return misplaced(run, self._file, self._osts)
 
 
-def osts_of(keys: Keys) -> tuple[str, ...]:
-    """Return the OSTs of a striped target; empty for any other target."""
-    return tuple(keys["osts"].split(",")) if keys.get("kind") == STRIPED.name else ()
-
-
 def _make_striped(keys: Keys, component: str, fill_limit: float) -> StripedLustreTarget:
     size = whole(str(keys["stripe_bytes"]), f"stripe_bytes of target {component}", DocumentError)
     return StripedLustreTarget((keys["mount"], size), osts_of(keys), component, fill_limit)
 
 
-STRIPED = Kind(
-    "lustre-striped",
+STRIPED_LUSTRE = Kind(
+    STRIPED,
     frozenset({"mount", "osts", "stripe_bytes"}),
     frozenset(),
     _make_striped,

@@ -15,6 +15,7 @@ from plumbline.measure.targets.interface import (
     Holder,
     elsewhere,
     printable,
+    unnamed,
 )
 from plumbline.measure.targets.mounted import is_listable, system_at
 from plumbline.model.command import CommandRunner
@@ -49,11 +50,6 @@ class Difference(NamedTuple):
                 for name in self.missing
             ),
         ]
-
-
-def unnamed(active: Sequence[str], named: frozenset[str]) -> tuple[str, ...]:
-    """Return the active OSTs without a name in the topology, in the same order."""
-    return tuple(name for name in active if name not in named)
 
 
 def compare(

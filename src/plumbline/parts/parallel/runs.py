@@ -183,7 +183,7 @@ def _set(entries: Sequence[Expectation], stripe_bytes: int) -> Expectation:
     return first._replace(
         component=f"{first.component}+{others}" if others else first.component,
         target={
-            "kind": STRIPED.name,
+            "kind": STRIPED,
             "mount": first.target["mount"],
             "osts": ",".join(osts),
             "stripe_bytes": stripe_bytes,
