@@ -39,6 +39,8 @@ def brought_up(lab: Lab) -> Iterator[Lab]:
 def with_baselines(lab: Lab, runs: int) -> Console:
     """Capture baselines, with more runs if others on this machine disturbed some.
 
+    0 runs take what was measured before.
+
     One disturbed run does not move the median of three.  Components still without a firm baseline
     (:func:`without_a_firm_baseline`) are no fault of plumbline.
     """

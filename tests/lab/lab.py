@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import shlex
@@ -14,7 +15,6 @@ import urllib.error
 import urllib.request
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
-from importlib.resources import files
 from pathlib import Path
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 from urllib.parse import urljoin
@@ -26,8 +26,10 @@ ROOT = Path(__file__).resolve().parents[2]
 MOVING_BYTES = 16_000_000
 # keeps one interpreter on each host; Ansible would start one for each task
 FAST = {
-    "ANSIBLE_STRATEGY": "mitogen_linear",
-    "ANSIBLE_STRATEGY_PLUGINS": str(files("ansible_mitogen") / "plugins" / "strategy"),
+    "ANSIBLE_STRATEGY": "all_cores",
+    "ANSIBLE_STRATEGY_PLUGINS": str(ROOT / "tests/lab/strategy"),
+    # roles do not need a second copy of all facts
+    "ANSIBLE_INJECT_FACT_VARS": "0",
     # hides the warning that later versions of Ansible may lack these plugins
     "ANSIBLE_DEPRECATION_WARNINGS": "0",
 }
@@ -179,20 +181,19 @@ class Lab:
             if not due:
                 break
             for layer in due:
-                if layer == "net":
-                    self._measure_network(self._half_of_slots(run))
-                else:
-                    self.measure_only(layer)
-            services = console.check_now()
+                self.measure_only(layer, run)
+            services = console.check_now(collect=False)
         return services
 
-    def measure_only(self, layer: str) -> None:
+    def measure_only(self, layer: str, run: Optional[int] = None) -> None:
         """Start the units of a layer, and wait for their end.
 
-        A timer starts the same units; a playbook takes longer.
+        A timer starts the same units; a playbook takes longer.  Of the network, one of several
+        runs has half of the slots.
         """
         if layer == "net":
-            self._measure_network([*self._half_of_slots(0), *self._half_of_slots(1)])
+            runs = (0, 1) if run is None else (run,)
+            self._measure_network([slot for each in runs for slot in self._half_of_slots(each)])
         else:
             self.on_host(f"plumbline_{layer}", f"systemctl start plumbline-{layer}.service")
 
@@ -362,14 +363,23 @@ class Console:
                 raise LabError(f"Nagios did not check {late} within {timeout_s:.0f} s")
             time.sleep(0.3)
 
-    def check_now(self) -> dict[str, Service]:
-        """Collect, let Nagios check all services at once, and return them.
+    def check_now(self, *, collect: bool = True) -> dict[str, Service]:
+        """Let Nagios check all services at once, and return them.
 
-        Timers and check intervals do the same within minutes.
+        Timers and check intervals do the same within minutes.  Services of suspects alone
+        (``PATH``) follow from what is collected before.
         """
-        before = time.time()
-        self._on_host("mon1", f"systemctl start plumbline-console{CHECK_ALL}")
+        # the times of Nagios are whole seconds: a check of this one may have been before
+        before = math.ceil(time.time())
+        time.sleep(max(0.0, before - time.time()))
+        first = "systemctl start plumbline-console" if collect else ""
+        self._on_host("mon1", first + CHECK_ALL)
         return self.checked_since(before)
+
+    def check_after(self, service: Service, seconds: float) -> dict[str, Service]:
+        """Let Nagios check all services so long after its check of one, and return them."""
+        time.sleep(max(0.0, service.last_check + seconds - time.time()))
+        return self.check_now(collect=False)
 
     def notifications(self, since: float) -> list[tuple[str, str]]:
         """Return service and state of each notification since a moment, in order."""
