@@ -1,6 +1,7 @@
-"""Processes of plumbline as forks of one process, which has imported it once.
+"""Processes of a command in Python as forks of one process, which has imported it once.
 
-A Python that imports what most verbs need takes a third of a second, and tests start hundreds.
+A Python that imports what most verbs of plumbline need takes a third of a second, one that imports
+Ansible half a second, and tests start hundreds.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import BinaryIO, Mapping, Optional, Sequence
 
-# Arguments are a listening socket, folders of modules, and modules to import. It ends with its
-# standard input. A request on a connection brings files for output and errors; the answers are the
+# Arguments are a listening socket, the module of the command, folders of modules, and modules to
+# import. It ends with its standard input. A request on a connection brings files for output and errors; the answers are the
 # process and its exit code.
 PROGRAM = """
 import ast, importlib, os, select, signal, socket, sys, time
 listener = socket.socket(fileno=int(sys.argv[1]))
-sys.path[:0] = [word for word in sys.argv[2:] if "/" in word]
-import plumbline.cli as cli
-for name in [word for word in sys.argv[2:] if "/" not in word]:
+sys.path[:0] = [word for word in sys.argv[3:] if "/" in word]
+command = importlib.import_module(sys.argv[2])
+for name in [word for word in sys.argv[3:] if "/" not in word]:
     importlib.import_module(name)
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -51,7 +52,7 @@ def become(words, folder, environment, files):
         os.environ.update(environment)
         time.tzset()
     sys.argv[1:] = words
-    sys.exit(cli.main(words))
+    sys.exit(command.main(words))
 
 while True:
     ready, _, _ = select.select([listener, wake, 0], [], [])
@@ -149,10 +150,14 @@ class Forks:
     def __init__(
         self,
         *python: str,
+        command: str = "plumbline.cli",
         modules: Sequence[str] = (),
         environment: Mapping[str, str] = {},
     ) -> None:
-        """Start a Python with its options, which imports modules from the folders among them."""
+        """Start a Python with its options, which imports modules from the folders among them.
+
+        The function ``main`` of the module ``command`` gets the words of each call.
+        """
         self._folder = TemporaryDirectory(prefix="forks-")
         self.path = f"{self._folder.name}/socket"
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
@@ -160,7 +165,7 @@ class Forks:
             listener.listen(128)
             number = listener.fileno()
             self._process = subprocess.Popen(
-                [*python, "-c", PROGRAM, str(number), *modules],
+                [*python, "-c", PROGRAM, str(number), command, *modules],
                 stdin=subprocess.PIPE,
                 pass_fds=[number],
                 env={**os.environ, **environment},
@@ -172,7 +177,7 @@ class Forks:
         folder: Optional[Path] = None,
         environment: Optional[Mapping[str, str]] = None,
     ) -> Fork:
-        """Start ``plumbline WORDS`` in a folder, with an environment or that of the process."""
+        """Start the command in a folder, with an environment or that of the process."""
         variables = environment if environment is None else dict(environment)
         request = [[*words], str(folder or Path.cwd()), variables]
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -186,7 +191,7 @@ class Forks:
         return Fork(words, connection, readers)
 
     def call(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """Return exit code and texts of ``plumbline WORDS``."""
+        """Return exit code and texts of the command."""
         fork = self.start(words)
         out, err = fork.communicate()
         return subprocess.CompletedProcess([*words], fork.wait(), out, err)
