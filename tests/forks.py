@@ -18,8 +18,8 @@ from types import TracebackType
 from typing import BinaryIO, Mapping, Optional, Sequence
 
 # Arguments are a listening socket, the module of the command, folders of modules, and modules to
-# import. It ends with its standard input. A request on a connection brings files for output and errors; the answers are the
-# process and its exit code.
+# import. It ends with its standard input. A request on a connection brings files for output and
+# errors; the answers are the process and its exit code.
 PROGRAM = """
 import ast, importlib, os, select, signal, socket, sys, time
 listener = socket.socket(fileno=int(sys.argv[1]))
