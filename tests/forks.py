@@ -19,14 +19,15 @@ from typing import BinaryIO, Mapping, Optional, Sequence
 
 # Arguments are a listening socket, the module of the command, folders of modules, and modules to
 # import. It ends with its standard input. A request on a connection brings files for output and
-# errors; the answers are the process and its exit code.
+# errors, before them one for input if there is any; the answers are the process and its exit code.
 PROGRAM = """
-import ast, importlib, os, select, signal, socket, sys, time
+import ast, atexit, gc, importlib, os, select, signal, socket, sys, threading, time
 listener = socket.socket(fileno=int(sys.argv[1]))
 sys.path[:0] = [word for word in sys.argv[3:] if "/" in word]
 command = importlib.import_module(sys.argv[2])
 for name in [word for word in sys.argv[3:] if "/" not in word]:
     importlib.import_module(name)
+gc.freeze()
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 wake, ring = os.pipe()
@@ -39,7 +40,9 @@ def become(words, folder, environment, files):
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number, file in enumerate((os.open(os.devnull, os.O_RDONLY), *files)):
+    if len(files) == 2:
+        files = (os.open(os.devnull, os.O_RDONLY), *files)
+    for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
     os.close(wake)
@@ -52,7 +55,21 @@ def become(words, folder, environment, files):
         os.environ.update(environment)
         time.tzset()
     sys.argv[1:] = words
-    sys.exit(command.main(words))
+    try:
+        code = command.main(words)
+    except SystemExit as error:
+        code = error.code
+    if isinstance(code, str):
+        sys.exit(code)
+    # a Python that ends visits all that was imported, and so copies it
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        sys.exit(code)
+    os._exit(code or 0)
 
 while True:
     ready, _, _ = select.select([listener, wake, 0], [], [])
@@ -68,7 +85,7 @@ while True:
                         pass
     if listener in ready:
         connection, _ = listener.accept()
-        request, files, _, _ = socket.recv_fds(connection, 1 << 20, 2)
+        request, files, _, _ = socket.recv_fds(connection, 1 << 20, 3)
         if not request:
             continue
         child = os.fork()
