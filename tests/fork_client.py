@@ -1,13 +1,12 @@
-"""Stands in for a command whose process is a fork: it gets this program's files, folder and variables.
+"""Stands in for a command whose process is a fork with this program's files and folder.
 
 Arguments are the path of ``Forks`` and the words of the command.  Tests start it hundreds of times,
 so it imports only what is built into Python.
 """
 
-import sys
-
 import _socket
 import posix
+import sys
 
 connection = _socket.socket(_socket.AF_UNIX, _socket.SOCK_SEQPACKET)
 connection.connect(sys.argv[1])
