@@ -1,6 +1,7 @@
-"""Processes of plumbline as forks of one process, which has imported it once.
+"""Processes of a command in Python as forks of one process, which has imported it once.
 
-A Python that imports what most verbs need takes a third of a second, and tests start hundreds.
+A Python that imports what most verbs of plumbline need takes a third of a second, one that imports
+Ansible half a second, and tests start hundreds.
 """
 
 from __future__ import annotations
@@ -16,16 +17,17 @@ from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import BinaryIO, Mapping, Optional, Sequence
 
-# Arguments are a listening socket, folders of modules, and modules to import. It ends with its
-# standard input. A request on a connection brings files for output and errors; the answers are the
-# process and its exit code.
+# Arguments are a listening socket, the module of the command, folders of modules, and modules to
+# import. It ends with its standard input. A request on a connection brings files for output and
+# errors, before them one for input if there is any; the answers are the process and its exit code.
 PROGRAM = """
-import ast, importlib, os, select, signal, socket, sys, time
+import ast, atexit, gc, importlib, os, select, signal, socket, sys, threading, time
 listener = socket.socket(fileno=int(sys.argv[1]))
-sys.path[:0] = [word for word in sys.argv[2:] if "/" in word]
-import plumbline.cli as cli
-for name in [word for word in sys.argv[2:] if "/" not in word]:
+sys.path[:0] = [word for word in sys.argv[3:] if "/" in word]
+command = importlib.import_module(sys.argv[2])
+for name in [word for word in sys.argv[3:] if "/" not in word]:
     importlib.import_module(name)
+gc.freeze()
 
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 wake, ring = os.pipe()
@@ -38,7 +40,9 @@ def become(words, folder, environment, files):
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    for number, file in enumerate((os.open(os.devnull, os.O_RDONLY), *files)):
+    if len(files) == 2:
+        files = (os.open(os.devnull, os.O_RDONLY), *files)
+    for number, file in enumerate(files):
         os.dup2(file, number)
         os.close(file)
     os.close(wake)
@@ -51,7 +55,21 @@ def become(words, folder, environment, files):
         os.environ.update(environment)
         time.tzset()
     sys.argv[1:] = words
-    sys.exit(cli.main(words))
+    try:
+        code = command.main(words)
+    except SystemExit as error:
+        code = error.code
+    if isinstance(code, str):
+        sys.exit(code)
+    # a Python that ends visits all that was imported, and so copies it
+    threading._shutdown()
+    atexit._run_exitfuncs()
+    try:
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        sys.exit(code)
+    os._exit(code or 0)
 
 while True:
     ready, _, _ = select.select([listener, wake, 0], [], [])
@@ -67,7 +85,7 @@ while True:
                         pass
     if listener in ready:
         connection, _ = listener.accept()
-        request, files, _, _ = socket.recv_fds(connection, 1 << 20, 2)
+        request, files, _, _ = socket.recv_fds(connection, 1 << 20, 3)
         if not request:
             continue
         child = os.fork()
@@ -149,10 +167,14 @@ class Forks:
     def __init__(
         self,
         *python: str,
+        command: str = "plumbline.cli",
         modules: Sequence[str] = (),
         environment: Mapping[str, str] = {},
     ) -> None:
-        """Start a Python with its options, which imports modules from the folders among them."""
+        """Start a Python with its options, which imports modules from the folders among them.
+
+        The function ``main`` of the module ``command`` gets the words of each call.
+        """
         self._folder = TemporaryDirectory(prefix="forks-")
         self.path = f"{self._folder.name}/socket"
         with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
@@ -160,7 +182,7 @@ class Forks:
             listener.listen(128)
             number = listener.fileno()
             self._process = subprocess.Popen(
-                [*python, "-c", PROGRAM, str(number), *modules],
+                [*python, "-c", PROGRAM, str(number), command, *modules],
                 stdin=subprocess.PIPE,
                 pass_fds=[number],
                 env={**os.environ, **environment},
@@ -172,7 +194,7 @@ class Forks:
         folder: Optional[Path] = None,
         environment: Optional[Mapping[str, str]] = None,
     ) -> Fork:
-        """Start ``plumbline WORDS`` in a folder, with an environment or that of the process."""
+        """Start the command in a folder, with an environment or that of the process."""
         variables = environment if environment is None else dict(environment)
         request = [[*words], str(folder or Path.cwd()), variables]
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -186,7 +208,7 @@ class Forks:
         return Fork(words, connection, readers)
 
     def call(self, words: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """Return exit code and texts of ``plumbline WORDS``."""
+        """Return exit code and texts of the command."""
         fork = self.start(words)
         out, err = fork.communicate()
         return subprocess.CompletedProcess([*words], fork.wait(), out, err)

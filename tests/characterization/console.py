@@ -45,11 +45,24 @@ def console_of(scene: Scene, folder: Path) -> Console:
     if scene.baselines:
         path = inventory / "group_vars" / "all" / "baselines.yml"
         path.write_text(baselines(scene.site), encoding="utf-8")
-    planned = run("plan", "-i", str(inventory), "--json", at=at)
-    assert planned.code == 0, planned.err
-    (folder / "plan.json").write_text(json.dumps(planned.document()), encoding="utf-8")
+    (folder / "plan.json").write_text(_planned(inventory, at), encoding="utf-8")
     bring(folder, with_evidence(scene.name, nodes_of(scene), at), at)
     return Console(folder, at)
+
+
+_PLANS: dict[str, str] = {}
+"""Plans by the names and contents of an inventory's files: several scenes have the same."""
+
+
+def _planned(inventory: Path, at: float) -> str:
+    """Return the plan of an inventory, which is the same at any time."""
+    paths = sorted(path for path in inventory.rglob("*") if path.is_file())
+    key = repr([(str(path.relative_to(inventory)), path.read_bytes()) for path in paths])
+    if key not in _PLANS:
+        answer = run("plan", "-i", str(inventory), "--json", at=at)
+        assert answer.code == 0, answer.err
+        _PLANS[key] = json.dumps(answer.document())
+    return _PLANS[key]
 
 
 def _remove_host_pairs(documents: Path) -> None:

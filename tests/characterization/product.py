@@ -90,6 +90,12 @@ def _at(moment: float) -> tuple[str, ...]:
     return ("faketime", "-m", "-f", text)
 
 
+def forks_at(moment: float, *folders: str) -> Forks:
+    """Return a process at a time whose forks answer calls, with modules from these folders."""
+    python = (*_at(moment), sys.executable)
+    return Forks(*python, modules=(*folders, *IMPORTED), environment=ENVIRONMENT)
+
+
 class _Clock:
     """Processes that answer at one moment after another: one lives at a time."""
 
@@ -100,8 +106,7 @@ class _Clock:
     def call(self, words: Sequence[str], moment: float) -> subprocess.CompletedProcess[str]:
         if self._forks is None or moment != self._moment:
             self.close()
-            python = (*_at(moment), sys.executable)
-            self._forks = Forks(*python, modules=IMPORTED, environment=ENVIRONMENT)
+            self._forks = forks_at(moment)
             self._moment = moment
         return self._forks.call(words)
 
@@ -122,7 +127,7 @@ def run(*argv: str, at: float, environment: Mapping[str, str] = {}) -> Answer:
     """
     if environment:
         return answer_of([COMMAND, *argv], at, environment)
-    return _answer(_CLOCK.call(argv, at))
+    return as_answer(_CLOCK.call(argv, at))
 
 
 def answer_of(command: Sequence[str], at: float, environment: Mapping[str, str] = {}) -> Answer:
@@ -136,8 +141,9 @@ def answer_of(command: Sequence[str], at: float, environment: Mapping[str, str] 
         check=False,
         timeout=300,
     )
-    return _answer(process)
+    return as_answer(process)
 
 
-def _answer(done: subprocess.CompletedProcess[str]) -> Answer:
+def as_answer(done: subprocess.CompletedProcess[str]) -> Answer:
+    """Return the result of a command that has ended."""
     return Answer(done.returncode, done.stdout, done.stderr)

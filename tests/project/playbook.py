@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import subprocess
@@ -9,25 +10,63 @@ import sys
 from pathlib import Path
 from typing import Any, Mapping, Optional
 
+from tests.forks import Forks
 from tests.lab.lab import FAST
-from tests.processes import run_to_end
 from tests.project.repository import ROOT
 
 PLAYS = ROOT / "tests" / "data" / "plays"
-PROGRAM = str(Path(sys.executable).with_name("ansible-playbook"))
+# The strategy of Mitogen and what it needs, which other plays never load.
+MITOGEN = ("ansible_mitogen.strategy", "ansible_mitogen.process", "ansible_mitogen.services")
 
 
 def run_playbook(
-    *words: object, inventory: object = "localhost,", **options: Any
+    *words: object,
+    inventory: object = "localhost,",
+    cwd: Optional[Path] = None,
+    env: Mapping[str, str] = {},
 ) -> subprocess.CompletedProcess[str]:
-    """Run ansible-playbook; options are those of ``subprocess.run``, ``env`` adds variables."""
-    given = {
+    """Run ansible-playbook in a folder; ``env`` adds variables."""
+    settings = {
         "ANSIBLE_CONFIG": str(ROOT / "ansible.cfg"),
         "ANSIBLE_PYTHON_INTERPRETER": sys.executable,
         "LC_ALL": "C.UTF-8",
+        **{name: value for name, value in env.items() if name.startswith("ANSIBLE_")},
     }
-    environment = {**os.environ, **given, **options.pop("env", {})}
-    return run_to_end(PROGRAM, "-i", inventory, *words, env=environment, **options)
+    call = ["-i", str(inventory), *map(str, words)]
+    forks = _ANSIBLE.with_settings(settings)
+    fork = forks.start(call, cwd, {**os.environ, **settings, **env})
+    out, err = fork.communicate()
+    return subprocess.CompletedProcess(call, fork.wait(), out, err)
+
+
+class _Ansible:
+    """A process that has imported Ansible, which reads its settings at that time."""
+
+    def __init__(self) -> None:
+        self._settings: Mapping[str, str] = {}
+        self._forks: Optional[Forks] = None
+
+    def with_settings(self, settings: Mapping[str, str]) -> Forks:
+        """Return the process; one with other settings ends."""
+        if self._forks is None or self._settings != settings:
+            self.close()
+            self._settings = dict(settings)
+            self._forks = Forks(
+                # like a program, it imports nothing from the current folder
+                *(sys.executable, "-P"),
+                command="tests.project.ansible_fork",
+                modules=[str(ROOT), *(MITOGEN if settings.keys() >= FAST.keys() else ())],
+                environment=settings,
+            )
+        return self._forks
+
+    def close(self) -> None:
+        if self._forks is not None:
+            self._forks.close()
+
+
+_ANSIBLE = _Ansible()
+atexit.register(_ANSIBLE.close)
 
 
 def run_play(
@@ -62,11 +101,6 @@ def play_output(
 ) -> str:
     """Run such a play, which must succeed, and return its output."""
     return succeeded(run_play(folder, name, variables, *words, **options))
-
-
-def playbook_output(*words: object, **options: Any) -> str:
-    """Run ansible-playbook, which must succeed, and return its output."""
-    return succeeded(run_playbook(*words, **options))
 
 
 def succeeded(done: subprocess.CompletedProcess[str]) -> str:

@@ -12,12 +12,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Iterator
 
 import pytest
 
 from plumbline.model.parts import PARTS
 from tests.characterization.product import inventories
-from tests.package.cli.driver import finish
+from tests.forks import Forks
+from tests.package.cli.driver import environment, finish
 from tests.package.cli.test_probe import Node
 from tests.package.parts.locate.scenes import lab
 from tests.package.parts.report.sites import SICK
@@ -31,6 +33,14 @@ pytestmark = pytest.mark.slow
 def core(tmp_path_factory: pytest.TempPathFactory) -> str:
     """Return the folder of a package without parts."""
     return package_without("parts", tmp_path_factory)
+
+
+@pytest.fixture(scope="module")
+def alone(core: str) -> Iterator[Forks]:
+    """Yield a process that has imported a package without parts."""
+    modules = (core, "plumbline.site.inventory", "plumbline.cli.probe")
+    with Forks(sys.executable, modules=modules) as forks:
+        yield forks
 
 
 def package_without(name: str, tmp_path_factory: pytest.TempPathFactory) -> str:
@@ -49,11 +59,15 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, ...]:
     return "--plan", str(paths[0]), "--history", str(paths[1])
 
 
-def call(core: str, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    return finish(folder, *words, PYTHONPATH=core)
+def call(alone: Forks, folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    """Run a verb with temporary files and state in a folder."""
+    process = alone.start(words, folder, environment(folder, {}))
+    out, err = process.communicate()
+    assert "Traceback" not in err
+    return subprocess.CompletedProcess(words, process.wait(), out, err)
 
 
-def test_a_node_measures_judges_and_checks(core: str, tmp_path: Path) -> None:
+def test_a_node_measures_judges_and_checks(core: str, alone: Forks, tmp_path: Path) -> None:
     node = Node(tmp_path)
     for folder in ("a", "b", "c", "state"):
         (tmp_path / folder).mkdir()
@@ -65,7 +79,7 @@ def test_a_node_measures_judges_and_checks(core: str, tmp_path: Path) -> None:
     assert len(node.records()) == 6
     expectations = ("--expectations", f"{tmp_path}/expectations.json")
     snapshot = ("--snapshot", f"{node.state}/snapshot.json")
-    judged = call(core, tmp_path, "judge", "--json", *expectations, *snapshot)
+    judged = call(alone, tmp_path, "judge", "--json", *expectations, *snapshot)
     assert {verdict["component"] for verdict in json.loads(judged.stdout)["verdicts"]} >= {*rates}
     checked = subprocess.run(
         [
@@ -78,12 +92,12 @@ def test_a_node_measures_judges_and_checks(core: str, tmp_path: Path) -> None:
         check=False,
     )
     assert checked.stdout.startswith("OST OK - a "), checked.stdout + checked.stderr
-    metrics = call(core, tmp_path, "metrics", *expectations, *snapshot)
+    metrics = call(alone, tmp_path, "metrics", *expectations, *snapshot)
     assert (metrics.returncode, metrics.stderr) == (0, "")
     assert "plumbline_rate" in metrics.stdout
 
 
-def test_a_console_plans_and_writes_what_nagios_reads(core: str, tmp_path: Path) -> None:
+def test_a_console_plans_and_writes_what_nagios_reads(alone: Forks, tmp_path: Path) -> None:
     inventory = str(inventories() / "lab")
     for words in (
         ("topology", "check"),
@@ -91,27 +105,29 @@ def test_a_console_plans_and_writes_what_nagios_reads(core: str, tmp_path: Path)
         ("plan", "--json"),
         ("plan", "--format", "nagios", "--json"),
     ):
-        done = call(core, tmp_path, *words, "-i", inventory)
+        done = call(alone, tmp_path, *words, "-i", inventory)
         assert (done.returncode, done.stderr) == (0, ""), words
     # only the part of facts knows the messages of the kernel
     assert (
-        json.loads(call(core, tmp_path, "plan", "--json", "-i", inventory).stdout)[
+        json.loads(call(alone, tmp_path, "plan", "--json", "-i", inventory).stdout)[
             "kernel_messages"
         ]
         == {}
     )
 
 
-def test_a_console_judges_and_hands_over(core: str, site: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_console_judges_and_hands_over(
+    alone: Forks, site: tuple[str, ...], tmp_path: Path
+) -> None:
     batch = tmp_path / "results"
-    submitted = call(core, tmp_path, "submit", *site, "--batch", str(batch))
+    submitted = call(alone, tmp_path, "submit", *site, "--batch", str(batch))
     assert submitted.returncode == 0, submitted.stderr
     lines = batch.read_text(encoding="utf-8").splitlines()
     (line,) = (line for line in lines if ";RAW oss2-disk1 " in line)
     assert ";2;RAW CRITICAL - oss2-disk1 read " in line
     # without the part that locates nobody says who bears the alarm
     assert not [line for line in lines if "explained by" in line]
-    status = call(core, tmp_path, "status", *site)
+    status = call(alone, tmp_path, "status", *site)
     assert (status.returncode, "oss2-disk1" in status.stdout) == (2, True)
 
 
@@ -133,9 +149,9 @@ def test_a_console_judges_and_hands_over(core: str, site: tuple[str, ...], tmp_p
     ],
 )
 def test_a_verb_of_a_missing_part_says_how_to_get_it(
-    core: str, part: str, words: tuple[str, ...], tmp_path: Path
+    alone: Forks, part: str, words: tuple[str, ...], tmp_path: Path
 ) -> None:
-    done = call(core, tmp_path, *words)
+    done = call(alone, tmp_path, *words)
     assert (done.returncode, done.stdout) == (69, "")
     assert f"the part {part} ({PARTS[part]}), which this host does not have" in done.stderr
     assert f"pip install '.[{part}]'" in done.stderr
@@ -145,9 +161,10 @@ def test_a_console_without_facts_locates_and_reports(
     site: tuple[str, ...], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     folder = package_without("facts", tmp_path_factory)
-    located = call(folder, tmp_path, "locate", *site)
+    located = finish(tmp_path, "locate", *site, PYTHONPATH=folder)
     assert (located.returncode, located.stderr) == (1, "")
     assert "oss2-disk1" in located.stdout
-    reported = call(folder, tmp_path, "report", *site, "--output", str(tmp_path / "pages"))
+    pages = ("--output", str(tmp_path / "pages"))
+    reported = finish(tmp_path, "report", *site, *pages, PYTHONPATH=folder)
     assert (reported.returncode, reported.stderr) == (0, "")
     assert (tmp_path / "pages" / "index.html").exists()

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from functools import partial
 from pathlib import Path
 from typing import Any, Iterator, NamedTuple
 
@@ -19,7 +18,15 @@ import pytest
 from plumbline.model.codec import read
 from plumbline.model.spec import ProbeSpec
 from tests.characterization.door import Node, bring
-from tests.characterization.product import Answer, inventories, parsed, run
+from tests.characterization.product import (
+    Answer,
+    as_answer,
+    forks_at,
+    inventories,
+    parsed,
+    run,
+)
+from tests.forks import Forks
 from tests.project.repository import ROOT
 
 pytestmark = [
@@ -90,6 +97,7 @@ class Branch(NamedTuple):
 
     source: Path
     folder: Path
+    forks: Forks
 
     @property
     def environment(self) -> dict[str, str]:
@@ -98,7 +106,8 @@ class Branch(NamedTuple):
 
     def ask(self, *argv: str, at: float = NOW) -> Answer:
         """Run the branch's plumbline and return its answer."""
-        return run(*argv, at=at, environment=self.environment)
+        assert at == NOW
+        return as_answer(self.forks.call(argv))
 
     def of_site(self, verb: str, *options: str) -> Answer:
         """Run a verb with plan and history and return its answer."""
@@ -116,10 +125,10 @@ def insert(path: Path, *pairs: tuple[str, str]) -> None:
 
 
 @pytest.fixture(scope="module")
-def branch(tmp_path_factory: pytest.TempPathFactory) -> Branch:
-    folder = tmp_path_factory.mktemp("branch")
-    result = Branch(folder / "src", folder)
-    package = result.source / "plumbline"
+def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of a copy of the package with the layer."""
+    folder = tmp_path_factory.mktemp("source")
+    package = folder / "plumbline"
     shutil.copytree(
         ROOT / "src" / "plumbline", package, ignore=shutil.ignore_patterns("__pycache__")
     )
@@ -132,6 +141,19 @@ def branch(tmp_path_factory: pytest.TempPathFactory) -> Branch:
     probes = package / "measure" / "probes"
     (probes / "mdtest.py").write_text(PROBE, encoding="utf-8")
     insert(probes / "__init__.py", ('"fio"', '"mdtest", "fio"'))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def branch(source: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Branch]:
+    folder = tmp_path_factory.mktemp("branch")
+    with forks_at(NOW, str(source)) as forks:
+        yield filled(Branch(source, folder, forks))
+
+
+def filled(result: Branch) -> Branch:
+    """Write plan and records of the new layer."""
+    folder = result.folder
     inventory = folder / "inventory"
     shutil.copytree(inventories() / "lab", inventory)
     policy = inventory / "group_vars" / "all" / "policy.yml"
@@ -140,7 +162,7 @@ def branch(tmp_path_factory: pytest.TempPathFactory) -> Branch:
     assert planned.code == 0, planned.err
     (folder / "plan.json").write_text(planned.out, encoding="utf-8")
     nodes = {"client1": Node(list(records(planned.document()["nodes"]["client1"])))}
-    bring(folder, nodes, NOW, partial(run, environment=result.environment))
+    bring(folder, nodes, NOW, result.ask)
     return result
 
 

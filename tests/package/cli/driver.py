@@ -21,12 +21,14 @@ from tests.package.sites import site
 from tests.processes import run_to_end
 
 SOURCE = Path(__file__).parents[3] / "src"
+CLIENT = Path(__file__).parents[2] / "fork_client.py"
 COMMAND = (sys.executable, "-m", "plumbline.cli")
 
 
 # What a run loads; a verb that needs more imports it itself.
 IMPORTED = (
     "plumbline.parts.parallel.verbs",
+    "plumbline.cli.records",
     "plumbline.cli.probe",
     *(f"plumbline.cli.probe_{form}" for form in ("planned", "directories", "confirm", "mount")),
     "plumbline.measure.raw",
@@ -43,12 +45,18 @@ def _forks() -> Forks:
     return forks
 
 
+def client() -> tuple[str, ...]:
+    """Return a command that is the command line, for programs that start it."""
+    return (sys.executable, "-IS", str(CLIENT), _forks().path)
+
+
 def start(home: Path, *words: str, **variables: str) -> Fork:
     """Start the command line as a process with temporary files and state in ``home``."""
-    return _forks().start(words, home, _environment(home, variables))
+    return _forks().start(words, home, environment(home, variables))
 
 
-def _environment(home: Path, variables: Mapping[str, str]) -> dict[str, str]:
+def environment(home: Path, variables: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a process with temporary files and state in ``home``."""
     (home / "tmp").mkdir(exist_ok=True)
     folders = {"TMPDIR": str(home / "tmp"), "XDG_STATE_HOME": str(home / "state")}
     inherited = {key: value for key, value in os.environ.items() if key != "XDG_RUNTIME_DIR"}
@@ -63,8 +71,8 @@ def finish(
     With a command ``inside`` which it runs, such as nsenter, or other modules, it starts anew.
     """
     if inside or "PYTHONPATH" in variables:
-        environment = _environment(home, variables)
-        ended = run_to_end(*inside, *COMMAND, *words, env=environment, cwd=home, timeout=300)
+        given = environment(home, variables)
+        ended = run_to_end(*inside, *COMMAND, *words, env=given, cwd=home, timeout=300)
     else:
         process = start(home, *words, **variables)
         out, err = process.communicate(timeout=300)

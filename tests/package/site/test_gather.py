@@ -38,6 +38,7 @@ from plumbline.store.facts import collected_ledgers, keep_conditions
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan
 from plumbline.store.trends import Pictures
+from tests.package.cli.driver import client
 from tests.package.model.ledgers import bill, condition
 from tests.package.records import record, save
 from tests.processes import run_to_end
@@ -46,7 +47,7 @@ SRC = str(Path(__file__).parents[3] / "src")
 NODES = ("client1", "oss1")
 EXPORT = """
 test -d STATE/{node} || { echo 'ssh: connect to host {node}: No route' >&2; exit 255; }
-PYTHONPATH=SRC exec PYTHON -m plumbline.cli export --state STATE/{node}
+exec COMMAND export --state STATE/{node}
 """.strip()
 
 
@@ -73,8 +74,8 @@ class Site:
 
     @property
     def remote(self) -> list[str]:
-        script = EXPORT.replace("STATE", str(self.folder)).replace("SRC", SRC)
-        return ["sh", "-c", script.replace("PYTHON ", f"{sys.executable} ")]
+        script = EXPORT.replace("STATE", str(self.folder))
+        return ["sh", "-c", script.replace("COMMAND", shlex.join(client()))]
 
     def argv(self, *options: str) -> list[str]:
         words = ["--plan", str(self.plan), "--history", str(self.history)]

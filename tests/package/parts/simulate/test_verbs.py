@@ -43,7 +43,7 @@ def test_the_documentation_shows_the_real_output(run: Run, monkeypatch: pytest.M
 def test_the_same_seed_gives_the_same_faults_for_any_number_of_fleets(
     tmp_path: Path, run: Run
 ) -> None:
-    options = ("-i", inventory(tmp_path), "--days", "6", "--random-faults", "2")
+    options = ("-i", inventory(tmp_path), "--days", "3", "--random-faults", "2")
     result = document(run, *options, "--fleets", "2")
     assert result["fleets"] == 2
     assert len(result["faults"]) == 4
@@ -58,13 +58,13 @@ def test_the_same_seed_gives_the_same_faults_for_any_number_of_fleets(
 def test_a_campaign_is_the_same_on_any_number_of_processors(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    options = ("-i", inventory(tmp_path), "--campaign", "12", "--noise", "quiet")
+    options = ("-i", inventory(tmp_path), "--campaign", "6", "--noise", "quiet")
     results = []
     for processors in ({0}, {0, 1}):
         monkeypatch.setattr("os.sched_getaffinity", lambda _, of=processors: of)
         results.append(document(run, *options))
     assert results[0] == results[1]
-    assert results[0]["attempts"] == 12
+    assert results[0]["attempts"] == 6
 
 
 def test_a_gross_fault_is_located_within_days(tmp_path: Path, run: Run) -> None:
@@ -169,7 +169,7 @@ def test_a_simulation_shows_that_an_inventory_raises_false_alarms(tmp_path: Path
     policy = {"layers": {"ost": {"limits": {"min_efficiency": "70 %"}}}}
     path = folder / "group_vars" / "all" / "policy.yml"
     path.write_text(json.dumps({"plumbline_policy": {"schema": 1, **policy}}), encoding="utf-8")
-    options = ("-i", str(folder), "--days", "7", "--noise", "quiet", "--healthy")
+    options = ("-i", str(folder), "--days", "4", "--noise", "quiet", "--healthy")
     result = document(run, *options, "baselines")
     (alarm,) = result["false_alarms"]
     assert (alarm["layer"], alarm["group"], alarm["reason"]) == ("ost", True, "below_floor")

@@ -1,0 +1,17 @@
+"""ansible-playbook in a fork of a process that has imported Ansible."""
+
+from __future__ import annotations
+
+import atexit
+from typing import Sequence
+
+import ansible.cli.playbook
+from ansible import constants
+from ansible.config.manager import cleanup_tmp_file
+
+
+def main(words: Sequence[str]) -> None:
+    """Run a playbook with a temporary folder of its own, as Ansible makes one when imported."""
+    atexit.unregister(cleanup_tmp_file)
+    constants.DEFAULT_LOCAL_TMP = constants.config.get_config_value("DEFAULT_LOCAL_TMP")
+    ansible.cli.playbook.main(["ansible-playbook", *words])
