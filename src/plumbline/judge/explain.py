@@ -94,7 +94,8 @@ def _at(latest: Measured, factor: float) -> Measured:
     record = latest.record._replace(
         rate=rate, repeats=tuple(repeat * factor for repeat in latest.record.repeats)
     )
-    samples = (latest.samples[0]._replace(rate=rate), *latest.samples[1:]) if latest.samples else ()
+    samples = list(latest.samples)
+    samples[:1] = [sample._replace(rate=rate) for sample in samples[:1]]
     return latest._replace(record=record, rate=rate, samples=samples)
 
 

@@ -126,7 +126,7 @@ def has_demonstrated(measured: Measured, level: float) -> bool:
 def shortfall_of(measured: Measured, level: Optional[float]) -> Optional[Shortfall]:
     """Return the shortfall below a level unless it was accepted, None if there is none."""
     # most rates are far above, and sorting the nights of ten thousand takes too long
-    if not level or all((sample.rate or level) >= level for sample in measured.samples):
+    if not level or not any(rate < level for rate in measured.column("rate")):
         return None
     nights = best_of_nights((at, rate / level) for at, rate in _rates(measured))
     missing = shortfall(nights, cut=len(measured.samples) >= SAMPLES)

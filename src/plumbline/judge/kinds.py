@@ -9,20 +9,20 @@ stepped.
 
 from __future__ import annotations
 
+from array import array
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
 from itertools import chain
 from math import exp, inf, log, nan, sqrt
-from operator import attrgetter, itemgetter
 from typing import Any, Hashable, NamedTuple, Optional, Sequence
 
 import numpy as np
 
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Baseline, Limits
-from plumbline.model.series import Sample
+from plumbline.model.series import Sample, Samples
 from plumbline.model.statistics import (
     MAD_FACTOR,
     MEDIAN_FACTOR,
@@ -52,8 +52,7 @@ _Array = Any
 """A numpy array; a node's Python cannot name its types."""
 
 
-@dataclass(frozen=True, eq=False)
-class Measurement:
+class Measurement(NamedTuple):
     """One operation of one component: its samples, newest first, and its baseline if it has one.
 
     ``kind`` is the key of measurements that should give the same.  ``era`` is set if the baseline
@@ -63,13 +62,17 @@ class Measurement:
 
     kind: Hashable
     member: str
-    samples: tuple[Sample, ...]
+    samples: Sequence[Sample]
     baseline: Optional[Baseline]
     limits: Limits
     ceiling_rate: Optional[float]
     era: Optional[Era] = None
     what: str = ""
     partner: str = ""
+
+    def column(self, field: str) -> Sequence[float]:
+        """Return a field of all samples, NaN where it is unknown."""
+        return Samples.of(self.samples).column(field)
 
     @property
     def level(self) -> float:
@@ -100,7 +103,7 @@ def separate_pairs(measured: dict[tuple[str, str], list[Measurement]]) -> None:
     most = {kind: Counter(chain(*pairs)).most_common(1)[0][1] for kind, pairs in ends.items()}
     for place, measurements in measured.items():
         measured[place] = [
-            replace(measurement, kind=(measurement.kind, measurement.member))
+            measurement._replace(kind=(measurement.kind, measurement.member))
             if 2 * most.get(measurement.kind, 0) > len(ends.get(measurement.kind, ()))
             else measurement
             for measurement in measurements
@@ -122,14 +125,13 @@ class Table:
         self, measurements: Sequence[Measurement], least_coverage: Optional[float] = None
     ) -> None:
         """Read the samples; a run below ``least_coverage``, else the policy's, is unusable."""
-        parts = [_usable(measurement, least_coverage) for measurement in measurements]
-        self.number: _Array = np.repeat(np.arange(len(parts)), [*map(len, parts)])
-        table = np.array([*chain.from_iterable(parts)], float).reshape(-1, 4)
-        self.at, self.peers = table[:, 0], table[:, 3]
-        self.rates, self.peers_rates = np.log(table[:, 1:3].T)
+        number, runs = _usable(measurements, least_coverage)
+        self.number: _Array = number
+        self.at, self.peers = runs[:, _AT].copy(), runs[:, _PEERS].copy()
+        self.rates, self.peers_rates = np.log(runs[:, [_RATE, _PEERS_RATE]].T)
         self.days = np.floor(self.at / DAY_S)
-        most = [max(map(_PEERS, item.samples), default=0) for item in measurements]
-        enough: _Array = np.minimum(np.array(most, int), MIN_PEERS)
+        most = [max(item.column("peers"), default=0.0) for item in measurements]
+        enough: _Array = np.minimum(np.array(most, float), MIN_PEERS)
         self.full = self.peers >= enough[self.number]
         self.few = (self.peers > 0) & ~self.full
         self.by_name = (self.peers <= 0) & ~self.full
@@ -154,30 +156,38 @@ class Table:
         return slice(self._ends[number], self._ends[number + 1])
 
 
-_PEERS = attrgetter("peers")
+_FIELDS = ("started_at", "rate", "coverage", "peers_rate", "peers", "excluded")
+_AT, _RATE, _COVERAGE, _PEERS_RATE, _PEERS, _EXCLUDED = map(Samples.NUMBERS.index, _FIELDS)
 
 
 def _usable(
-    measurement: Measurement, least_coverage: Optional[float]
-) -> list[tuple[float, float, float, int]]:
-    """Return the usable runs, the oldest first: with a rate, not contended, not impossibly fast.
+    measurements: Sequence[Measurement], least_coverage: Optional[float]
+) -> tuple[_Array, _Array]:
+    """Return the usable runs: with a rate, not contended, not impossibly fast.
 
-    The columns are the moment, the rate, that of the peers, nan without, and their number.
+    They are the number of their measurement, and rows of numbers as in :class:`Samples`.  Those of
+    a measurement are in the order of time, which differs from that of arrival after a clock was
+    stepped.
     """
-    least = measurement.limits.min_coverage if least_coverage is None else least_coverage
-    ceiling_rate = measurement.ceiling_rate
-    most = measurement.limits.invalid_above * ceiling_rate if ceiling_rate else inf
-    rows = [
-        (sample.started_at, sample.rate, sample.peers_rate or nan, sample.peers)
-        for sample in reversed(measurement.samples)
-        if sample.rate
-        and sample.rate <= most
-        and not sample.excluded
-        and (sample.coverage is None or sample.coverage >= least)
+    numbers = [Samples.of(measurement.samples).numbers for measurement in measurements]
+    width = len(Samples.NUMBERS)
+    runs = np.array(array("d", b"".join(numbers))).reshape(-1, width)[::-1]
+    number: _Array = np.repeat(np.arange(len(numbers)), [len(own) // width for own in numbers])
+    number = number[::-1]
+    least = [
+        measurement.limits.min_coverage if least_coverage is None else least_coverage
+        for measurement in measurements
     ]
-    # the order of arrival differs from the order of time after a clock was stepped
-    rows.sort(key=itemgetter(0))
-    return rows
+    most = [
+        measurement.limits.invalid_above * (measurement.ceiling_rate or inf)
+        for measurement in measurements
+    ]
+    usable = (runs[:, _RATE] > 0) & (runs[:, _RATE] <= np.array(most)[number])
+    # a comparison with an unknown coverage is false
+    usable &= (runs[:, _EXCLUDED] == 0) & ~(runs[:, _COVERAGE] < np.array(least)[number])
+    number, runs = number[usable], runs[usable]
+    order = np.lexsort((runs[:, _AT], number))
+    return number[order], runs[order]
 
 
 MIN_SIZE = 5

@@ -88,10 +88,8 @@ def _slow_moments(
 
 def _against(compared: Comparison, begin: float) -> str:
     """Return the words for a reference; a run by name since ``begin`` has no peers in its run."""
-    by_name = any(
-        sample.started_at >= begin and sample.rate and not sample.peers
-        for sample in compared.measurement.samples
-    )
+    columns = map(compared.measurement.column, ("started_at", "rate", "peers"))
+    by_name = any(at >= begin and rate > 0 and not peers for at, rate, peers in zip(*columns))
     return compared.against.removesuffix(_SAME_RUN) if by_name else compared.against
 
 
@@ -99,7 +97,7 @@ def _slow_nights(compared: Compared, operation: str, limit: float) -> tuple[int,
     """Return the number of nights with several runs of an operation, all slow, and of all."""
     runs = next(item.source.runs for item in compared if item.measurement.what == operation)
     days = (runs[:, AT] // DAY_S).tolist()
-    slow = [day for day, low in zip(days, (runs[:, RATIO] <= -limit).tolist()) if low]
+    slow = [day for day, ratio in zip(days, runs[:, RATIO].tolist()) if ratio <= -limit]
     nights = sum(days.count(day) == slow.count(day) >= _SEVERAL for day in set(slow))
     return nights, len(set(days))
 

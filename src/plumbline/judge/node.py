@@ -7,6 +7,7 @@ and mounts that the group names.
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.absence import absence, never, unfinished
@@ -17,7 +18,7 @@ from plumbline.model.ages import CLOCK_STEP_S, age, seconds_since
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
-from plumbline.model.series import Series
+from plumbline.model.series import Samples, Series
 from plumbline.model.service import NODE
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 
@@ -184,11 +185,15 @@ def _operation(
     ordered = sorted(candidates, key=lambda series: -series.latest.finished_at)
     absences = [absence(series.latest, entry.limits, now) for series in ordered]
     finding = None if None in absences else absences[0]
-    rates = [
-        sample.started_at for of in candidates for sample in of.samples if sample.rate is not None
-    ]
-    ended_at = ordered[0].latest.finished_at
-    return _Operation(entry.component, what, finding, ended_at, max(rates, default=0.0))
+    rated_at = max(map(_rated_at, candidates))
+    return _Operation(entry.component, what, finding, ordered[0].latest.finished_at, rated_at)
+
+
+def _rated_at(series: Series) -> float:
+    """Return the start of the last run with a rate, 0 without any."""
+    samples = Samples.of(series.samples)
+    runs = zip(samples.column("started_at"), samples.column("rate"))
+    return max((at for at, rate in runs if not isnan(rate)), default=0.0)
 
 
 def _without_alarm(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Iterable, Optional, Sequence
 
 from plumbline.model.expectation import Expectation
@@ -44,6 +45,7 @@ def series_of(
     return None
 
 
+@lru_cache(maxsize=1000)
 def label(operation: Operation, scenario: Scenario) -> str:
     """Return an operation in words; ``together`` marks a joint run."""
     together = " together" if scenario is Scenario.TOGETHER else ""

@@ -25,8 +25,9 @@ No state is kept but the runs: the same runs give the same answer everywhere.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from itertools import islice
 from math import inf, nan, pi, sqrt
-from typing import Any, NamedTuple, Sequence
+from typing import Any, Iterable, NamedTuple, Sequence
 
 import numpy as np
 
@@ -43,7 +44,7 @@ from plumbline.judge.runs import (
     Source,
     Weight,
     merge,
-    middle_since,
+    middle,
     moments_of,
     since,
 )
@@ -52,8 +53,8 @@ from plumbline.model.units import HOUR_S
 _Array = Any
 """A numpy array; a node's Python cannot name its types."""
 
-_PER_PASS = 500
-"""Cases per pass: their arrays stay within the processor's cache and some 50 MB."""
+_PER_PASS = 300
+"""Cases per pass: their arrays stay within the processor's cache and some 30 MB."""
 
 _SIZES = 12
 """Sizes of loss to try, from the limit on: each is some 1.3 times the one before."""
@@ -92,14 +93,15 @@ _LARGEST = 1e200
 _ROOT = sqrt(2 * pi)
 
 
-def weigh(cases: Sequence[Case]) -> list[Weight]:
+def weigh(cases: Iterable[Case]) -> list[Weight]:
     """Return the evidence of each case's runs at the last of them.
 
-    Many in one call take a fraction of the time of single calls.
+    Many in one call take a fraction of the time of single calls; those of one pass are in memory.
     """
     weights: list[Weight] = []
-    for begin in range(0, len(cases), _PER_PASS):
-        weights += _weigh(cases[begin : begin + _PER_PASS])
+    coming = iter(cases)
+    while batch := list(islice(coming, _PER_PASS)):
+        weights += _weigh(batch)
     return weights
 
 
@@ -167,8 +169,6 @@ def _by_moment(
             for stream in streams
         ]
     )
-    steps = np.concatenate([np.arange(count) for count in counts])
-    number: _Array = np.repeat(np.arange(len(streams)), counts)
     cells: tuple[_Array, ...] = (
         places,
         np.repeat([stream.case for stream in streams], counts),
@@ -177,7 +177,7 @@ def _by_moment(
     measured[cells] = True
     flat: _Array = np.ravel_multi_index(cells, shape)
     sizes = flat[:, None] * _SIZES + np.arange(_SIZES)
-    ratios = _ratios(streams)[steps, number]
+    ratios = _ratios(streams)
     added = np.bincount(sizes.ravel(), ratios.ravel(), measured.size * _SIZES)
     added = np.clip(added.reshape(*shape, _SIZES), -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
     steady = _by_night(
@@ -286,21 +286,23 @@ def _offsets(streams: Sequence[_Stream]) -> _Offsets:
 
 
 def _ratios(streams: Sequence[_Stream]) -> _Array:
-    """Return the logarithm of slow / healthy for each run, steps x streams x sizes."""
+    """Return the logarithm of slow / healthy for each run, runs x sizes, stream by stream."""
     counts = np.array([len(stream.source.runs) for stream in streams])
     # fewer lanes than a vector of the processor would be rounded differently
     lanes = max(_LANES, len(streams))
     table = np.zeros((int(counts[0]), lanes, 4))
     table[:, :, SPREAD] = 1.0
-    for number, stream in enumerate(streams):
-        table[: counts[number], number] = stream.source.runs
+    number: _Array = np.repeat(np.arange(len(streams)), counts)
+    steps = np.arange(len(number)) - (np.cumsum(counts) - counts)[number]
+    table[steps, number] = np.concatenate([stream.source.runs for stream in streams])
     filters = _Filter([*streams, *[streams[0]] * (lanes - len(streams))], table)
     ratios = np.zeros((len(table), lanes, _SIZES))
     for step in range(len(table)):
         # streams that have ended come last
         count = max(_LANES, int(np.searchsorted(-counts, -step, side="left")))
         ratios[step, :count] = filters.take(step, count).T
-    return ratios
+    of_runs: _Array = ratios[steps, number]
+    return of_runs
 
 
 class _Filter:
@@ -533,14 +535,10 @@ class _Recursion:
         start = int(self._since[number] if alarm else self._begun[number] if odds else last)
         begin = begins[start]
         limit = case.question.limit
-        low = {
-            bisect_right(begins, at)
-            for claim in case.single
-            for at, ratio, *_ in since(claim.runs, begin).tolist()
-            if ratio <= -limit
-        }
+        runs = [since(claim.runs, begin).tolist() for claim in case.single]
+        low = {bisect_right(begins, at) for own in runs for at, ratio, *_ in own if ratio <= -limit}
         count = last - start + 1
         least = limit if alarm and 2 * len(low) < count else inf
-        middles = tuple(middle_since(claim.runs, begin, least) for claim in case.single)
+        middles = tuple(middle([ratio for _, ratio, *_ in own], least) for own in runs)
         at = begins[int(self._raised[number])] if alarm else None
         return Weight(odds, begin, count, len(low), middles, alarm, at)

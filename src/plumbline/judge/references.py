@@ -400,7 +400,7 @@ def _usual(measurement: Measurement) -> float:
 
     Steady traffic of others takes as much from all runs.
     """
-    coverages = [sample.coverage for sample in measurement.samples if sample.coverage is not None]
+    coverages = [share for share in measurement.column("coverage") if not isnan(share)]
     return min(measurement.limits.min_coverage, _HALVED * median(coverages)) if coverages else 0.0
 
 

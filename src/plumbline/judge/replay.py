@@ -21,7 +21,7 @@ from plumbline.model.evidence import MONTH_S, Evidence, odds_within
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Baseline, Limits, Reference
 from plumbline.model.record import Operation, Outcome, Record, Scenario
-from plumbline.model.series import SAMPLES, Running, Sample, Sampled, Series
+from plumbline.model.series import Running, Sample, Sampled, Samples, Series
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.statistics import Day, compare_day, midmean
 from plumbline.model.units import DAY_S
@@ -166,7 +166,7 @@ class _Memory:
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits
-        self._samples: dict[str, tuple[Sample, ...]] = {}
+        self._samples: dict[str, Samples] = {}
         self._latest: dict[str, Sampled] = {}
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
@@ -207,7 +207,7 @@ class _Memory:
         return _Day(day, series, Weighing({"": expected}, {"": self}))
 
     def _remember(self, sample: Sample, component: str) -> None:
-        self._samples[component] = (sample, *self._samples.get(component, ())[: SAMPLES - 1])
+        self._samples[component] = self._samples.get(component, Samples.of(())).then(sample)
 
 
 class _Day(NamedTuple):

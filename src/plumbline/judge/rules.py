@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Callable, NamedTuple, Optional, Sequence
 
 from plumbline.judge.floor import below_floor, below_goal, explain_floor, explain_goal
@@ -61,6 +62,9 @@ def changed_profile(measured: Measured) -> Optional[Finding]:
 def profile_over_runs(measured: Measured) -> Optional[Finding]:
     """Return the finding on the profiles of the last runs; a single deviating one is watched."""
     last = changed_profile(measured)
+    if last is None and all(map(isnan, measured.column("apart"))):
+        # nearly all measurements: none has a profile
+        return None
     limit = measured.limits.profile_distance
     shown = [
         (sample.started_at, sample.apart > limit)

@@ -197,14 +197,13 @@ def since(runs: Rows, moment: float) -> Rows:
     return runs[runs[:, AT].searchsorted(moment) :]
 
 
-def middle_since(runs: Rows, moment: float, limit: float = inf) -> Optional[float]:
-    """Return the median of the runs since a moment, a logarithm; None without runs.
+def middle(ratios: Sequence[float], limit: float = inf) -> Optional[float]:
+    """Return the median of logarithms of measured / reference, None without any.
 
-    If the median has not lost the ``limit``, a positive logarithm, it is that of the low runs.
+    If the median has not lost the ``limit``, a positive logarithm, it is that of the low ones.
     """
-    chosen: list[float] = since(runs, moment)[:, RATIO].tolist()
-    if not chosen:
+    if not ratios:
         return None
-    middle = median(chosen)
-    low = [ratio for ratio in chosen if ratio <= -limit]
-    return median(low) if low and middle > -limit else middle
+    of_all = median(ratios)
+    low = [ratio for ratio in ratios if ratio <= -limit]
+    return median(low) if low and of_all > -limit else of_all

@@ -103,6 +103,8 @@ class Weighing:
         """
         if subject not in self._evidence:
             weigh_all([self])
+            # all measurements have their reference
+            self._references = References([])
         return self._evidence.get(subject)
 
     def all(self) -> dict[Subject, Evidence]:
@@ -193,7 +195,7 @@ class Weighing:
         questions = [
             (compared, question_of(compared[0].measurement.limits, ())) for compared in parts
         ]
-        weights = weigh([case_of(*question) for question in questions])
+        weights = weigh(case_of(*question) for question in questions)
         return [
             evidence_of(*question, weight, None) for question, weight in zip(questions, weights)
         ]
@@ -357,7 +359,7 @@ def weigh_subjects(chosen: Sequence[tuple[Weighing, Iterable[Subject]]]) -> None
     """Weigh some subjects of several weighings at once: a tenth of the time of single calls."""
     batches = [(weighing, weighing.questions(subjects)) for weighing, subjects in chosen]
     weights = iter(
-        weigh([case_of(*terms) for _, questions in batches for terms in questions.values()])
+        weigh(case_of(*terms) for _, questions in batches for terms in questions.values())
     )
     for weighing, questions in batches:
         weighing.answer(questions, list(islice(weights, len(questions))))

@@ -5,7 +5,20 @@ The store writes snapshots, the judge reads them.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Mapping, NamedTuple, Optional
+from array import array
+from math import isnan, nan
+from typing import (
+    Annotated,
+    Any,
+    Iterable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+    Union,
+    overload,
+)
 
 from plumbline.model.codec import form, lenient, positional, read, read_all
 from plumbline.model.errors import DocumentError
@@ -62,6 +75,85 @@ class Sample(NamedTuple):
     apart: Optional[Annotated[float, amounts]] = None
 
 
+_PARTNER = Sample._fields.index("partner")
+_NUMBERS = (*Sample._fields[:_PARTNER], *Sample._fields[_PARTNER + 1 :])
+_WIDTH = len(_NUMBERS)
+
+
+class Samples(Sequence[Sample]):
+    """Samples of a series, newest first, as one array of numbers.
+
+    A site has half a million of them, and most readers need few of their fields (:meth:`column`);
+    a :class:`Sample` is built when it is asked for.
+    """
+
+    __slots__ = ("numbers", "partner")
+    __hash__ = None  # type: ignore[assignment]
+    NUMBERS = _NUMBERS
+    """Fields of a sample in ``numbers``."""
+
+    def __init__(self, numbers: array[float], partner: Optional[str] = None) -> None:
+        """Take the fields of all samples but ``partner``, one after the other, NaN for None."""
+        self.numbers = numbers
+        self.partner = partner
+
+    @classmethod
+    def of(cls, samples: Iterable[Sample]) -> Samples:
+        """Return samples of one partner in this form."""
+        if isinstance(samples, cls):
+            return samples
+        numbers, partner = array("d"), None
+        for sample in samples:
+            *values, partner, excluded, retransmitted, apart = sample
+            values += [excluded, retransmitted, apart]
+            numbers.extend([nan if value is None else value for value in values])
+        return cls(numbers, partner)
+
+    def then(self, sample: Sample) -> Samples:
+        """Return these and a further run, at most ``SAMPLES``."""
+        newest = Samples.of([sample])
+        return Samples(newest.numbers + self.numbers[: (SAMPLES - 1) * _WIDTH], newest.partner)
+
+    def having(self, field: str, values: Iterable[Optional[float]]) -> Samples:
+        """Return the same with other values of a field, of the newest if they are fewer."""
+        numbers = self.numbers[:]
+        own = [nan if value is None else value for _, value in zip(range(len(self)), values)]
+        numbers[_NUMBERS.index(field) : len(own) * _WIDTH : _WIDTH] = array("d", own)
+        return Samples(numbers, self.partner)
+
+    def column(self, field: str) -> array[float]:
+        """Return a field of all samples, NaN for None; ``partner`` is none."""
+        return self.numbers[_NUMBERS.index(field) :: _WIDTH]
+
+    def __len__(self) -> int:
+        return len(self.numbers) // _WIDTH
+
+    def __iter__(self) -> Iterator[Sample]:
+        return map(self._sample, range(len(self)))
+
+    @overload
+    def __getitem__(self, place: int) -> Sample: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> tuple[Sample, ...]: ...
+
+    def __getitem__(self, place: Union[int, slice]) -> Union[Sample, tuple[Sample, ...]]:
+        if isinstance(place, slice):
+            return tuple(map(self._sample, range(len(self))[place]))
+        return self._sample(range(len(self))[place])
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sequence) and tuple(self) == tuple(other)
+
+    def _sample(self, place: int) -> Sample:
+        at, rate, coverage, peers_rate, peers, excluded, retransmitted, apart = [
+            None if isnan(value) else value
+            for value in self.numbers[place * _WIDTH : (place + 1) * _WIDTH]
+        ]
+        own = at or 0.0, rate, coverage, peers_rate, int(peers or 0)
+        return Sample(*own, self.partner, bool(excluded), retransmitted, apart)
+
+
 @positional
 class Running(NamedTuple):
     """Measurement in progress.
@@ -85,8 +177,8 @@ class Series(NamedTuple):
     """
 
     latest: Record
-    samples: tuple[Sample, ...]
-    earlier: tuple[Sample, ...] = ()
+    samples: Sequence[Sample]
+    earlier: Sequence[Sample] = ()
 
 
 @lenient
@@ -110,7 +202,7 @@ class Snapshot(NamedTuple):
             return tuple(
                 Series(
                     latest=Record.from_json(entry["latest"]),
-                    samples=read_all(Sample, entry["samples"]),
+                    samples=Samples.of(read_all(Sample, entry["samples"])),
                 )
                 for entry in self.series.get(f"{layer}/{component}", _NOTHING)["operations"]
             )

@@ -94,7 +94,9 @@ def refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no number")
 
 
-_HUGE = (r"e(?<=[0-9]e)\+?0*[1-9][0-9]{2}", r"E(?<=[0-9]E)\+?0*[1-9][0-9]{2}", r"[0-9]{16}")
+_EXPONENT = r'\+?0*[1-9][0-9]{2,}(?![0-9A-Za-z"])'
+"""Of a number, and no part of a hash such as 1e999a, whose document would be read slowly."""
+_HUGE = (f"e(?<=[0-9]e){_EXPONENT}", f"E(?<=[0-9]E){_EXPONENT}", "[0-9]{16}")
 _HUGE_BYTES = tuple(form.encode() for form in _HUGE)
 """Patterns of numbers that may be infinite as floats: 1e999, 1E999, or 309 digits, found as 16
 successive digits among every 19th character (lists of numbers repeat, but not with period 19).

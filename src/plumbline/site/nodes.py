@@ -112,6 +112,10 @@ class Judgement(ABC):
             )
         return self._judging[key]
 
+    def forget_judges(self) -> None:
+        """End the judges of all nodes; they would be made again."""
+        self._judging.clear()
+
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return the evidence on a component or group, None if there is none."""
         return self.evidence_source.evidence(subject)
@@ -251,7 +255,10 @@ def judgement(
         DocumentError: the expectations of a node are damaged, of ``layer`` if that is given.
     """
     with History(history, existing=True) as kept, without_collector():
-        yield SiteJudgement(plan, kept, now, layer)
+        site = SiteJudgement(plan, kept, now, layer)
+        yield site
+        # each judge knows the site: without a collector all would stay in memory
+        site.forget_judges()
 
 
 def in_alarm(judged: Iterable[Judged], services: Iterable[Service]) -> set[int]:

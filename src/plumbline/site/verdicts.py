@@ -8,7 +8,8 @@ status.
 from __future__ import annotations
 
 from itertools import chain
-from math import isnan, nan
+from math import isnan
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
@@ -22,7 +23,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Operation, Scenario, step_name
-from plumbline.model.series import Sample
+from plumbline.model.series import Samples
 from plumbline.model.service import SYMPTOMS, Service
 from plumbline.model.space import SpaceReport
 from plumbline.model.symptom import KINDS, VALID_S, Report, title
@@ -203,20 +204,18 @@ def rates_of_node(judgement: Judgement) -> Rates:
     rates = {}
     for name, measured in judgement.nodes.items():
         for entry in measured:
-            steps: dict[str, list[Sample]] = {}
+            steps: dict[str, list[tuple[float, float]]] = {}
             for series in judgement.memories[name].of(entry.layer, entry.component):
                 step = step_name(series.latest.operation.value, series.latest.scenario.value)
-                steps.setdefault(step, []).extend(series.samples)
+                samples = Samples.of(series.samples)
+                runs = zip(samples.column("started_at"), samples.column("rate"))
+                steps.setdefault(step, []).extend(runs)
             rates[entry.layer, entry.component] = {
-                step: _in_time(samples) for step, samples in steps.items()
+                # the rates of a component with all its partners
+                step: [rate for _, rate in sorted(runs, key=itemgetter(0))]
+                for step, runs in steps.items()
             }
     return rates
-
-
-def _in_time(samples: Iterable[Sample]) -> list[float]:
-    """Return the rates of a component with all its partners, oldest first."""
-    ordered = sorted(samples, key=lambda sample: sample.started_at)
-    return [nan if sample.rate is None else sample.rate for sample in ordered]
 
 
 def rates_of_site(

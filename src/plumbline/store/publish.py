@@ -107,7 +107,7 @@ class Publisher:
 
 def operation_entry(series: Series) -> dict[str, Any]:
     """Return a series in the form of a snapshot."""
-    return {"latest": _light(series.latest).to_json(), "samples": series.samples}
+    return {"latest": _light(series.latest).to_json(), "samples": tuple(series.samples)}
 
 
 def _light(record: Record) -> Record:

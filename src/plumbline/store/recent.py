@@ -8,9 +8,11 @@ Daily figures are no runs: a period that has only daily figures has none.
 
 from __future__ import annotations
 
+from array import array
 from collections import defaultdict
 from itertools import islice
 from marshal import dumps
+from math import nan
 from pathlib import Path
 from statistics import median
 from types import MappingProxyType
@@ -27,7 +29,7 @@ from plumbline.model.record import (
     Tool,
     segments_retransmitted,
 )
-from plumbline.model.series import SAMPLES, Running, Sample, Series
+from plumbline.model.series import SAMPLES, Running, Samples, Series
 from plumbline.model.statistics import MediansWithout
 from plumbline.model.trend import NOT_MEASURED
 from plumbline.model.validation import numbers
@@ -162,6 +164,7 @@ class Recent:
         self._latest: dict[SeriesKey, Record] = {}
         self._specs: dict[bytes, Any] = {}
         self._tools: dict[Tool, Tool] = {}
+        self._paths: dict[tuple[str, ...], tuple[str, ...]] = {}
         self._keys: dict[tuple[str, str], list[SeriesKey]] = {}
         self._built: dict[tuple[str, str], tuple[Series, ...]] = {}
         with history.transaction("DEFERRED"):
@@ -226,18 +229,22 @@ class Recent:
     def _latest_of(self, key: SeriesKey) -> Record:
         if key not in self._latest:
             record = read_record(self._bodies[key], self._history.path)
-            self._latest[key] = self._with_shared_parts(record)
+            self._latest[key] = self._light(record)
         return self._latest[key]
 
-    def _with_shared_parts(self, record: Record) -> Record:
-        """Return a record whose specification and tool are those of an earlier one, if equal."""
+    def _light(self, record: Record) -> Record:
+        """Return a record whose specification, tool and path are those of an earlier one, if equal.
+
+        Its profile is left out, which no judge reads.
+        """
         spec: Any = record.spec
         tool = record.tool
         if spec is not None:
             spec = self._specs.setdefault(dumps(spec, 2), spec)
         if tool is not None:
             tool = self._tools.setdefault(tool, tool)
-        return record._replace(spec=spec, tool=tool)
+        path = self._paths.setdefault(record.path, record.path)
+        return record._replace(spec=spec, tool=tool, path=path, profile=())
 
     def changed_at(self, latest: Record) -> Optional[float]:
         """Return the time since a series has the versions of its latest record, in epoch seconds.
@@ -246,28 +253,29 @@ class Recent:
         """
         return self._history.changed_at(SeriesKey(*series_of(latest)), SAMPLES)
 
-    def _samples(self, key: SeriesKey) -> tuple[Sample, ...]:
-        runs, name, partner = self._peers[self._place(key)], key.component, key.partner or None
-        # for half a million samples: a call of the class itself takes twice as long
-        build, rest = tuple.__new__, (None, None)
-        samples = [
-            build(
-                Sample,
-                (
-                    *(started_at, rate, coverage, *runs[run_id].others(name)),
-                    *(partner, flags != "" and in_known_state(flags), *rest),
-                ),
-            )
-            for run_id, started_at, rate, coverage, flags in self._points[key]
-        ]
+    def _samples(self, key: SeriesKey) -> Samples:
+        runs, name = self._peers[self._place(key)], key.component
         profile = self._groups[key.layer, name].profiles.get(f"{key.operation}/{key.scenario}")
-        if partner:
-            shares = retransmit_shares(self._history, key)
-            samples = [sample._replace(retransmitted=new) for sample, new in zip(samples, shares)]
+        numbers: list[float] = []
+        # half a million samples
+        for run_id, started_at, rate, coverage, flags in self._points[key]:
+            peers_rate, peers = runs[run_id].others(name)
+            numbers += (
+                started_at,
+                nan if rate is None else rate,
+                nan if coverage is None else coverage,
+                nan if peers_rate is None else peers_rate,
+                peers,
+                flags != "" and in_known_state(flags),
+                nan,
+                nan,
+            )
+        samples = Samples(array("d", numbers), key.partner or None)
+        if key.partner:
+            samples = samples.having("retransmitted", retransmit_shares(self._history, key))
         if profile:
-            shares = profile_distances(self._history, key, profile)
-            samples = [sample._replace(apart=new) for sample, new in zip(samples, shares)]
-        return tuple(samples)
+            samples = samples.having("apart", profile_distances(self._history, key, profile))
+        return samples
 
     def _place(self, key: SeriesKey) -> _PeerKey:
         group = self._groups[key.layer, key.component].group

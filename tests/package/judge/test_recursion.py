@@ -24,7 +24,7 @@ from plumbline.judge.runs import (
     Source,
     Weight,
     merge,
-    middle_since,
+    middle,
     moments_of,
 )
 from tests.package.judge.rows import Run, rows, runs_of
@@ -582,12 +582,11 @@ def test_a_second_run_of_a_source_begins_a_new_moment() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ratios", "middle"),
+    ("ratios", "expected"),
     [([-0.1, 0.0, 0.0], -0.1), ([-0.3, -0.1, 0.0], -0.1), ([-0.3, -0.2, 0.0, 0.0, 0.0], -0.25)],
     ids=["a loss of the limit is low", "the middle is low", "the middle of the low ones"],
 )
 def test_the_middle_of_an_intermittent_loss_is_that_of_its_low_runs(
-    ratios: Sequence[float], middle: float
+    ratios: Sequence[float], expected: float
 ) -> None:
-    runs = rows(Run(number, ratio, 0.05) for number, ratio in enumerate(ratios))
-    assert middle_since(runs, 0.0, 0.1) == pytest.approx(middle)
+    assert middle(ratios, 0.1) == pytest.approx(expected)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.record import Outcome, Record
-from plumbline.model.series import SAMPLES, Running, Sample, Series
+from plumbline.model.series import Running, Sample, Samples, Series
 from plumbline.model.statistics import median_without
 from plumbline.parts.simulate.fleet import Flow, Member
+
+_NONE = Samples.of(())
 
 
 class Rate(NamedTuple):
@@ -28,7 +30,7 @@ class Rate(NamedTuple):
 class _Series:
     """One growing flow."""
 
-    def __init__(self, record: Record, samples: tuple[Sample, ...] = ()) -> None:
+    def __init__(self, record: Record, samples: Samples = _NONE) -> None:
         self.record = record
         self.samples = samples
         self.versions = record.versions
@@ -47,7 +49,7 @@ class _Series:
         )
         started_at, figure, _, coverage = rate
         sample = Sample(started_at, figure, coverage, peers_rate, peers, self.record.partner)
-        self.samples = (sample, *self.samples[: SAMPLES - 1])
+        self.samples = self.samples.then(sample)
 
 
 class Memory:
