@@ -53,6 +53,7 @@ from plumbline.parts.facts.node import Counters, EarlierLook, Node, Parts, Past
 from plumbline.parts.facts.site_command import SiteCommand
 from plumbline.parts.facts.site_command import look as site_look
 from plumbline.parts.parallel.launch import Launch, find_launcher
+from plumbline.parts.space.quotas import parse_quota
 from plumbline.parts.space.reading import read_lustre, read_targets
 from plumbline.site.prometheus import parse_answer, parse_complaint
 from tests.mutations.reader import Reader, encoded, put, text
@@ -211,6 +212,10 @@ def _mounted() -> Iterator[Reader]:
     yield Reader("--index", encoded("0-2,3"), lambda given, _: system.numbered(text(given)))
 
 
+def _quota(output: str) -> object:
+    return parse_quota(output, "/mnt/lustre", "project 1001")
+
+
 def _lustre_output() -> Iterator[Reader]:
     connection = parse_import(
         f"lustre-OST0003-osc-{targets.CLIENT}", data("lustre/st3_mds_inactive_osc_import.txt")
@@ -227,6 +232,7 @@ def _lustre_output() -> Iterator[Reader]:
         ("lfs df", "lfs_df.txt", lambda output: parse_usage(output, "lustre-OST0003")),
         ("lfs df -i", "lfs_df_i.txt", lambda output: dict(parse_usages(output))),
         ("lfs df -v", "st2_client_inactive_lfs_df_v.txt", usage_errors),
+        ("lfs quota", "lfs_quota_v.txt", _quota),
         ("getstripe", "lfs_getstripe.txt", parse_layout),
         ("getstripe of PFL", "lfs_getstripe_pfl.txt", parse_layout),
         ("getstripe -y", "lfs_getstripe_y.txt", parse_objects),
