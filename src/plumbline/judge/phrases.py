@@ -229,6 +229,11 @@ def _share(measured: Measured, percent: Optional[float]) -> str:
     assert percent is not None
     if not measured.record.operation.quantity.less_is_better:
         return f"{percent:.0f} % of"
+    return multiple(percent)
+
+
+def multiple(percent: float) -> str:
+    """Return how many times as long it takes at so many percent of the speed, ``2.5 times``."""
     times = 100 / percent
     return f"{times:.0f} times" if times >= 10 else f"{times:.1f} times"
 

@@ -95,6 +95,31 @@ def test_without_a_finding_the_least_certain_ratio_is_stated() -> None:
     assert ratio > 2.0
 
 
+@pytest.mark.parametrize(
+    ("rows", "columns", "repeats", "least"),
+    [(2, 3, 1, 1.5), (2, 3, 2, 5.8), (2, 3, 5, 3.0), (3, 3, 2, 4.2), (2, 9, 2, 4.2)],
+)
+def test_repeats_that_differ_limit_what_can_be_seen(
+    rows: int, columns: int, repeats: int, least: float
+) -> None:
+    """All pairs are alike, so the scatter of their repeats is all that is uncertain.
+
+    Repeats that differ by 0.4, a logarithm, make a pair uncertain by 1.4826 * 0.4 / sqrt(2) *
+    1.2533 / sqrt(repeats), a comparison with peers by sqrt(1 + 1.2533 ** 2 / peers) times that,
+    and the median of n comparisons by 1.2533 / sqrt(n) times that; four times the largest of these
+    can be seen.
+    """
+    times = tuple(0.002 * exp(0.4 * (number % 2)) for number in range(repeats))
+    pairs = [pair._replace(seconds=times) for pair in matrix(rows, columns)]
+    assert f"one that takes {least} times as long" in summary(pairs, findings(pairs))
+
+
+def test_a_pair_of_which_no_time_is_known_says_nothing_of_the_scatter() -> None:
+    pairs = [pair._replace(seconds=(0.002, 0.002)) for pair in matrix(2, 3)]
+    pairs[0] = pairs[0]._replace(seconds=(0.0, 0.002, 0.0, 0.4))
+    assert "takes 1.5 times" in summary(pairs, findings(pairs))
+
+
 def test_healthy_matrices_with_heavy_tails_are_seldom_accused() -> None:
     accused = sum(bool(findings(matrix(4, 20, spread=0.2, seed=seed))) for seed in range(40))
     assert accused == 0

@@ -9,6 +9,7 @@ import pytest
 
 from plumbline.judge.measured import measured
 from plumbline.judge.phrases import (
+    multiple,
     number,
     odds,
     odds_of_run,
@@ -39,6 +40,20 @@ from tests.package.judgements import evidence, series
 )
 def test_odds_are_shown_up_to_a_million(logarithm: float, words: str) -> None:
     assert odds(logarithm) == words
+
+
+@pytest.mark.parametrize(
+    ("percent", "words"),
+    [
+        (50.0, "2.0 times"),
+        (10.2, "9.8 times"),
+        (10.0, "10 times"),
+        (9.5, "11 times"),
+        (1.0, "100 times"),
+    ],
+)
+def test_a_slow_time_is_a_multiple(percent: float, words: str) -> None:
+    assert multiple(percent) == words
 
 
 @pytest.mark.parametrize(
