@@ -42,7 +42,7 @@ format: venv  ## format the Python code and apply lint fixes
 	@ruff check --quiet --fix --exit-zero
 	@ruff format --quiet
 
-test: venv programs  ## lint, types, all tests but the longest and, as root, the product in a lab: half an hour on two cores
+test: venv programs  ## lint, types, all tests but the longest and, as root, the product in a lab: a quarter of an hour on two cores
 	@if .ci/root; then \
 	   .ci/steps $(LINT) pytest ansible-lint --beside lab; \
 	 else \
@@ -152,7 +152,7 @@ shellcheck:  # 0.1 min: shell scripts
 PYTEST := pytest --quiet --dist loadfile --no-loadscope-reorder
 
 # More processes than cores, as tests wait for MPI, browsers and timeouts.
-pytest:  # 13 min: all tests without a lab but those of pytest-long: with real MPI, browser, NRPE, playbooks
+pytest:  # 11 min: all tests without a lab but those of pytest-long: with real MPI, browser, NRPE, playbooks
 	@$(PYTEST) -n 4 -m 'not daemon and not study'
 
 pytest-quick:  # 1.5 min: the tests of less than half a second; make test has them in pytest
@@ -185,7 +185,7 @@ units integration:
 # With folders of its own: pytest takes those that it shares from other users, whom tests beside it have let in.
 LAB := pytest --verbose --durations=10
 
-lab: root venv  # 14 min: hosts that boot and a real Nagios: slow disk, cable, slow link, upgrade, death of a run, pages once, idempotence, removal
+lab: root venv  # 12 min: hosts that boot and a real Nagios: slow disk, cable, slow link, upgrade, death of a run, pages once, idempotence, removal
 	@$(LAB) -o cache_dir=.cache/pytest-lab --basetemp $(CACHE)/lab-tests -m story tests/lab/test_lab.py
 
 lab-more: root venv  # 11 min: in the same lab: rights, a broken disk, all targets at once, profiles, delayed ranks
