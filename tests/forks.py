@@ -36,6 +36,13 @@ signal.set_wakeup_fd(ring)
 signal.signal(signal.SIGCHLD, lambda *_: None)
 connections = {}
 
+def answer(connection, text):
+    # whoever asked may have been killed meanwhile
+    try:
+        connection.send(text.encode())
+    except OSError:
+        pass
+
 def become(words, folder, environment, files):
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -79,14 +86,15 @@ while True:
             ended, status = os.waitpid(child, os.WNOHANG)
             if ended:
                 with connections.pop(child) as connection:
-                    try:
-                        connection.send(str(os.waitstatus_to_exitcode(status)).encode())
-                    except OSError:
-                        pass
+                    answer(connection, str(os.waitstatus_to_exitcode(status)))
     if listener in ready:
         connection, _ = listener.accept()
-        request, files, _, _ = socket.recv_fds(connection, 1 << 20, 3)
+        try:
+            request, files, _, _ = socket.recv_fds(connection, 1 << 20, 3)
+        except ConnectionResetError:
+            request = b""
         if not request:
+            connection.close()
             continue
         child = os.fork()
         if not child:
@@ -95,7 +103,7 @@ while True:
         connections[child] = connection
         for file in files:
             os.close(file)
-        connection.send(str(child).encode())
+        answer(connection, str(child))
     elif 0 in ready:
         sys.exit()
 """
