@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from math import ceil
 from typing import Callable, NamedTuple, Sequence
 
 from plumbline.measure.probes import perftest, probe_for
@@ -19,7 +20,7 @@ from plumbline.model.record import Operation
 from plumbline.observe.command import Clock
 
 _MET = "local address:"
-"""What perftest prints, on its server too, once a client has come."""
+"""Words of perftest, on its server too, once a client has come."""
 
 _PAUSE_S = 0.05
 _PAUSE_AFTER_FAILURE_S = 1.0
@@ -95,7 +96,9 @@ class Receiver:
             left_s = deadline - self._clock.monotonic()
             if left_s <= 0:
                 return
-            bounded = ("timeout", "--signal=KILL", f"{left_s:.1f}", *server.argv)
+            # not before the deadline, at which its end is no failure
+            limit = f"{ceil(10 * left_s) / 10:.1f}"
+            bounded = ("timeout", "--signal=KILL", limit, *server.argv)
             self._note(server, self._run(bounded, left_s + _SPARE_S), deadline)
 
     def _note(self, server: Server, ended: Completed, deadline: float) -> None:

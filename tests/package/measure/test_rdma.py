@@ -195,8 +195,11 @@ def test_a_partner_without_a_receiving_end_is_named_after_a_while() -> None:
     assert runner.called(f"{LIMIT} ib_read_bw") == []
 
 
-def test_a_silent_partner_is_not_asked_again() -> None:
-    runner = perftest(ib_write_bw=answer(exit_code=137))
+@pytest.mark.parametrize(
+    "ended", [answer(exit_code=137), answer(exit_code=-9)._replace(seconds=30.1)]
+)
+def test_a_silent_partner_is_not_asked_again(ended: Any) -> None:
+    runner = perftest(ib_write_bw=ended)
     records = measured(unit(FakeFiles(ACTIVE)), runner, FakeClock())
     assert {record.outcome for record in records} == {Outcome.FAILED}
     assert all("its partner died, or the link" in record.reason for record in records)

@@ -11,6 +11,7 @@ used, because both of its ends watch their memory, forever if the other one has 
 from __future__ import annotations
 
 import re
+from signal import SIGKILL
 from typing import Mapping
 
 from plumbline.measure.probes import interface as answer
@@ -29,8 +30,8 @@ SPARE_S = 30.0
 
 _LOST_S = 20
 """Time after which the partner counts as lost."""
-_KILLED = 128 + 9
-"""Exit code of ``timeout --signal=KILL`` at its limit (coreutils)."""
+_KILLED = 128 + SIGKILL
+"""Exit code of ``timeout --signal=KILL`` at its limit, unless it killed itself too (coreutils)."""
 
 PROGRAMS = {Operation.WRITE: "ib_write_bw", Operation.READ: "ib_read_bw", LATENCY: "ib_read_lat"}
 """Program of each operation, in the order of their ports."""
@@ -65,8 +66,17 @@ def command(job: Job) -> tuple[str, ...]:
     """
     check_addresses(job)
     # even a client whose caller was killed ends in time
-    limit = str(round(job.spec.seconds) + _LOST_S)
-    return ("timeout", "--signal=KILL", limit, *server_command(job), job.subject)
+    return ("timeout", "--signal=KILL", str(_limit_s(job)), *server_command(job), job.subject)
+
+
+def _limit_s(job: Job) -> int:
+    return round(job.spec.seconds) + _LOST_S
+
+
+def _is_silent(job: Job, completed: Completed) -> bool:
+    """Return whether ``timeout`` ended a client at its limit; it kills its whole process group."""
+    late = completed.exit_code == -SIGKILL and completed.seconds >= _limit_s(job)
+    return late or completed.exit_code == _KILLED
 
 
 def server_command(job: Job) -> tuple[str, ...]:
@@ -114,13 +124,13 @@ def parse(job: Job, completed: Completed) -> Measurement:
             with exit code 0.
     """
     program = PROGRAMS[job.operation]
-    answer.refuse_unfinished(completed, program)
-    if completed.exit_code == _KILLED:
+    if _is_silent(job, completed):
         raise ToolError(
             f"{program} on {job.adapter} to {job.subject} {NO_END} "
             f"{completed.seconds:.0f} s and was killed; its partner died, or the link between the "
             "two was lost: look at both"
         )
+    answer.refuse_unfinished(completed, program)
     if not completed.ok:
         raise _failure(job, completed)
     columns = _columns(program, completed.stdout)
