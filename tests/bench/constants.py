@@ -1,4 +1,4 @@
-"""What each constant of the judge does: each one doubled and halved, on the same data and seeds.
+"""Constants of the judge: each one doubled and halved, on the same data and seeds.
 
     python -m tests.bench.constants kratos-failslow/data --seed 430
     python -m tests.bench.constants kratos-failslow/data --seed 430 --constant recursion._ODD
@@ -52,11 +52,16 @@ class Constant(NamedTuple):
 
 def constants(module: str) -> Iterator[Constant]:
     """Yield the numbers that a module has given a name."""
-    for node in ast.parse(FILES[module].read_text()).body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant):
-            (target,) = node.targets
-            if isinstance(target, ast.Name) and isinstance(node.value.value, (int, float)):
-                yield Constant(module, target.id, node.value.value)
+    for name, node in _assignments(FILES[module].read_text()):
+        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, (int, float)):
+            yield Constant(module, name, node.value.value)
+
+
+def _assignments(source: str) -> Iterator[tuple[str, ast.Assign]]:
+    """Yield the names that a module gives, each with its statement."""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            yield node.targets[0].id, node
 
 
 def variants(constant: Constant) -> Iterator[Constant]:
@@ -72,16 +77,9 @@ def install(constant: Constant) -> None:
     """Make the next import of a module find another number."""
     source = FILES[constant.module].read_text()
     lines = source.splitlines(keepends=True)
-    (node,) = (
-        node
-        for node in ast.parse(source).body
-        if isinstance(node, ast.Assign)
-        and isinstance(node.targets[0], ast.Name)
-        and node.targets[0].id == constant.name
-    )
+    node = dict(_assignments(source))[constant.name]
     lines[node.lineno - 1] = f"{constant.name} = {constant.value!r}\n"
-    changed = "".join(lines)
-    sys.meta_path.insert(0, loaded_as(Mutant(constant.module, 0, 1, "", "", changed)))
+    sys.meta_path.insert(0, loaded_as(Mutant(constant.module, 0, 1, "", "", "".join(lines))))
 
 
 def figures(data: Path, seed: int, constant: Optional[Constant]) -> list[str]:
@@ -139,11 +137,15 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=430)
     parser.add_argument("--constant", action="append", default=[], metavar="MODULE.NAME")
     arguments = parser.parse_args()
-    found = [constant for module in MODULES for constant in constants(module)]
-    wanted = arguments.constant or [f"{constant.module}.{constant.name}" for constant in found]
-    chosen = [c for c in found if f"{c.module}.{c.name}" in wanted]
+    chosen = [
+        constant
+        for module in MODULES
+        for constant in constants(module)
+        if not arguments.constant or f"{module}.{constant.name}" in arguments.constant
+    ]
     rows = [None, *(variant for constant in chosen for variant in variants(constant))]
-    print(f"| constant | {' | '.join((*CLUSTERS, *(site for site, *_ in SITES)))} |", flush=True)
+    sites = [site if run is None else f"{site}, noise {run}" for site, run, _ in SITES]
+    print(f"| constant | {' | '.join((*CLUSTERS, *sites))} |", flush=True)
     print("|---|" + "---|" * (len(CLUSTERS) + len(SITES)), flush=True)
     # a process a row: each imports the judge anew
     context = get_context("spawn")

@@ -70,7 +70,7 @@ def by_name() -> list[Any]:
 @pytest.mark.slow
 @pytest.mark.parametrize("reader", by_name())
 def test_a_mutated_input_raises_only_errors_of_plumbline(reader: Reader, tmp_path: Path) -> None:
-    for seed in range(10):
+    for seed in range(20):
         chance = Random(f"{reader.name} {seed}")
         data = mutate(chance.choice(reader.samples), chance)
         error = trouble(reader, data, tmp_path)
@@ -98,7 +98,7 @@ def test_an_endless_input_is_read_in_limited_time(reader: Reader, tmp_path: Path
         for kind, data in stretched(reader.samples[0], 50_000)
         if kind.startswith("sample, ") or kind.endswith(("in one", "with blanks", "with digits"))
     ]
-    for data in chosen[:: max(1, len(chosen) // 6)]:
+    for data in chosen[:: max(1, len(chosen) // 12)]:
         error = trouble(reader, data, tmp_path)
         assert error is None, (data[:200], error)
     # CPU time of this process only

@@ -24,7 +24,7 @@ from typing import Iterable, Iterator, Mapping
 COMMAND = "plumbline.cli"
 PARTS = "plumbline.parts"
 STARTED = "plumbline.cli.__main__"
-"""What units, launchers and roles start."""
+"""Module that units, launchers and roles start."""
 MEASURE = "plumbline.measure."
 """Room whose modules layers, tools and units name."""
 

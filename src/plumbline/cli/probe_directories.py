@@ -9,7 +9,7 @@ from plumbline.cli.options import named_directories
 from plumbline.cli.output import say
 from plumbline.cli.progress import print_commands, progress, show_result
 from plumbline.doors.ranks import comparison
-from plumbline.measure.ost import TargetUnit
+from plumbline.measure.units import units_of
 from plumbline.model.layers import LAYERS
 from plumbline.model.small_reads import SMALL_READS, TAILS
 from plumbline.observe.command import locate
@@ -26,7 +26,7 @@ def probe(arguments: argparse.Namespace) -> int:
     if arguments.random_reads:
         operations = (*operations, *SMALL_READS, *TAILS)
     expectations = comparing.expected(directories, size, layer, operations)
-    units = [TargetUnit(entry) for entry in expectations.find(layer.name)]
+    units = units_of(layer.name, expectations.find(layer.name))
     if arguments.dry_run:
         return print_commands(units)
     # report a missing tool once, not for each directory

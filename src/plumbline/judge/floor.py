@@ -16,7 +16,7 @@ from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import Finding, date_of, limited_by, several
 from plumbline.model.quantity import BYTES_PER_S
-from plumbline.model.series import SAMPLES, Sample
+from plumbline.model.series import SAMPLES, Sample, column
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import Reason, State
 
@@ -126,7 +126,7 @@ def has_demonstrated(measured: Measured, level: float) -> bool:
 def shortfall_of(measured: Measured, level: Optional[float]) -> Optional[Shortfall]:
     """Return the shortfall below a level unless it was accepted, None if there is none."""
     # most rates are far above, and sorting the nights of ten thousand takes too long
-    if not level or not any(rate < level for rate in measured.column("rate")):
+    if not level or not any(rate < level for rate in column(measured.samples, "rate")):
         return None
     nights = best_of_nights((at, rate / level) for at, rate in _rates(measured))
     missing = shortfall(nights, cut=len(measured.samples) >= SAMPLES)

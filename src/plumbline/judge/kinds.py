@@ -22,7 +22,7 @@ import numpy as np
 
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Baseline, Limits
-from plumbline.model.series import Sample, Samples
+from plumbline.model.series import Sample, Samples, column
 from plumbline.model.statistics import (
     MAD_FACTOR,
     MEDIAN_FACTOR,
@@ -69,10 +69,6 @@ class Measurement(NamedTuple):
     era: Optional[Era] = None
     what: str = ""
     partner: str = ""
-
-    def column(self, field: str) -> Sequence[float]:
-        """Return a field of all samples, NaN where it is unknown."""
-        return Samples.of(self.samples).column(field)
 
     @property
     def level(self) -> float:
@@ -130,7 +126,7 @@ class Table:
         self.at, self.peers = runs[:, _AT].copy(), runs[:, _PEERS].copy()
         self.rates, self.peers_rates = np.log(runs[:, [_RATE, _PEERS_RATE]].T)
         self.days = np.floor(self.at / DAY_S)
-        most = [max(item.column("peers"), default=0.0) for item in measurements]
+        most = [max(column(item.samples, "peers"), default=0.0) for item in measurements]
         enough: _Array = np.minimum(np.array(most, float), MIN_PEERS)
         self.full = self.peers >= enough[self.number]
         self.few = (self.peers > 0) & ~self.full

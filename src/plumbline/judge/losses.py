@@ -21,6 +21,7 @@ from plumbline.judge.runs import (
     since,
 )
 from plumbline.model.evidence import REPORTED_ODDS, Evidence
+from plumbline.model.series import column
 from plumbline.model.units import DAY_S
 
 _A_DAY_APART_S = 0.9 * DAY_S
@@ -88,8 +89,9 @@ def _slow_moments(
 
 def _against(compared: Comparison, begin: float) -> str:
     """Return the words for a reference; a run by name since ``begin`` has no peers in its run."""
-    columns = map(compared.measurement.column, ("started_at", "rate", "peers"))
-    by_name = any(at >= begin and rate > 0 and not peers for at, rate, peers in zip(*columns))
+    samples = compared.measurement.samples
+    runs = zip(*(column(samples, field) for field in ("started_at", "rate", "peers")))
+    by_name = any(at >= begin and rate > 0 and not peers for at, rate, peers in runs)
     return compared.against.removesuffix(_SAME_RUN) if by_name else compared.against
 
 

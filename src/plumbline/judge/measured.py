@@ -22,7 +22,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Baseline, Ceiling, Limits, Reference
 from plumbline.model.record import Record
-from plumbline.model.series import Sample, Samples, Series
+from plumbline.model.series import Sample, Series
 from plumbline.model.units import DAY_S
 
 CERTAIN = 4.5
@@ -150,10 +150,6 @@ class Measured(NamedTuple):
     limits: Limits
     provisional: Optional[Provisional] = None
     given: Reference = Reference(None, None)
-
-    def column(self, field: str) -> Sequence[float]:
-        """Return a field of all samples, NaN where it is unknown."""
-        return Samples.of(self.samples).column(field)
 
     @property
     def what(self) -> str:

@@ -18,7 +18,7 @@ from plumbline.model.ages import CLOCK_STEP_S, age, seconds_since
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
-from plumbline.model.series import Samples, Series
+from plumbline.model.series import Series, column
 from plumbline.model.service import NODE
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 
@@ -191,8 +191,7 @@ def _operation(
 
 def _rated_at(series: Series) -> float:
     """Return the start of the last run with a rate, 0 without any."""
-    samples = Samples.of(series.samples)
-    runs = zip(samples.column("started_at"), samples.column("rate"))
+    runs = zip(column(series.samples, "started_at"), column(series.samples, "rate"))
     return max((at for at, rate in runs if not isnan(rate)), default=0.0)
 
 

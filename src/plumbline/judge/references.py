@@ -40,6 +40,7 @@ from plumbline.judge.runs import (
     merge,
     rows_of,
 )
+from plumbline.model.series import column
 from plumbline.model.statistics import (
     MAD_FACTOR,
     MEDIAN_FACTOR,
@@ -400,7 +401,7 @@ def _usual(measurement: Measurement) -> float:
 
     Steady traffic of others takes as much from all runs.
     """
-    coverages = [share for share in measurement.column("coverage") if not isnan(share)]
+    coverages = [share for share in column(measurement.samples, "coverage") if not isnan(share)]
     return min(measurement.limits.min_coverage, _HALVED * median(coverages)) if coverages else 0.0
 
 

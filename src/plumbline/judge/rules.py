@@ -24,7 +24,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
 from plumbline.model.profile import Distance
 from plumbline.model.record import Flag, Record
-from plumbline.model.series import Sample
+from plumbline.model.series import Sample, column
 from plumbline.model.units import DAY_S
 from plumbline.model.validation import numbers
 from plumbline.model.verdict import Reason, State
@@ -62,7 +62,7 @@ def changed_profile(measured: Measured) -> Optional[Finding]:
 def profile_over_runs(measured: Measured) -> Optional[Finding]:
     """Return the finding on the profiles of the last runs; a single deviating one is watched."""
     last = changed_profile(measured)
-    if last is None and all(map(isnan, measured.column("apart"))):
+    if last is None and all(map(isnan, column(measured.samples, "apart"))):
         # nearly all measurements: none has a profile
         return None
     limit = measured.limits.profile_distance

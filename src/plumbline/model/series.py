@@ -169,6 +169,11 @@ class Running(NamedTuple):
     interrupted: bool = False
 
 
+def column(samples: Iterable[Sample], field: str) -> array[float]:
+    """Return a field of samples of one series, NaN for None; ``partner`` is none."""
+    return Samples.of(samples).column(field)
+
+
 class Series(NamedTuple):
     """Series of one operation of one component: the latest record, and samples, newest first.
 

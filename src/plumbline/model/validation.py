@@ -95,7 +95,7 @@ def refuse_constant(name: str) -> NoReturn:
 
 
 _EXPONENT = r'\+?0*[1-9][0-9]{2,}(?![0-9A-Za-z"])'
-"""Of a number, and no part of a hash such as 1e999a, whose document would be read slowly."""
+"""Exponent of a number; in a hash such as 1e999a it would make reading a document slow."""
 _HUGE = (f"e(?<=[0-9]e){_EXPONENT}", f"E(?<=[0-9]E){_EXPONENT}", "[0-9]{16}")
 _HUGE_BYTES = tuple(form.encode() for form in _HUGE)
 """Patterns of numbers that may be infinite as floats: 1e999, 1E999, or 309 digits, found as 16

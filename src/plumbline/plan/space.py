@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Mapping, Sequence
 
+from plumbline.measure.targets.lustre import LUSTRE
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.ost import OST
@@ -16,7 +17,6 @@ from plumbline.plan.policy import Policy, limits_of
 from plumbline.plan.services import command_of
 
 _CHECK = "check_space"
-_LUSTRE = "lustre"
 
 
 def space_terms(
@@ -42,12 +42,12 @@ def _check_quotas(rules: SpacePolicy, targets: Sequence[Assignment]) -> None:
     kinds = {target.group: str(target.target.get("kind")) for target in targets}
     for name in rules.quotas:
         if name not in kinds:
-            known = ", ".join(kinds) or "none"
+            systems = ", ".join(kinds) or "none"
             raise DocumentError(
                 f"plumbline_policy: space.quotas names {name}, which no client measures; the file "
-                f"systems are {known}"
+                f"systems are {systems}"
             )
-        if kinds[name] != _LUSTRE:
+        if kinds[name] != LUSTRE.name:
             raise DocumentError(
                 f"plumbline_policy: space.quotas names {name}, which is no Lustre ({kinds[name]}); "
                 "quotas are read of Lustre alone"

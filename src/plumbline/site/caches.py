@@ -1,4 +1,4 @@
-"""What the reads of one target with and without caches say of each cache."""
+"""Caches of one target, by its reads with and without each of them."""
 
 from __future__ import annotations
 

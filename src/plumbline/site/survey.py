@@ -17,7 +17,6 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 from urllib.parse import quote
 
 from plumbline.measure.lock import Locks
-from plumbline.measure.ost import TargetUnit
 from plumbline.measure.targets.metadata import ROOT, calls_of_root
 from plumbline.measure.targets.mounted import (
     Member,
@@ -27,6 +26,8 @@ from plumbline.measure.targets.mounted import (
     system_at,
 )
 from plumbline.measure.targets.probe_file import OWN
+from plumbline.measure.unit_context import Unit
+from plumbline.measure.units import units_of
 from plumbline.model.command import CommandRunner, Within
 from plumbline.model.errors import (
     DocumentError,
@@ -90,9 +91,9 @@ class Survey(NamedTuple):
     keeps_folders: bool = False
 
     @property
-    def units(self) -> list[TargetUnit]:
+    def units(self) -> list[Unit]:
         """Return the units, in the order of indices."""
-        return [TargetUnit(entry) for entry in self.entries]
+        return units_of(self.layer.name, self.entries)
 
     def locks(self) -> Locks:
         """Return the locks of this user, which keep his surveys of a target apart."""

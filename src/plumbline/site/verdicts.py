@@ -23,7 +23,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Operation, Scenario, step_name
-from plumbline.model.series import Samples
+from plumbline.model.series import column
 from plumbline.model.service import SYMPTOMS, Service
 from plumbline.model.space import SpaceReport
 from plumbline.model.symptom import KINDS, VALID_S, Report, title
@@ -207,8 +207,7 @@ def rates_of_node(judgement: Judgement) -> Rates:
             steps: dict[str, list[tuple[float, float]]] = {}
             for series in judgement.memories[name].of(entry.layer, entry.component):
                 step = step_name(series.latest.operation.value, series.latest.scenario.value)
-                samples = Samples.of(series.samples)
-                runs = zip(samples.column("started_at"), samples.column("rate"))
+                runs = zip(column(series.samples, "started_at"), column(series.samples, "rate"))
                 steps.setdefault(step, []).extend(runs)
             rates[entry.layer, entry.component] = {
                 # the rates of a component with all its partners

@@ -17,7 +17,7 @@ from tests.package.cli.driver import start
 from tests.package.cli.lustre import Client, mdt
 from tests.package.waiting import eventually
 
-MDTS = (0, 0x1A)
+MDTS = (0, 1, 0x1A)
 STRANGER = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 """Runs a command as an ordinary user, to whom the files of this user seem to belong."""
 
@@ -72,7 +72,7 @@ def test_root_surveys_all_mdts_of_a_mount_and_leaves_no_folder(client: Client) -
         *("mknod", "unlink", "mkdir"),
     ]
     assert "10.0.1.27@tcp" in ended.stdout
-    assert f"2 metadata targets of {client.mount}, one after another: at most 16000 f" in (
+    assert f"3 metadata targets of {client.mount}, one after another: at most 24000 f" in (
         ended.stderr
     )
     assert client.files() == []
@@ -102,14 +102,14 @@ def test_an_ordinary_user_measures_in_prepared_folders_which_stay(
     client: Client, stranger: Sequence[str]
 ) -> None:
     client.become(mdts=MDTS, user=True, hidden=True)
-    prepare(client, 0)
+    prepare(client, 0, 1)
     ended = client.call(*words(client), inside=stranger)
     assert set(states(ended.stdout)) == set(map(mdt, MDTS)), ended.stderr
     assert states(ended.stdout)["lustre-MDT001a"] == "UNKNOWN"
     assert "lustre-MDT001a is missing; only root may choose an MDT, so let root" in ended.stdout
     assert "in debugfs, which this user may not read: each MDT is asked" in ended.stderr
     left = {path.name for path in client.files()}
-    assert left == {".plumbline", "lustre-MDT0000"}
+    assert left == {".plumbline", "lustre-MDT0000", "lustre-MDT0001"}
 
 
 @as_root
@@ -131,12 +131,12 @@ def test_mdts_in_other_states_have_their_reason_and_are_not_touched(client: Clie
 @as_root
 @pytest.mark.slow
 def test_after_kill_9_the_next_survey_leaves_nothing(client: Client) -> None:
-    process = start(client.home, *words(client, "--index", "0"), **client.variables({}))
+    process = start(client.home, *words(client, "--index", "1"), **client.variables({}))
     eventually(lambda: list(client.mount.rglob("f0001*")) != [])
     process.send_signal(signal.SIGKILL)
     process.communicate()
     assert client.files() != []
-    ended = client.call(*words(client, "--index", "0", "--json"))
+    ended = client.call(*words(client, "--index", "1", "--json"))
     records = json.loads(ended.stdout)["records"]
     assert {record["outcome"] for record in records} == {"ok"}
     assert client.files() == []

@@ -121,10 +121,11 @@ def console(tmp_path: Path, measured_lab: Nights) -> Console:
 
 
 AFTER_S: Sequence[float] = (
-    *(-90.0, -59.0, 9 * MINUTE_S, 11 * MINUTE_S, 24 * HOUR_S - 30, 24 * HOUR_S + 30),
-    *(35.9 * HOUR_S, 36.1 * HOUR_S, 71 * HOUR_S, 73 * HOUR_S, 40 * 24 * HOUR_S),
+    *(-HOUR_S, -90.0, -59.0, 0.0, 5 * MINUTE_S, 9 * MINUTE_S, 11 * MINUTE_S, HOUR_S, 20 * HOUR_S),
+    *(24 * HOUR_S - 30, 24 * HOUR_S + 30, 30 * HOUR_S, 35.9 * HOUR_S, 36.1 * HOUR_S, 48 * HOUR_S),
+    *(71 * HOUR_S, 73 * HOUR_S, 9 * 24 * HOUR_S, 40 * 24 * HOUR_S),
 )
-"""Seconds after the last measurement: before and after the ages at which an answer changes."""
+"""Seconds after the last measurement."""
 
 
 @pytest.mark.slow

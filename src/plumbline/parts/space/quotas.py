@@ -17,7 +17,7 @@ from plumbline.observe.query import QUICK_S, complaint
 
 _OPTIONS = {"project": "-p", "group": "-g"}
 _EXPIRED = "none"
-"""What lfs prints for a grace period that is over."""
+"""Word of lfs for a grace period that is over."""
 _UNITS = {"w": 7 * DAY_S, "d": DAY_S, "h": HOUR_S, "m": 60.0, "s": 1.0}
 _GRACE = re.compile(r"(?:\d+[wdhms])+")
 _COLUMNS = 4
@@ -58,22 +58,22 @@ class _Limit(NamedTuple):
 
 def read_quotas(run: CommandRunner, point: str, quotas: Sequence[str]) -> list[TargetSpace]:
     """Return each quota of a mount of Lustre, with the reason if it is not known."""
-    found: list[TargetSpace] = []
+    targets: list[TargetSpace] = []
     silent = ""
     for quota in quotas:
         kind, name = quota.split(" ", 1)
         if silent:
             # each call waits for the same target
-            found.append(_unknown(quota, f"it was not asked, as {silent} gave no answer"))
+            targets.append(_unknown(quota, f"it was not asked, as {silent} gave no answer"))
             continue
         completed = run(["lfs", "quota", _OPTIONS[kind], name, point], QUICK_S)
         if completed.timed_out or completed.hung:
             silent = quota
         if completed.ok:
-            found.append(parse_quota(completed.stdout, point, quota))
+            targets.append(parse_quota(completed.stdout, point, quota))
         else:
-            found.append(_unknown(quota, _reason(completed.stderr, kind) or complaint(completed)))
-    return found
+            targets.append(_unknown(quota, _reason(completed.stderr, kind) or complaint(completed)))
+    return targets
 
 
 def _reason(text: str, kind: str) -> str:
