@@ -87,10 +87,12 @@ class Together:
         ready = [name for name in clocks if name not in wrong]
         self._refuse_too_few(ready, "have the right time")
         slowest_s = max(clock.error_s for clock in clocks.values())
-        moment = round(self._now() + _LEAD_S + _ANSWERS * slowest_s)
+        began = self._now()
+        moment = round(began + _LEAD_S + _ANSWERS * slowest_s)
         turn = f"{self._part}@{moment}"
         self._start(ready, turn, moment)
-        records = self._records(ready, turn, moment)
+        # a node that could not read has recorded that before the moment
+        records = self._records(ready, turn, began - 2 * CLOCK_S)
         return {"at": moment, "records": records, **self._recorded(records, turn)}
 
     def _refuse_too_few(self, names: Sequence[str], what: str) -> None:
@@ -129,9 +131,8 @@ class Together:
         ended = self._crew.each(work, self._say, names)
         self._say(f"{name}: {end.unit} {end.trouble}" for name, end in ended.items() if end.trouble)
 
-    def _records(self, names: Sequence[str], turn: str, moment: int) -> list[dict[str, Any]]:
-        """Return the nodes' records of this turn."""
-        since = moment - 2 * CLOCK_S
+    def _records(self, names: Sequence[str], turn: str, since: float) -> list[dict[str, Any]]:
+        """Return the nodes' records of this turn, which are of ``since`` or later."""
 
         def work(node: Node) -> list[dict[str, Any]]:
             found = answers.records(node, (0, ""), since)

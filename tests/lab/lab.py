@@ -37,7 +37,7 @@ FAST = {
 LOGS = "$(ls /var/log/nagios4/archives/*.log 2>/dev/null) /var/log/nagios4/nagios.log"
 CHECK_ALL = """
 now=$(date +%s)
-for host in mon1 oss1 oss2 oss3 client1 lab; do
+for host in mon1 oss1 oss2 oss3 client1 client2 lab; do
     echo "[$now] SCHEDULE_FORCED_HOST_SVC_CHECKS;$host;$now"
 done > /var/lib/nagios4/rw/nagios.cmd
 """
@@ -316,7 +316,7 @@ class Console:
         return {
             name: service
             for (_, name), service in self.page_services().items()
-            if name.startswith(("OST ", "RAW ", "NET ", "FS ", "SYMPTOMS "))
+            if name.startswith(("OST ", "RAW ", "NET ", "FS ", "SHARED ", "SYMPTOMS "))
         }
 
     def page_services(self) -> dict[tuple[str, str], Service]:

@@ -1,9 +1,10 @@
-"""The roles, the checks and Nagios on Debian 12, where the network tool is iperf3."""
+"""The roles, the checks and Nagios on Debian 12, with iperf3 and two servers behind an uplink."""
 
 from __future__ import annotations
 
 import json
-from typing import Iterator
+from collections import Counter
+from typing import Callable, Iterator
 
 import pytest
 
@@ -14,7 +15,7 @@ from tests.lab.conftest import (
     with_baselines,
     without_a_firm_baseline,
 )
-from tests.lab.lab import Console, Lab, not_ok
+from tests.lab.lab import MAX_RUNS, Console, Lab, Service, not_ok
 
 INVENTORY, PORT = "tests/lab/bookworm", 8478
 
@@ -54,10 +55,46 @@ def test_a_degraded_array_of_a_vendor_tool_is_a_warning_until_it_is_repaired(
 
 
 def test_everything_is_measured_and_ok_on_debian_12(lab: Lab) -> None:
+    for _ in range(RUNS_OF_UPLINK):
+        lab.playbook("probe", TOGETHER)
     services = with_baselines(lab, 1).services()
     assert not_ok(services).keys() - without_a_firm_baseline(services) == set()
-    assert len(services) == 2 + 1 + 2 + 1 + 2 + 1
+    assert Counter(name.split()[0] for name in services) == {
+        "OST": 4,
+        "RAW": 4,
+        "NET": 4,
+        "SHARED": 1,
+        "SYMPTOMS": 2,
+    }
     assert lab.on_host("oss1", "cut -d. -f1 /etc/debian_version") == "12"
+
+
+UPLINK = "SHARED uplink1 read"
+TOGETHER = {"together": "uplink1", "fail": "false"}
+RUNS_OF_UPLINK = 3
+# 62 MB/s are left to TCP: more than the link of a client, less than two of them ask for
+SLOW_UPLINK = {"link": "uplink1", "rate": "520Mbit"}
+
+
+def uplink_until(lab: Lab, console: Console, shown: Callable[[str], bool]) -> dict[str, Service]:
+    """Read the uplink until its service has a state, each client's targets alone, and check all."""
+    for _ in range(MAX_RUNS):
+        lab.playbook("probe", TOGETHER)
+        if shown(console.services()[UPLINK].state):
+            break
+    for client in ("client1", "client2"):
+        lab.on_host(client, "systemctl start plumbline-ost.service")
+    return console.check_now(collect=False)
+
+
+def test_a_slow_uplink_that_no_single_probe_shows_is_named(lab: Lab) -> None:
+    console = Console(lab)
+    lab.break_now(**SLOW_UPLINK)
+    services = uplink_until(lab, console, lambda state: state in ("WARNING", "CRITICAL"))
+    assert set(not_ok(services)) - without_a_firm_baseline(services) == {UPLINK}
+    assert "link uplink1" in services[UPLINK].output
+    lab.break_now(heal="uplink1")
+    assert uplink_until(lab, console, lambda state: state == "OK")[UPLINK].state == "OK"
 
 
 QUERIES = """
@@ -74,7 +111,7 @@ for query in ("up", "node_textfile_scrape_error", f"{metric} > bool 0"):
 def test_prometheus_has_the_counters_of_all_nodes_and_listens_locally(lab: Lab) -> None:
     expected = {
         f"{name} {host} {value}"
-        for host in ("client1", "oss1")
+        for host in ("client1", "client2", "oss1", "oss2")
         for name, value in (
             ("up", 1),
             ("node_textfile_scrape_error", 0),
@@ -90,7 +127,7 @@ def test_prometheus_has_the_counters_of_all_nodes_and_listens_locally(lab: Lab) 
 def test_removal_leaves_nothing_and_nagios_keeps_running(lab: Lab) -> None:
     assert "/usr/lib/plumbline" in traces(lab, "oss1")
     lab.playbook("remove")
-    for host in ("mon1", "oss1", "client1"):
+    for host in ("mon1", "oss1", "oss2", "client1", "client2"):
         assert traces(lab, host) == ""
     assert lab.on_host("mon1", "systemctl is-active nagios4") == "active"
     assert changes(lab.recap("remove")) == {}

@@ -29,6 +29,15 @@ SCHEDULE = {"fs": {"limit_s": 60}}
             },
         ),
         (
+            "shared_probe",
+            {
+                "__shared_probe_folders": {"mounts": [ODD], "directories": []},
+                "__shared_probe_devices": [],
+                "__shared_probe_lustre": [],
+                "shared_probe_group": "disk",
+            },
+        ),
+        (
             "fs_probe",
             {
                 "__fs_probe_by_ssh": False,

@@ -33,7 +33,8 @@ def choose(lab: Lab, wishes: dict[str, str], rate: str) -> list[str]:
         raise LabError(f"A rate goes with {rated} alone, not with {wish}={name}.")
     if fault is None:
         return heal(lab, name)
-    _refuse_unknown(name, fault.part, lab.disks if fault.part == "disk" else lab.hosts)
+    parts = {"disk": lab.disks, "host": lab.hosts, "link": lab.links_bit}
+    _refuse_unknown(name, fault.part, parts[fault.part])
     if not fault.rate:
         return fault.inflict(lab, name, 0)
     if not rate:
@@ -66,9 +67,9 @@ def slow_disk(lab: Lab, name: str, rate_Bps: int) -> list[str]:
     return [f"disk {name} runs at {rate_Bps / 1e6:g} MB/s"] if changed else []
 
 
-def slow_link(lab: Lab, host: str, rate_bit: int) -> list[str]:
-    """Give a link another rate."""
-    return _change_link(lab, host, {"rate_bit": rate_bit}, f"runs at {rate_bit / 1e6:g} Mbit/s")
+def slow_link(lab: Lab, name: str, rate_bit: int) -> list[str]:
+    """Give a host's link or an uplink another rate."""
+    return _change_link(lab, name, {"rate_bit": rate_bit}, f"runs at {rate_bit / 1e6:g} Mbit/s")
 
 
 def bad_cable(lab: Lab, host: str, _rate: int) -> list[str]:
@@ -76,10 +77,14 @@ def bad_cable(lab: Lab, host: str, _rate: int) -> list[str]:
     return _change_link(lab, host, {"cable": True}, "loses packets")
 
 
-def _change_link(lab: Lab, host: str, value: dict[str, object], change: str) -> list[str]:
-    changed = _note(lab, "links", host, value)
-    network.shape_host(lab, host)
-    return [f"link of {host} {change}"] if changed else []
+def _change_link(lab: Lab, name: str, value: dict[str, object], change: str) -> list[str]:
+    changed = _note(lab, "links", name, value)
+    network.shape_link(lab, name)
+    return [f"{_link(lab, name)} {change}"] if changed else []
+
+
+def _link(lab: Lab, name: str) -> str:
+    return f"link of {name}" if name in lab.hosts else f"uplink {name}"
 
 
 def unreadable_disk(lab: Lab, name: str, _rate: int) -> list[str]:
@@ -122,7 +127,7 @@ class Fault(NamedTuple):
 
 FAULTS = {
     "disk": Fault("DISK -e rate=40MB/s", "disk", slow_disk, bytes_per_second),
-    "link": Fault("HOST -e rate=100Mbit", "host", slow_link, bits_per_second),
+    "link": Fault("HOST -e rate=100Mbit", "link", slow_link, bits_per_second),
     "cable": Fault("HOST", "host", bad_cable),
     "errors": Fault("DISK", "disk", unreadable_disk),
 }
@@ -130,9 +135,9 @@ FAULTS = {
 
 
 def heal(lab: Lab, name: str) -> list[str]:
-    """Heal a disk, a host's link, or everything."""
+    """Heal a disk, a link, or everything."""
     if name != "all" and name not in lab.disks:
-        _refuse_unknown(name, "disk or host", {**lab.disks, **lab.hosts})
+        _refuse_unknown(name, "disk, host or uplink", {**lab.disks, **lab.links_bit})
     broken = state.load(lab.run_dir)
     done: list[str] = []
     for kind, table in broken.items():
@@ -145,8 +150,8 @@ def heal(lab: Lab, name: str) -> list[str]:
 def _heal_part(lab: Lab, kind: str, name: str) -> list[str]:
     if kind == "links":
         _note(lab, kind, name, None)
-        network.shape_host(lab, name)
-        return [f"link of {name} healed"]
+        network.shape_link(lab, name)
+        return [f"{_link(lab, name)} healed"]
     if kind == "disks":
         _note(lab, kind, name, None)
         disks.set_rate(lab, lab.disks[name], lab.disk_rate_Bps)

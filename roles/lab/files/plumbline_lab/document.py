@@ -39,6 +39,7 @@ class Host:
     release: str
     base: Path
     disks: tuple[Disk, ...]
+    uplink: str  # between it and the bridge of the others, or empty
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class Lab:
     link_rate_bit: int
     link: Shape
     cable: Shape
+    uplinks_bit: dict[str, int]
     disk_size: int
     disk_rate_Bps: int
     launcher: str
@@ -58,6 +60,11 @@ class Lab:
     page_port: int
     page_address: str
     hosts: dict[str, Host]
+
+    @property
+    def links_bit(self) -> dict[str, int]:
+        """Healthy rates of all links, by the host at the end or the name of the uplink."""
+        return {**dict.fromkeys(self.hosts, self.link_rate_bit), **self.uplinks_bit}
 
     @property
     def disks(self) -> dict[str, Disk]:
@@ -89,6 +96,7 @@ def _lab(run_dir: Path, raw: dict[str, Any]) -> Lab:
         link_rate_bit=bits_per_second(raw["link_rate"]),
         link=Shape(**raw["link"]),
         cable=Shape(**raw["cable"]),
+        uplinks_bit={name: bits_per_second(rate) for name, rate in raw["uplinks"].items()},
         disk_size=size_bytes(raw["disk_size"]),
         disk_rate_Bps=bytes_per_second(raw["disk_rate"]),
         launcher=raw["launcher"],
@@ -107,4 +115,5 @@ def _host(name: str, raw: dict[str, Any]) -> Host:
         release=raw["release"],
         base=Path(raw["base"]),
         disks=disks,
+        uplink=raw["uplink"],
     )

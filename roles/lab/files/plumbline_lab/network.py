@@ -1,5 +1,7 @@
 """Network of the lab: a bridge in its own namespace, with a shaped veth pair to each host.
 
+Hosts behind an uplink share a bridge of their own, and a shaped pair from there to the first one.
+
 The machine's own network is not changed, and no host has a route out of the lab.
 """
 
@@ -29,6 +31,10 @@ def up(lab: Lab) -> list[str]:
     if not _is_up(naming.control(), BRIDGE):
         _control(lab)
         done.append(f"bridge {lab.control_address}/{lab.prefix} in {naming.control()}")
+    for name, rate_bit in lab.uplinks_bit.items():
+        if not _is_up(naming.control(), _beyond(name)):
+            _uplink(lab, name)
+            done.append(f"uplink {name}, {rate_bit / 1e6:g} Mbit/s")
     for host in lab.hosts.values():
         if not _is_up(naming.namespace(host.name), "eth0"):
             _cable(lab, host)
@@ -59,6 +65,29 @@ def _control(lab: Lab) -> None:
     _ip(naming.control(), "link", "set", BRIDGE, "up")
 
 
+def _uplink(lab: Lab, name: str) -> None:
+    """Connect a second bridge to the first; its own end comes up last."""
+    near, far, bridge = interface(name), _beyond(name), _bridge(name)
+    for device in (near, bridge):
+        succeeds(["ip", "-n", naming.control(), "link", "delete", device])
+    _ip(naming.control(), "link", "add", bridge, "type", "bridge")
+    _ip(naming.control(), "link", "set", bridge, "up")
+    _ip(naming.control(), "link", "add", near, "type", "veth", "peer", "name", far)
+    shape_link(lab, name)
+    _ip(naming.control(), "link", "set", near, "master", BRIDGE, "up")
+    _ip(naming.control(), "link", "set", far, "master", bridge, "up")
+
+
+def _bridge(uplink: str) -> str:
+    """Return the bridge of the hosts behind an uplink, or the first bridge for none."""
+    return ("br-" + uplink)[:15] if uplink else BRIDGE
+
+
+def _beyond(uplink: str) -> str:
+    """Return the end of an uplink at the bridge of the hosts behind it."""
+    return ("of-" + uplink)[:15]
+
+
 def _ip(namespace: str, *argv: str) -> None:
     run(["ip", "-n", namespace, *argv])
 
@@ -77,23 +106,26 @@ def _cable(lab: Lab, host: Host) -> None:
     succeeds(["ip", "-n", naming.control(), "link", "delete", far])
     peer = ["type", "veth", "peer", "name", "eth0", "netns", name]
     run(["ip", "link", "add", far, "netns", naming.control(), *peer])
-    _ip(naming.control(), "link", "set", far, "master", BRIDGE, "up")
-    shape_host(lab, host.name)
+    _ip(naming.control(), "link", "set", far, "master", _bridge(host.uplink), "up")
+    shape_link(lab, host.name)
     _ip(name, "address", "add", f"{host.address}/{lab.prefix}", "dev", "eth0")
     _ip(name, "link", "set", "eth0", "up")
 
 
-def interface(host: str) -> str:
-    """Return the bridge's end of a host's link; the kernel allows 15 characters."""
-    return ("to-" + host)[:15]
+def interface(name: str) -> str:
+    """Return the bridge's end of a host's link or of an uplink; the kernel allows 15 characters."""
+    return ("to-" + name)[:15]
 
 
-def shape_host(lab: Lab, host: str) -> None:
-    """Set the rate of a host's link from its state, at both ends, so in both directions."""
-    broken: dict[str, object] = state.load(lab.run_dir)["links"].get(host, {})
+def shape_link(lab: Lab, name: str) -> None:
+    """Set the rate of a host's link or of an uplink from its state, in both directions."""
+    broken: dict[str, object] = state.load(lab.run_dir)["links"].get(name, {})
     shape: Shape = lab.cable if broken.get("cable") else lab.link
-    rate = int(str(broken.get("rate_bit", lab.link_rate_bit)))
-    for netns, device in ((naming.namespace(host), "eth0"), (naming.control(), interface(host))):
+    rate = int(str(broken.get("rate_bit", lab.links_bit[name])))
+    own = (
+        (naming.namespace(name), "eth0") if name in lab.hosts else (naming.control(), _beyond(name))
+    )
+    for netns, device in (own, (naming.control(), interface(name))):
         tbf = ["tbf", "rate", f"{rate}bit", "burst", shape.burst, "latency", shape.latency]
         run(["tc", "-n", netns, "qdisc", "replace", "dev", device, "root", *tbf])
 

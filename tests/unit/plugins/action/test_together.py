@@ -77,6 +77,14 @@ def test_all_nodes_start_for_one_moment_and_the_first_records_the_sum() -> None:
     assert [json.loads(line)["id"] for line in given.splitlines()] == [*run.nodes]
 
 
+def test_a_record_of_before_the_moment_counts() -> None:
+    """A node whose storage cannot be read records the reason at once."""
+    run = Run()
+    run.together.run()
+    requests = [json.loads(text) for text in run.nodes["oss2"].inputs if '"since"' in text]
+    assert [request["since"] for request in requests] == [NOW - 2]
+
+
 def test_a_node_with_a_wrong_clock_stays_out_and_is_named() -> None:
     run = Run(oss3={"date": f"{NOW + 4.0}\n"})
     run.together.run()
