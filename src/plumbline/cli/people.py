@@ -43,6 +43,7 @@ PEOPLE.add(
         "on a client: compare the OSTs of its mounts with the inventory, or without one with what "
         "is deployed here, or else list them; ends with 1 where they differ",
     ),
+    option("--measured HISTORY", "compare the wiring with a history's reads at once, 1 if other"),
     shared.JSON,
     description="""\
 Check topology, policy and baselines of an inventory, follow every path, and count the parts.

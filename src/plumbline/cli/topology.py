@@ -1,6 +1,7 @@
 """``plumbline topology check``: check the description of a site, and count its parts.
 
-With ``--live``, on a client, also compare its OSTs with the topology, or list them without one.
+With ``--live``, on a client, also compare its OSTs with the topology, or list them without one;
+with ``--measured`` the wiring with what a history shows of reads at once.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import argparse
 import os
 from collections import Counter
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Collection, Iterator, Sequence
 
 from plumbline.cli.output import remark, say, show
@@ -26,6 +28,7 @@ from plumbline.store.files import EXPECTATIONS
 from plumbline.store.snapshot import load_expectations
 
 if TYPE_CHECKING:
+    from plumbline.site.wiring import Proof
     from plumbline.topology.graph import Component, Topology
 
 
@@ -47,6 +50,7 @@ def check(arguments: argparse.Namespace) -> int:
     from plumbline.plan.exposure import exposures
     from plumbline.plan.schedule import collisions
     from plumbline.site.inventory import compiled, deployed_hosts, read_inventory, topology_of
+    from plumbline.site.wiring import proof
 
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory)
@@ -69,10 +73,29 @@ def check(arguments: argparse.Namespace) -> int:
     lines.append(
         f"{topology.site} is sound: {len(entries)} measurements, {len(plan.services)} services"
     )
+    differ = False
+    if arguments.measured:
+        wired = proof(topology, measured, Path(arguments.measured))
+        document["wiring"] = wired
+        lines += _wiring_lines(wired)
+        differ = bool(wired.differences)
     show(arguments, document, lines, indent=1)
     if arguments.live and not arguments.json:
-        return _live([plan.node(name) for name in plan.expectations])
-    return 0
+        differ = bool(_live([plan.node(name) for name in plan.expectations])) or differ
+    return int(differ)
+
+
+def _wiring_lines(found: Proof) -> Iterator[str]:
+    from plumbline.plan.wiring import MIN_RUNS
+
+    for text in found.differences:
+        yield f"measured: {text}"
+    if found.unmeasured:
+        yield f"measured: not yet {MIN_RUNS} runs of {', '.join(found.unmeasured)}"
+    if found.proven:
+        yield f"measured: wired as drawn: {', '.join(found.proven)}"
+    elif not found.differences:
+        yield "measured: nothing is read at once that asks a part for more than it gives"
 
 
 def _live(nodes: Sequence[Expectations]) -> int:
