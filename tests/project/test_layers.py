@@ -43,7 +43,7 @@ CONSOLE = {
         "parts.parallel.verbs",
         "parts.space.verbs",
     ),
-    *("site.documents", "site.inventory"),
+    *("site.documents", "site.inventory", "site.wiring"),
 }
 
 
