@@ -26,10 +26,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.skip(reason="the lab needs root"))
 
 
-def brought_up(lab: Lab) -> Iterator[Lab]:
-    """Bring up a lab, deploy plumbline in it, and remove the lab at the end."""
+def brought_up(lab: Lab, folders: str = "") -> Iterator[Lab]:
+    """Bring up a lab, deploy plumbline in it, and remove the lab at the end.
+
+    The ``folders`` on its servers are what an administrator makes before.
+    """
     try:
         lab.playbook("lab_up")
+        if folders:
+            lab.on_host("storage_servers", f"mkdir -p {folders}")
         lab.playbook("site")
         yield lab
     finally:

@@ -316,7 +316,7 @@ class Console:
         return {
             name: service
             for (_, name), service in self.page_services().items()
-            if name.startswith(("OST ", "RAW ", "NET ", "FS ", "SHARED ", "SYMPTOMS "))
+            if name.startswith(("OST ", "OSS ", "RAW ", "NET ", "FS ", "SHARED ", "SYMPTOMS "))
         }
 
     def page_services(self) -> dict[tuple[str, str], Service]:
