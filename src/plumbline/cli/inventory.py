@@ -162,14 +162,14 @@ def _timer(plan: Plan, layer: str, takes_s: dict[str, float]) -> str:
 
 
 def _meetings(plan: Plan, names: Sequence[str]) -> Iterator[str]:
-    """Yield a warning for clients that measure the same parts of the storage at once."""
+    """Yield a warning for clients that measure through the same parts at once."""
     for meeting in meetings(plan.expectations, plan.parts):
         if set(meeting.nodes) & set(names):
             more = f" and {len(meeting.parts) - 1} more parts" if len(meeting.parts) > 1 else ""
             yield (
                 f"WARNING: {' and '.join(meeting.nodes)} measure targets across "
                 f"{meeting.parts[0]}{more} "
-                "and may disturb one another: give their file systems the same clients"
+                "and may disturb one another: let the same client measure them"
             )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from itertools import chain, zip_longest
+from math import inf
 from typing import Any, Collection, Iterable, Iterator, Mapping, NamedTuple, Sequence, TypeVar
 
 from plumbline.model.errors import DocumentError
@@ -440,16 +441,28 @@ class Meeting(NamedTuple):
 def meetings(
     nodes: Mapping[str, Sequence[Expectation]], parts: Mapping[str, SitePart]
 ) -> Iterator[Meeting]:
-    """Yield the nodes that share parts of the storage, in the order of their paths."""
-    crossed: dict[str, dict[str, None]] = {}
+    """Yield the nodes that share parts of the storage, in the order of their paths.
+
+    A part of the network counts if its rate is less than what one target of each node asks for.
+    """
+    crossed: dict[str, dict[str, float]] = {}
     for node, entries in nodes.items():
         for entry in entries:
             for name in entry.path if LAYERS[entry.layer].per_target else ():
-                if parts[name].kind not in _NO_STORAGE:
-                    crossed.setdefault(name, {})[node] = None
+                asked = crossed.setdefault(name, {})
+                asked[node] = max(asked.get(node, 0.0), _asked_for(entry))
     names_by_nodes: dict[tuple[str, ...], list[str]] = {}
-    for name, crossing in crossed.items():
-        if len(crossing) > 1:
-            names_by_nodes.setdefault(tuple(crossing), []).append(name)
+    for name, asked in crossed.items():
+        part = parts[name]
+        rates = [rate for rate in (part.read_Bps, part.write_Bps) if rate is not None]
+        narrow = part.kind in NETWORK and min(rates, default=inf) < sum(asked.values())
+        if len(asked) > 1 and (narrow or part.kind not in _NO_STORAGE):
+            names_by_nodes.setdefault(tuple(asked), []).append(name)
     for nodes_of_parts, names in names_by_nodes.items():
         yield Meeting(nodes_of_parts, tuple(names))
+
+
+def _asked_for(entry: Expectation) -> float:
+    """Return the most bytes per second that a measurement asks for, 0 if nothing limits it."""
+    ceilings = (reference.ceiling for reference in entry.references.values())
+    return max((ceiling.rate for ceiling in ceilings if ceiling), default=0.0)

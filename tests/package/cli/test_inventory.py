@@ -72,7 +72,7 @@ def test_clients_that_may_disturb_one_another_are_reported(tmp_path: Path, run: 
     )
     assert warning == (
         "WARNING: client1 and client2 measure targets across oss1-nic and 2 more parts and may "
-        "disturb one another: give their file systems the same clients"
+        "disturb one another: let the same client measure them"
     )
 
 

@@ -208,6 +208,20 @@ def test_clients_that_share_the_network_alone_do_not_meet() -> None:
     assert met(two_file_systems("oss2-disk1")) == []
 
 
+@pytest.mark.parametrize(("rate", "meet"), [("150 MB/s", True), ("170 MB/s", False)])
+def test_clients_meet_on_an_uplink_that_is_narrower_than_what_both_ask_for(
+    rate: str, *, meet: bool
+) -> None:
+    """Each asks for the 80 MB/s of a disk."""
+    document = two_file_systems("oss2-disk1")
+    part(document, "oss[1-2]-nic")["feeds"] = "switch2"
+    document["parts"] += [
+        {"name": "switch2", "kind": "switch", "feeds": "uplink1"},
+        {"name": "uplink1", "kind": "link", "rate": rate, "feeds": "switch1"},
+    ]
+    assert met(document) == ([Meeting(("client1", "client2"), ("uplink1",))] if meet else [])
+
+
 def entries(plan: Plan, layer: str) -> list[Expectation]:
     return [item for items in plan.expectations.values() for item in items if item.layer == layer]
 
