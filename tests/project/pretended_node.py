@@ -1,7 +1,9 @@
 """The real plumbline on a fake node for playbooks, whose other commands are pretended_node.sh.
 
 Each call is a fork of a process that has imported plumbline, and what modules of Ansible import; it
-sees the files of the node. A started unit "measures" the prepared records of the node's folder into its real history, for the
+sees the files of the node.
+
+A started unit "measures" the prepared records of the node's folder into its real history, for the
 seconds in ``UNIT.lasts``.
 """
 

@@ -96,9 +96,7 @@ class FakeSite:
             path.write_text(f"#!/bin/sh\n{given}\n. '{SHELL}'\n", encoding="utf-8")
             path.chmod(0o755)
         (folder / "inventory").mkdir()
-        hosts = data("plays/pretended-hosts.yml").format(
-            folder=folder, python=_python()
-        )
+        hosts = data("plays/pretended-hosts.yml").format(folder=folder, python=_python())
         (folder / "inventory" / "hosts.yml").write_text(hosts, encoding="utf-8")
         documents = folder / "inventory" / "group_vars" / "all"
         documents.mkdir(parents=True)
