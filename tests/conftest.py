@@ -13,6 +13,8 @@ import pytest
 def pytest_configure() -> None:
     """Make files as most users do: some distributions let the group write them."""
     os.umask(0o022)
+    # as the command line does for its own process
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 
 @pytest.hookimpl(wrapper=True)

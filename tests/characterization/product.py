@@ -72,8 +72,12 @@ def parsed(text: str, stderr: str = "") -> Any:
 # What most verbs of a console import.
 IMPORTED = (
     "plumbline.site.inventory",
-    "plumbline.parts.report.read",
+    "plumbline.parts.locate.investigate",
+    "plumbline.parts.locate.paths",
     "plumbline.parts.locate.site",
+    "plumbline.parts.report.page",
+    "plumbline.parts.report.read",
+    *(f"plumbline.cli.{verbs}" for verbs in ("console", "inventory", "records", "verdicts")),
     "yaml",
 )
 ENVIRONMENT = {

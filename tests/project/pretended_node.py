@@ -1,22 +1,70 @@
 """The real plumbline on a fake node for playbooks, whose other commands are pretended_node.sh.
 
+Each call is a fork of a process that has imported plumbline, and what modules of Ansible import; it
+sees the files of the node.
+
 A started unit "measures" the prepared records of the node's folder into its real history, for the
 seconds in ``UNIT.lasts``.
 """
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any, Sequence
 
-if TYPE_CHECKING:
-    from plumbline.model.record import Record
+from plumbline import cli
+from plumbline.model.record import Record
+from plumbline.store.history import History
+from plumbline.store.publish import Publisher
+from plumbline.store.recent import Member
 
-FOLDER = Path(os.environ.get("PRETENDED", "."))
+IMPORTED = (
+    "ansible.module_utils.basic",
+    "plumbline.cli.records",
+    "plumbline.cli.verdicts",
+    "plumbline.parts.locate.site",
+    "plumbline.site.inventory",
+    "yaml",
+)
+"""Modules that most calls need."""
+
+
+def main(words: Sequence[str]) -> int:
+    """Run a program of ``COMMANDS``, or Python: a module of Ansible comes on standard input."""
+    _enter(int(os.environ["CALLER"]))
+    if not words:
+        program = sys.modules["__main__"] = ModuleType("__main__")
+        exec(compile(sys.stdin.read(), "<stdin>", "exec"), program.__dict__)
+        return 0
+    if words[0] not in COMMANDS:
+        os.execv(sys.executable, [sys.executable, *words])
+    code: int = COMMANDS[words[0]](*words[1:])
+    return code
+
+
+def _enter(caller: int) -> None:
+    """See the files that a process sees, whose user namespace may be its own."""
+    cwd = Path.cwd()
+    for kind in ("user", "mnt"):
+        theirs, ours = (f"/proc/{process}/ns/{kind}" for process in (caller, "self"))
+        if os.readlink(theirs) != os.readlink(ours):
+            namespace = os.open(theirs, os.O_RDONLY)
+            if ctypes.CDLL(None, use_errno=True).setns(namespace, 0):
+                error = ctypes.get_errno()
+                raise OSError(error, os.strerror(error), theirs)
+            os.close(namespace)
+    os.chdir(cwd)
+
+
+def folder() -> Path:
+    """Return the folder of the site."""
+    return Path(os.environ["PRETENDED"])
 
 
 def unit(name: str) -> int:
@@ -26,7 +74,7 @@ def unit(name: str) -> int:
     lasts = here() / f"{name}.lasts"
     if lasts.exists():
         time.sleep(float(lasts.read_text()))
-        with (FOLDER / "units").open("a", encoding="utf-8") as file:
+        with (folder() / "units").open("a", encoding="utf-8") as file:
             file.write(f"{os.environ['NODE']} end {name}\n")
     measure(name)
     return 0
@@ -34,11 +82,6 @@ def unit(name: str) -> int:
 
 def measure(name: str) -> None:
     """Save the prepared records of a unit and publish them."""
-    from plumbline.model.record import Record
-    from plumbline.store.history import History
-    from plumbline.store.publish import Publisher
-    from plumbline.store.recent import Member
-
     layer, _, instance = name.removeprefix("plumbline-").removesuffix(".service").partition("@")
     state = here() / "state"
     state.mkdir(exist_ok=True)
@@ -76,8 +119,6 @@ def at_moment(record: Record, turn: str) -> Record:
 
 
 def plumbline(verb: str, *words: str) -> int:
-    from plumbline.cli import main
-
     state = here() / "state"
     state.mkdir(exist_ok=True)
     options: dict[str, list[str]] = {
@@ -94,24 +135,19 @@ def plumbline(verb: str, *words: str) -> int:
             *("--state", str(state), "--locks", str(here() / "locks")),
         ],
     }
-    return main([verb, *options[verb], *words])
+    return cli.main([verb, *options[verb], *words])
 
 
 def console(verb: str, *words: str) -> int:
     """Answer like the control host: a compiled plan, and the real command."""
-    from plumbline.cli import main
-
     if verb == "plan":
-        print((FOLDER / "plan.json").read_text())
+        print((folder() / "plan.json").read_text())
         return 0
-    return main([verb, *words])
+    return cli.main([verb, *words])
 
 
 def here() -> Path:
-    return FOLDER / os.environ["NODE"]
+    return folder() / os.environ["NODE"]
 
 
 COMMANDS: dict[str, Any] = {"console": console, "start": unit, "plumbline": plumbline}
-
-if __name__ == "__main__":
-    sys.exit(COMMANDS[sys.argv[1]](*sys.argv[2:]))

@@ -3,7 +3,7 @@
 # a tenth of the time of Python, and a playbook calls dozens of them.
 # PRETENDED is the folder of the site, ALONE what makes a mount namespace, NODE the node that was entered.
 set -fu
-python() { exec "$PYTHON" "$PROGRAM" "$@"; }
+python() { exec "$PYTHON" "$@"; }
 
 name=${0##*/}
 case $name in

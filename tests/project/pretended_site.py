@@ -2,26 +2,44 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import re
 import sys
+from functools import cache
 from pathlib import Path
 from typing import Any, Iterable, Mapping, NamedTuple
 
 import yaml
 
 from plumbline.model.record import Record
+from tests.forks import Forks
+from tests.package.cli.driver import CLIENT
 from tests.package.parts.locate.scenes import lab_document
 from tests.package.parts.locate.test_verb_locate import plan
 from tests.package.recorded import data
 from tests.processes import can_mount
+from tests.project import pretended_node
 from tests.project.playbook import run_playbook
 from tests.project.repository import ROOT
 
-PACKAGES = f"{ROOT / 'src'}:{ROOT}"
 NODES = ("client1", "oss1", "oss2", "oss3")
 SHELL = Path(__file__).with_name("pretended_node.sh")
 COMMANDS = ("enter", "ssh", "runuser", "setpriv", "systemctl", "journalctl", "plumbline")
+# its mounts are those of a fork
+PYTHON = "#!/bin/sh\nCALLER=$$ exec '{python}' -IS '{client}' '{path}' \"$@\"\n"
+
+
+@cache
+def _python() -> str:
+    """Return the Python of all nodes: each call is a fork of one process."""
+    modules = (str(ROOT / "src"), str(ROOT), *pretended_node.IMPORTED)
+    forks = Forks(sys.executable, "-P", command=pretended_node.__name__, modules=modules)
+    atexit.register(forks.close)
+    program = Path(forks.path).with_name("python")
+    program.write_text(PYTHON.format(python=sys.executable, client=CLIENT, path=forks.path))
+    program.chmod(0o755)
+    return str(program)
 
 
 class PlaybookRun(NamedTuple):
@@ -64,14 +82,12 @@ class FakeSite:
         self._write_commands()
 
     def _write_commands(self) -> None:
-        folder, program = self.folder, str(Path(__file__).with_name("pretended_node.py"))
+        folder = self.folder
         (folder / "bin").mkdir()
         # a connection does not pass the environment on
         variables = {
             "PRETENDED": str(folder),
-            "PROGRAM": program,
-            "PYTHON": sys.executable,
-            "PYTHONPATH": PACKAGES,
+            "PYTHON": _python(),
             "ALONE": f"unshare --mount {'' if can_mount() else '--map-root-user'}",
         }
         given = "\n".join(f"export {name}='{value}'" for name, value in variables.items())
@@ -80,9 +96,7 @@ class FakeSite:
             path.write_text(f"#!/bin/sh\n{given}\n. '{SHELL}'\n", encoding="utf-8")
             path.chmod(0o755)
         (folder / "inventory").mkdir()
-        hosts = data("plays/pretended-hosts.yml").format(
-            folder=folder, python=sys.executable, program=program
-        )
+        hosts = data("plays/pretended-hosts.yml").format(folder=folder, python=_python())
         (folder / "inventory" / "hosts.yml").write_text(hosts, encoding="utf-8")
         documents = folder / "inventory" / "group_vars" / "all"
         documents.mkdir(parents=True)
@@ -99,8 +113,8 @@ class FakeSite:
                 "ANSIBLE_FORCE_COLOR": "0",
                 # even root must use become to enter a node
                 "ANSIBLE_BECOME_ALLOW_SAME_USER": "true",
+                "ANSIBLE_PYTHON_INTERPRETER": _python(),
                 "PRETENDED": str(self.folder),
-                "PYTHONPATH": PACKAGES,
             },
         )
         return PlaybookRun(done.returncode, re.sub(r" \*{3,}", "", done.stdout) + done.stderr)

@@ -180,6 +180,8 @@ def _refuse_absent_verb(verb: Verb, arguments: argparse.Namespace) -> int:
 def main(argv: Optional[Sequence[str]] = None) -> int:
     """Run the command line and return its exit code; print an expected error as one sentence."""
     _open_standard_files()
+    # no matrix is multiplied, and threads of OpenBLAS cost half as much as the import of numpy
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     words = sys.argv[1:] if argv is None else list(argv)
     parser = build_parser(_first_verb(words))
     _complete(parser)

@@ -139,3 +139,22 @@ def test_control_characters_in_errors_are_neutralized(
     assert main(["judge", "--replay", str(path)]) == 65
     mark = "\N{REPLACEMENT CHARACTER}"
     assert f"it has {mark}[2Jhost, {mark}x, ts\n" in capsys.readouterr().err
+
+
+COUNT_THREADS = """
+import os
+from plumbline.cli import main
+main(["judge"])
+import numpy
+print(os.environ["OPENBLAS_NUM_THREADS"], len(os.listdir("/proc/self/task")))
+"""
+
+
+@pytest.mark.parametrize("choice", [{}, {"OPENBLAS_NUM_THREADS": "2"}])
+def test_numpy_has_one_thread_unless_the_caller_asks_for_more(choice: dict[str, str]) -> None:
+    environment = {**ENVIRONMENT}
+    environment.pop("OPENBLAS_NUM_THREADS", None)
+    ended = run_to_end(sys.executable, "-c", COUNT_THREADS, env={**environment, **choice})
+    allowed, threads = ended.stdout.split()
+    assert allowed == choice.get("OPENBLAS_NUM_THREADS", "1"), ended.stderr
+    assert int(threads) <= int(allowed)
