@@ -178,8 +178,8 @@ def _usable(
         measurement.limits.invalid_above * (measurement.ceiling_rate or inf)
         for measurement in measurements
     ]
-    usable = (runs[:, _RATE] > 0) & (runs[:, _RATE] <= np.array(most)[number])
-    # a comparison with an unknown coverage is false
+    # a comparison with an unknown rate or coverage is false
+    usable = runs[:, _RATE] <= np.array(most)[number]
     usable &= (runs[:, _EXCLUDED] == 0) & ~(runs[:, _COVERAGE] < np.array(least)[number])
     number, runs = number[usable], runs[usable]
     order = np.lexsort((runs[:, _AT], number))

@@ -91,7 +91,7 @@ def _against(compared: Comparison, begin: float) -> str:
     """Return the words for a reference; a run by name since ``begin`` has no peers in its run."""
     samples = compared.measurement.samples
     runs = zip(*(column(samples, field) for field in ("started_at", "rate", "peers")))
-    by_name = any(at >= begin and rate > 0 and not peers for at, rate, peers in runs)
+    by_name = any(at >= begin and not (isnan(rate) or peers) for at, rate, peers in runs)
     return compared.against.removesuffix(_SAME_RUN) if by_name else compared.against
 
 

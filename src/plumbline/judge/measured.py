@@ -98,7 +98,7 @@ def _recent(series: Series, limits: Limits) -> Optional[Provisional]:
 def _last(runs: Sequence[Sample], noun: str) -> str:
     """Return e.g. ``its last run`` or ``its last 3 runs with peers``."""
     number = "" if len(runs) == 1 else f"{len(runs)} "
-    return f"its last {number}{noun.replace('run', 'runs', 1) if number else noun}"
+    return f"its last {number}{noun.replace('run', 'runs') if number else noun}"
 
 
 def clearing(samples: Sequence[Sample], now: float, limits: Limits) -> bool:

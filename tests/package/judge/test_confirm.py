@@ -151,16 +151,19 @@ def test_the_likeliest_loss_comes_first() -> None:
     assert layer.candidates() == ["h", "c", "a"]
 
 
-@pytest.mark.parametrize(("low", "measured_again"), [("abcd", True), ("abcde", False)])
+@pytest.mark.parametrize(
+    ("size", "low", "measured_again"),
+    [(8, "abcd", True), (8, "abcde", False), (4, "ab", True), (3, "ab", False)],
+)
 def test_a_loss_of_more_than_half_of_a_group_is_not_confirmed(
-    low: str, measured_again: bool
+    size: int, low: str, measured_again: bool
 ) -> None:
-    layer = site()
+    layer = site(size)
     for name in low:
         layer.report(name)
     assert bool(layer.candidates()) is measured_again
     assert bool(due(layer, past())) is measured_again
-    obstacle = f"{len(low)} of 8 of its group are in question: a loss that all share"
+    obstacle = f"{len(low)} of {size} of its group are in question: a loss that all share"
     assert layer.obstacles() == ({} if measured_again else dict.fromkeys(low, obstacle))
 
 

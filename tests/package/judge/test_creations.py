@@ -114,10 +114,23 @@ def test_repeats_that_differ_limit_what_can_be_seen(
     assert f"one that takes {least} times as long" in summary(pairs, findings(pairs))
 
 
-def test_a_pair_of_which_no_time_is_known_says_nothing_of_the_scatter() -> None:
+@pytest.mark.parametrize("times", [(0.0, 0.002, 0.0, 0.4), (0.0, 0.002, 0.0, 0.4, 0.002)])
+def test_a_time_that_a_clock_does_not_show_says_nothing_of_the_scatter(
+    times: tuple[float, ...],
+) -> None:
     pairs = [pair._replace(seconds=(0.002, 0.002)) for pair in matrix(2, 3)]
-    pairs[0] = pairs[0]._replace(seconds=(0.0, 0.002, 0.0, 0.4))
+    pairs[0] = pairs[0]._replace(seconds=times)
     assert "takes 1.5 times" in summary(pairs, findings(pairs))
+
+
+def test_pairs_that_were_tried_once_say_nothing_of_the_scatter() -> None:
+    """Two of five columns show it, as two repeats in each pair do."""
+    twice = (0.002, 0.002 * exp(0.4))
+    pairs = [
+        pair._replace(seconds=twice if pair.ost in ("OST0", "OST1") else twice[:1])
+        for pair in matrix(2, 9)
+    ]
+    assert "one that takes 4.2 times as long" in summary(pairs, findings(pairs))
 
 
 def test_healthy_matrices_with_heavy_tails_are_seldom_accused() -> None:
@@ -168,10 +181,11 @@ def test_a_row_or_a_column_that_fails_as_a_whole_is_one_finding(
     assert found.sentence.startswith(sentence)
 
 
-def test_as_few_rows_and_columns_as_it_takes_are_judged() -> None:
-    pairs = matrix(2, 3, slow={"OST1": 5.0}, spread=0.02)
+@pytest.mark.parametrize(("name", "place"), [("OST1", ("", "OST1")), ("MDT1", ("MDT1", ""))])
+def test_as_few_rows_and_columns_as_it_takes_are_judged(name: str, place: tuple[str, str]) -> None:
+    pairs = matrix(2, 3, slow={name: 5.0}, spread=0.02)
     assert is_judged(pairs)
-    assert named(findings(pairs)) == [("", "OST1")]
+    assert named(findings(pairs)) == [place]
 
 
 def test_pairs_that_were_not_tried_are_no_failures() -> None:

@@ -137,6 +137,14 @@ def test_the_floor_is_the_rate_that_this_run_would_have_needed() -> None:
     assert "    below 125.0 MB/s: WARNING, below floor" in shown
 
 
+def test_one_faster_run_does_not_end_a_shortfall_of_many_nights() -> None:
+    """Two good nights of the last five leave their median below the floor."""
+    floor = Limits(min_efficiency=0.5)
+    entry = expectation(references={"read/single": Reference(CEILING, None)}, limits=floor)
+    shown = list(explain(entry, [recorded([*[50e6] * 4, 130e6, *[50e6] * 5])], NOW))
+    assert "    above 262.5 MB/s: UNKNOWN, invalid" in shown
+
+
 def test_peers_and_even_share_are_shown_in_percent() -> None:
     shown = lines(rate=130e6, peers_rate=150e6)
     assert any(

@@ -6,8 +6,9 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.node import JudgedNode, judge_node
+from plumbline.judge.node import JudgedNode, judge_node, turns
 from plumbline.model.expectation import Expectation
+from plumbline.model.limits import Limits
 from plumbline.model.record import Operation, Outcome
 from plumbline.model.series import Running, Sample, Series
 from plumbline.model.verdict import Reason, State, Verdict
@@ -232,6 +233,21 @@ def test_of_several_targets_without_a_rate_the_first_is_explained() -> None:
     assert "without a rate for too long: OST1, OST2, first OST1 read is stale" in verdict.sentence
     again = judge((three[2], *TWO), ran("OST0"), old("OST1"), failed)
     assert (again.state, again.reason) == (State.WARNING, Reason.FAILED)
+
+
+def test_the_verdict_turns_when_a_stale_target_has_had_the_time_of_its_layer() -> None:
+    """Another target of the layer is measured more rarely, so a stale one may wait for longer."""
+    rare = target("OST1", limits=Limits(stale_after_s=15 * DAY_S))
+    memory = snapshot(ran("OST0", started_at=NOW - 3610, finished_at=NOW - 3600), ran("OST1"))
+    first, *_ = memory.of("ost", "OST0")
+    late = first.samples[0].started_at + 15 * DAY_S
+
+    def node(now: float) -> JudgedNode:
+        return JudgedNode("client1", (TWO[0], rare), LONG_AGO, now)
+
+    assert late in turns("ost", node(NOW), memory)
+    states = [judge_node(node(late + more_s), memory).state for more_s in (0.0, 1.0)]
+    assert states == [State.OK, State.WARNING]
 
 
 @pytest.mark.parametrize("order", [1, -1])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import exp, hypot, nan, sqrt
+from math import exp, hypot, log, nan, sqrt
 from random import Random
 from statistics import mean, median
 
@@ -65,11 +65,16 @@ def test_lasting_differences_are_learnt_from_many_members() -> None:
     assert peers.apart == pytest.approx(0.0463, abs=1e-3)
 
 
+@pytest.mark.parametrize("members", [5, 12, 19])
+def test_the_seen_difference_of_few_members_is_larger_than_the_lasting_one(members: int) -> None:
+    """Forms of comparison are chosen by what is seen: two of no difference would be alike."""
+    chance = Random(7)
+    peers = kind([[chance.gauss(0.1 * n, 0.2) for n in range(members)] for _ in range(5)])
+    assert peers.apart < peers.seen_apart
+
+
 def test_levels_of_few_noisy_days_do_not_count_as_lasting_differences() -> None:
     chance, noise = Random(7), 0.2
-    peers = kind([[chance.gauss(0, noise) for _ in range(12)] for _ in range(5)])
-    # forms of comparison are chosen by what is seen: two of no difference would be alike
-    assert peers.apart < peers.seen_apart
     few, many = (
         mean(
             kind([[chance.gauss(0, noise) for _ in range(12)] for _ in range(days)]).apart
@@ -138,6 +143,20 @@ def test_a_day_that_is_steady_by_chance_has_the_spread_of_most_days() -> None:
     assert min(alone) < 0.12
     assert min(peers.spreads) == pytest.approx(median(alone), rel=0.1)
     assert max(peers.spreads) == pytest.approx(max(alone))
+
+
+def test_a_steadier_day_tends_to_the_spread_of_most_days() -> None:
+    """The more, the less such days differ beyond chance (empirical Bayes, normal logarithms)."""
+    steady, usual = 0.03, 0.1
+    days = [[step * place for place in range(5)] for step in (usual, usual, usual, steady, steady)]
+    below = log(steady / usual)
+    # the variance of the logarithm of a median absolute deviation of five values
+    chance = 1 / (2 * 0.37 * 5)
+    # half of the days are below the median, so their squares count twice
+    between = 2 * 2 * below**2 / 5 - chance
+    likely = usual * exp(below * between / (between + chance))
+    wider = 1.4826 * 5 / 4.2 * hypot(1, 1.2533 / sqrt(5))
+    assert list(kind(days).spreads) == pytest.approx([usual * wider] * 3 + [likely * wider] * 2)
 
 
 def test_a_steady_day_of_many_members_keeps_its_spread() -> None:

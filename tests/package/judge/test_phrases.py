@@ -16,6 +16,7 @@ from plumbline.judge.phrases import (
     over_runs,
     peers,
     several,
+    slow_nights,
     so_far,
     weighed,
 )
@@ -101,6 +102,14 @@ def test_a_loss_is_shown_in_percent(ratio: Optional[float], share: str) -> None:
 )
 def test_a_slow_run_that_is_no_alarm_yet_is_explained(weak: Optional[Evidence], words: str) -> None:
     assert so_far(weak) == words
+
+
+@pytest.mark.parametrize(
+    ("nights", "words"),
+    [(0, ""), (1, ""), (2, "; slow on 2 of 7 nights"), (3, "; slow on 3 of 7 nights")],
+)
+def test_several_slow_nights_are_counted_and_one_is_chance(nights: int, words: str) -> None:
+    assert slow_nights(evidence(slow_nights=nights, nights=7)) == words
 
 
 def test_evidence_without_figures_has_no_words() -> None:

@@ -105,6 +105,14 @@ def test_a_service_alarms_about_a_profile_when_it_recurs(
     assert text in verdict.sentence
 
 
+def test_a_run_from_before_its_baseline_had_a_profile_is_watched() -> None:
+    """The distance from the profile was not known when the run was recorded."""
+    reference = Reference(CEILING, BASELINE._replace(profile=tuple(FLAT)))
+    entry = expectation(references={"read/single": reference})
+    verdict = judge_service(entry, [series(details={"form": percents(STEEP)})], (), NOW, None)
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.WATCHED)
+
+
 def test_contended_runs_do_not_count_for_the_profile() -> None:
     reference = Reference(CEILING, BASELINE._replace(profile=tuple(FLAT)))
     entry = expectation(references={"read/single": reference})

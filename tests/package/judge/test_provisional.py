@@ -63,6 +63,7 @@ def test_own_runs_without_peers_show_a_loss_but_do_not_clear() -> None:
     alone = [earlier(1, 190e6, None), earlier(2, 190e6, None)]
     assert judged(10e6, alone).state is State.WARNING
     assert judged(190e6, alone).state is State.UNKNOWN
+    assert judged(199e6, alone).state is State.UNKNOWN
     # beyond no level, even against the ceiling
     assert judged(201e6, alone).state is State.OK
 

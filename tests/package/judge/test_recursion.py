@@ -207,13 +207,18 @@ def test_runs_within_ten_minutes_are_disturbed_together() -> None:
     odds = [weight_of([item], NEVER).odds for item in (merged, apart, same)]
     assert odds[0] < odds[1]
     assert odds[0] < odds[2]
+    # in any order
+    turned = Source(rows((Run(0.0, -0.6, 0.05, 1), Run(600.0, -0.6, 0.05, 0))), 0.02)
+    assert weight_of([turned], NEVER).odds == odds[0]
 
 
-def shares_of_nights(noise: Noise, limit: float = LIMIT) -> list[float]:
-    """Return the share of nights that take as much as each size of loss."""
+def shares_of_nights(noise: Noise, limit: float = LIMIT, alone: float = 1.5) -> list[float]:
+    """Return the share of nights that take as much as each size of loss.
+
+    A night takes as much more from one operation ``alone``.
+    """
     step = (max(2.3, 2 * limit) / limit) ** (1 / SIZES)
-    # of one operation alone
-    night = 1.5 * noise.night
+    night = alone * noise.night
     more = [(1 + limit * step**edge / night) ** -noise.seldom for edge in range(SIZES + 1)]
     return [first - second for first, second in zip(more, more[1:])]
 
@@ -232,9 +237,16 @@ def test_one_moment_shows_no_more_than_the_seldomness_of_such_a_night(devices: i
         Source(rows((Run(float(number), log(0.5), 0.05, number),)), 0.02)
         for number in range(devices)
     )
+    alone, together = (
+        sum(min(exp(12), 1 / share) for share in shares_of_nights(PEER_NOISE, alone=times)[:9])
+        * (0.9 + 0.1 * 0.3)
+        / 12
+        for times in (1.5, 1.0)
+    )
     odds = weigh([Case([Claim(low)], [], NEVER)])[0].odds
-    most = [min(exp(12), 1 / share) for share in shares_of_nights(PEER_NOISE)[:9]]
-    assert odds == pytest.approx(log(sum(most) * (0.9 + 0.1 * 0.3) / 12), abs=0.001)
+    assert odds == pytest.approx(log(alone), abs=0.001)
+    joint = weigh([Case([Claim(low)], [Claim(low)], NEVER)])[0].odds
+    assert joint == pytest.approx(log((alone + together) / 2), abs=0.001)
 
 
 @pytest.mark.parametrize("noise", [PEER_NOISE, LONE_NOISE])
@@ -249,6 +261,8 @@ def test_the_further_runs_of_a_morning_show_no_more_than_the_seldomness_of_such_
     first, all_of_them = odds([2.0]), odds(morning)
     assert first < all_of_them < log(max(1 / share for share in shares_of_nights(noise)[:5]))
     assert odds([*morning, 12.0, 13.0]) < all_of_them + 1.0
+    # a night is half a day from its first run on
+    assert odds([*morning, 12.0, 13.0, 14.001]) > odds([*morning, 12.0, 13.0, 14.0]) + 0.7
     assert odds([*morning, *(hour + 24 for hour in morning)]) > all_of_them + 1.5
 
 

@@ -186,6 +186,12 @@ def test_a_rate_at_its_ceiling_needs_no_reference(rate: float, state: State, wor
     assert (finding.state, words in finding.text) == (state, True)
 
 
+def test_a_rate_equal_to_its_ceiling_needs_no_reference_at_any_limit() -> None:
+    strict = Limits(peer_loss=0.0)
+    finding = judged(Reference(CEILING, None), limits=strict, peers_rate=None, rate=CEILING.rate)
+    assert finding.state is State.OK
+
+
 def test_a_metadata_target_without_a_reference_needs_more_nights() -> None:
     finding = judged(Reference(None, None), peers_rate=None, layer="mdt")
     assert finding.text.endswith("measure it in more nights, or run plumbline baseline capture")
