@@ -29,8 +29,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def brought_up(lab: Lab) -> Iterator[Lab]:
     """Bring up a lab, deploy plumbline in it, and remove the lab at the end."""
     try:
-        lab.playbook("lab_up")
-        lab.playbook("site")
+        lab.start()
         yield lab
     finally:
         lab.playbook("lab_down")

@@ -208,7 +208,11 @@ def table(
     services: Mapping[tuple[str, str], Service],
     seconds: Mapping[str, float],
 ) -> Iterator[str]:
-    """Yield for each fault what is named, by which services, and what follows from it."""
+    """Yield for each fault what is named, by which services, and what follows from it.
+
+    Several measured components behind a part give it a path service; a disk with one target has
+    that of its raw reads.
+    """
     bad = {name: service for (_, name), service in services.items() if service.state != "OK"}
     for fault in FAULTS:
         yield f"  {fault.story}"
@@ -217,9 +221,11 @@ def table(
             yield "    not found; a busy machine hides it: measure again"
             continue
         suspect = named[0]
-        paths = [name for name in bad if name.startswith("PATH ")]
-        shown = [name for name in paths if suspect.words in bad[name].output]
-        slow = [name for name in bad for part in suspect.follows if name.startswith(f"{part} ")]
+        own = [name for name in bad if {*suspect.names} & {*name.split()}]
+        paths = [name for name in bad if name.startswith("PATH ") and name not in own]
+        shown = own + [name for name in paths if suspect.words in bad[name].output]
+        behind = tuple(f"{part} " for part in suspect.follows)
+        slow = [name for name in bad if name.startswith(behind) and name not in own]
         yield f"    named    {suspect.words}; first alarm after {seconds[fault.service]:.0f} s"
         yield f"    by       {', '.join(f'{name} ({bad[name].state})' for name in shown)}"
         yield f"    follows  {', '.join(f'{name} ({bad[name].state})' for name in slow)}"

@@ -83,15 +83,17 @@ class Lab:
         self._show = show
         self.page = f"http://127.0.0.1:{page_port}/nagios4/"
 
-    def playbook(
-        self, name: str, extra: Optional[Mapping[str, str]] = None, *arguments: str
-    ) -> None:
+    def playbook(self, name: str, extra: Optional[Mapping[str, str]] = None) -> None:
         """Run ``playbooks/NAME.yml`` and show its output; raise LabError if it fails."""
-        self._play(self._show, name, extra, *arguments)
+        self._play(self._show, _playbook(name, extra))
+
+    def start(self) -> None:
+        """Bring up the lab and deploy plumbline in it; one Ansible needs one way to each host."""
+        self._play(self._show, [*_playbook("lab_up", None), *_playbook("site", None)])
 
     def recap(self, name: str, *arguments: str) -> str:
         """Run a playbook quietly and return its recap; raise LabError if it fails."""
-        return self._play(None, name, None, *arguments).rpartition("PLAY RECAP")[2]
+        return self._play(None, [*_playbook(name, None), *arguments]).rpartition("PLAY RECAP")[2]
 
     def on_host(self, pattern: str, command: str) -> str:
         """Run a shell command on hosts at once; return their output, or raise LabError.
@@ -104,11 +106,16 @@ class Lab:
         return "\n".join(outputs)
 
     def _ssh(self, host: str, command: str) -> str:
-        folder = f"{self._run_dir}/ssh"
-        # the connections that playbooks use, which lab_down closes
-        shared = ("-oControlMaster=auto", "-oControlPersist=60s", f"-oControlPath={folder}/cm-%C")
-        words = ("ssh", "-F", f"{folder}/config", *shared, host, f"sh -c {shlex.quote(command)}")
+        words = ("ssh", *self._ssh_options, host, f"sh -c {shlex.quote(command)}")
         return _output([*words]).rstrip("\n")
+
+    @property
+    def _ssh_options(self) -> Sequence[str]:
+        """Options of the connections, which playbooks share and lab_down closes."""
+        folder = f"{self._run_dir}/ssh"
+        alive = ("-oServerAliveInterval=10", "-oServerAliveCountMax=3")
+        shared = ("-oControlMaster=auto", "-oControlPersist=60s", f"-oControlPath={folder}/cm-%C")
+        return ("-F", f"{folder}/config", *alive, *shared)
 
     def _hosts(self, pattern: str) -> list[str]:
         """Return the hosts of a pattern, each once."""
@@ -221,14 +228,11 @@ class Lab:
         finally:
             self.on_host("plumbline_net", f"systemctl stop {receiver}")
 
-    def _play(
-        self,
-        show: Optional[Callable[[str], object]],
-        name: str,
-        extra: Optional[Mapping[str, str]],
-        *arguments: str,
-    ) -> str:
-        words = ["ansible-playbook", "-i", self.inventory, *_playbook(name, extra), *arguments]
+    def _play(self, show: Optional[Callable[[str], object]], arguments: Sequence[str]) -> str:
+        # the template of the inventory, which each task on each host would render anew
+        ssh = json.dumps({"ansible_ssh_args": " ".join(self._ssh_options)})
+        settings = (f"-e{ssh}",) if self._fast else ()
+        words = ["ansible-playbook", "-i", self.inventory, *settings, *arguments]
         lines = []
         with subprocess.Popen(
             [str(Path(sys.executable).with_name(words[0])), *words[1:]],
