@@ -186,7 +186,7 @@ units integration:
 # With folders of its own: pytest takes those that it shares from other users, whom tests beside it have let in.
 LAB := pytest --verbose --durations=10
 
-lab: root venv  # 12 min: hosts that boot and a real Nagios: slow disk, cable, slow link, upgrade, death of a run, pages once, idempotence, removal
+lab: root venv  # 10 min: hosts that boot and a real Nagios: slow disk, cable, slow link, upgrade, death of a run, pages once, idempotence, removal
 	@$(LAB) -o cache_dir=.cache/pytest-lab --basetemp $(CACHE)/lab-tests -m story tests/lab/test_lab.py
 
 lab-more: root venv  # 11 min: in the same lab: rights, a broken disk, all targets at once, profiles, delayed ranks
