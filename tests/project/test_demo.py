@@ -83,6 +83,12 @@ def test_the_table_names_the_service_of_a_disk_before_that_of_its_file_system() 
         "    by       RAW oss2-disk1 read (CRITICAL), PATH file system scratch (WARNING)",
         "    follows  OST scratch-OST0002 write read (CRITICAL)",
     ]
+    services["oss2", "RAW oss2-disk1 read"] = Service("OK", "RAW OK - watching: read", 1)
+    own, bearer = "OST scratch-OST0002 write read", "    by       OST scratch-OST0002 write read"
+    assert list(table(found, services, {own: 24.6}))[2:4] == [
+        f"{bearer} (CRITICAL), PATH file system scratch (WARNING)",
+        "    follows  nothing else",
+    ]
 
 
 def test_ansible_goes_to_a_file_and_a_long_task_gives_a_sign_of_life(
