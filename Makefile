@@ -148,8 +148,9 @@ yamllint:  # 0.1 min: the form of YAML files
 shellcheck:  # 0.1 min: shell scripts
 	@$(FILES) ':!*.j2' ':!*.md' | xargs grep -lE -m1 '^#!/(usr/)?bin/(env )?(ba|da)?sh' | xargs shellcheck
 
-# In the order of tests/conftest.py: files with few tests are not those that take least.
-PYTEST := pytest --quiet --dist loadfile --no-loadscope-reorder
+# In the order of tests/conftest.py: files with few tests are not those that take least. The probes of a lab beside it have the
+# lowest priority of all, and pytest, with that of .ci/steps, the next.
+PYTEST := nice -n 13 pytest --quiet --dist loadfile --no-loadscope-reorder
 
 # More processes than cores, as tests wait for MPI, browsers and timeouts.
 pytest:  # 11 min: all tests without a lab but those of pytest-long: with real MPI, browser, NRPE, playbooks
@@ -185,7 +186,7 @@ units integration:
 # With folders of its own: pytest takes those that it shares from other users, whom tests beside it have let in.
 LAB := pytest --verbose --durations=10
 
-lab: root venv  # 12 min: hosts that boot and a real Nagios: slow disk, cable, slow link, upgrade, death of a run, pages once, idempotence, removal
+lab: root venv  # 10 min: hosts that boot and a real Nagios: slow disk, cable, slow link, upgrade, death of a run, pages once, idempotence, removal
 	@$(LAB) -o cache_dir=.cache/pytest-lab --basetemp $(CACHE)/lab-tests -m story tests/lab/test_lab.py
 
 lab-more: root venv  # 11 min: in the same lab: rights, a broken disk, all targets at once, profiles, delayed ranks

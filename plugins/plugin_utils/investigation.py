@@ -189,25 +189,29 @@ class Investigation:
         """Measure a step within the remaining budget."""
         until = self._console.clock() + answer["left_s"]
         if step["layer"] == "net":
-            for slot in step["slots"]:
-                self._measure_slot(step, slot, answer["idle"].get(str(slot), ()), until)
+            self._measure_pairs(step, answer["idle"], until)
             return
         names = [step["node"]] if step["node"] else self._crew.measuring(step["layer"])
         self._start(names, unit_name(step["layer"], step["component"]), until)
 
-    def _measure_slot(
-        self, step: Mapping[str, Any], slot: int, idle: Sequence[str], until: float
+    def _measure_pairs(
+        self, step: Mapping[str, Any], idle: Mapping[str, Sequence[str]], until: float
     ) -> None:
-        """Measure the pairs of a slot; open the windows of all hosts before the first test."""
-        if self._console.clock() >= until:
-            return
+        """Measure slot by slot; the windows of all hosts open anew for each, and close at last."""
         hosts = [step["node"], step["partner"]] if step["node"] else self._crew.measuring("net")
-        begin = [name for name in hosts if step["node"] in ("", name) and name not in idle]
+        opened = False
         try:
-            self._crew.each(lambda node: open_window(node.run), self._console.say, hosts)
-            self._start(begin, unit_name("net", slot=slot), until)
+            for slot in step["slots"]:
+                if self._console.clock() >= until:
+                    break
+                opened = True
+                self._crew.each(lambda node: open_window(node.run), self._console.say, hosts)
+                begin = [name for name in hosts if step["node"] in ("", name)]
+                begin = [name for name in begin if name not in idle.get(str(slot), ())]
+                self._start(begin, unit_name("net", slot=slot), until)
         finally:
-            self._crew.each(lambda node: close_window(node.run), self._console.say, hosts)
+            if opened:
+                self._crew.each(lambda node: close_window(node.run), self._console.say, hosts)
 
     def _start(self, names: Sequence[str], unit: str, until: float) -> None:
         """Start a unit on these nodes and show failures.

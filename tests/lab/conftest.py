@@ -32,10 +32,10 @@ def brought_up(lab: Lab, folders: str = "") -> Iterator[Lab]:
     The ``folders`` on its servers are what an administrator makes before.
     """
     try:
-        lab.playbook("lab_up")
         if folders:
+            lab.playbook("lab_up")
             lab.on_host("storage_servers", f"mkdir -p {folders}")
-        lab.playbook("site")
+        lab.start()
         yield lab
     finally:
         lab.playbook("lab_down")

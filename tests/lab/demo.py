@@ -24,10 +24,11 @@ STEPS = {
     "fs": "client1 and oss1 drive all targets at once",
     "mdt": "client1 creates and removes files",
 }
-ROUNDS = (("ost", "net", "raw"), ("ost", "raw"))
+ROUNDS = (("ost", "net", "raw"), ("ost", "raw", "raw", "raw"))
 """Layers in the order of their runs: what users feel first, then what tells the causes apart.
 
-Raw reads after a loss tell a disk from the target on it, and a server from its link.
+Raw reads after a loss tell a disk from the target on it, and a server from its link.  Reads alone
+are weaker evidence than writes and reads of a target: an alarm of the disk itself takes more runs.
 """
 
 MAX_ROUNDS = 4
@@ -208,7 +209,11 @@ def table(
     services: Mapping[tuple[str, str], Service],
     seconds: Mapping[str, float],
 ) -> Iterator[str]:
-    """Yield for each fault what is named, by which services, and what follows from it."""
+    """Yield for each fault what is named, by which services, and what follows from it.
+
+    Several measured components behind a part give it a path service; a disk with one target has
+    that of its raw reads, and until it is red that of its target bears the alarm.
+    """
     bad = {name: service for (_, name), service in services.items() if service.state != "OK"}
     for fault in FAULTS:
         yield f"  {fault.story}"
@@ -217,12 +222,15 @@ def table(
             yield "    not found; a busy machine hides it: measure again"
             continue
         suspect = named[0]
-        paths = [name for name in bad if name.startswith("PATH ")]
-        shown = [name for name in paths if suspect.words in bad[name].output]
-        slow = [name for name in bad for part in suspect.follows if name.startswith(f"{part} ")]
+        behind = tuple(f"{part} " for part in suspect.follows)
+        slow = [name for name in bad if name.startswith(behind)]
+        own = [name for name in bad if {*suspect.names} & {*name.split()}] or slow
+        paths = [name for name in bad if name.startswith("PATH ") and name not in own]
+        shown = own + [name for name in paths if suspect.words in bad[name].output]
+        others = [f"{name} ({bad[name].state})" for name in slow if name not in own]
         yield f"    named    {suspect.words}; first alarm after {seconds[fault.service]:.0f} s"
         yield f"    by       {', '.join(f'{name} ({bad[name].state})' for name in shown)}"
-        yield f"    follows  {', '.join(f'{name} ({bad[name].state})' for name in slow)}"
+        yield f"    follows  {', '.join(others) or 'nothing else'}"
 
 
 if __name__ == "__main__":

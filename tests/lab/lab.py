@@ -35,12 +35,14 @@ FAST = {
 }
 # of today and of earlier days
 LOGS = "$(ls /var/log/nagios4/archives/*.log 2>/dev/null) /var/log/nagios4/nagios.log"
-CHECK_ALL = """
+# lines of a host and a service
+CHECK = """
 now=$(date +%s)
-for host in mon1 oss1 oss2 oss3 client1 client2 lab; do
-    echo "[$now] SCHEDULE_FORCED_HOST_SVC_CHECKS;$host;$now"
-done > /var/lib/nagios4/rw/nagios.cmd
-"""
+while IFS=';' read -r host service; do
+    echo "[$now] SCHEDULE_FORCED_SVC_CHECK;$host;$service;$now"
+done > /var/lib/nagios4/rw/nagios.cmd << EOF"""
+APART = ("raw", "net")
+"""Layers that share no disk and no link: the one reads disks, the other tests links."""
 MAX_RUNS = 8
 # statusjson.cgi gives states as bit flags (Nagios Core, include/statusdata.h)
 STATES = {1: "PENDING", 2: "OK", 4: "WARNING", 8: "UNKNOWN", 16: "CRITICAL"}
@@ -83,15 +85,18 @@ class Lab:
         self._show = show
         self.page = f"http://127.0.0.1:{page_port}/nagios4/"
 
-    def playbook(
-        self, name: str, extra: Optional[Mapping[str, str]] = None, *arguments: str
-    ) -> None:
+    def playbook(self, name: str, extra: Optional[Mapping[str, str]] = None) -> None:
         """Run ``playbooks/NAME.yml`` and show its output; raise LabError if it fails."""
-        self._play(self._show, name, extra, *arguments)
+        self._play(self._show, _playbook(name, extra))
 
-    def recap(self, name: str, *arguments: str) -> str:
+    def start(self) -> None:
+        """Bring up the lab and deploy plumbline in it; one Ansible needs one way to each host."""
+        self._play(self._show, [*_playbook("lab_up", None), *_playbook("site", None)])
+
+    def recap(self, name: str, *arguments: str, nice: int = 0) -> str:
         """Run a playbook quietly and return its recap; raise LabError if it fails."""
-        return self._play(None, name, None, *arguments).rpartition("PLAY RECAP")[2]
+        output = self._play(None, [*_playbook(name, None), *arguments], nice)
+        return output.rpartition("PLAY RECAP")[2]
 
     def on_host(self, pattern: str, command: str) -> str:
         """Run a shell command on hosts at once; return their output, or raise LabError.
@@ -104,11 +109,16 @@ class Lab:
         return "\n".join(outputs)
 
     def _ssh(self, host: str, command: str) -> str:
-        folder = f"{self._run_dir}/ssh"
-        # the connections that playbooks use, which lab_down closes
-        shared = ("-oControlMaster=auto", "-oControlPersist=60s", f"-oControlPath={folder}/cm-%C")
-        words = ("ssh", "-F", f"{folder}/config", *shared, host, f"sh -c {shlex.quote(command)}")
+        words = ("ssh", *self._ssh_options, host, f"sh -c {shlex.quote(command)}")
         return _output([*words]).rstrip("\n")
+
+    @property
+    def _ssh_options(self) -> Sequence[str]:
+        """Options of the connections, which playbooks share and lab_down closes."""
+        folder = f"{self._run_dir}/ssh"
+        alive = ("-oServerAliveInterval=10", "-oServerAliveCountMax=3")
+        shared = ("-oControlMaster=auto", "-oControlPersist=60s", f"-oControlPath={folder}/cm-%C")
+        return ("-F", f"{folder}/config", *alive, *shared)
 
     def _hosts(self, pattern: str) -> list[str]:
         """Return the hosts of a pattern, each once."""
@@ -168,22 +178,35 @@ class Lab:
         return console.checked_since(before)
 
     def measure_until(
-        self, console: Console, **layers: Callable[[dict[str, Service]], bool]
+        self,
+        console: Console,
+        *,
+        collect: bool = False,
+        **layers: Callable[[dict[str, Service]], bool],
     ) -> dict[str, Service]:
         """Measure each layer until its condition is true; return the last services.
 
         One slow run is only watched: an alarm takes several runs, and so does its end.  A run of
-        the network has half of its slots.
+        the network has half of its slots.  In between Nagios checks what was measured, at the end
+        everything, also suspects if it is to ``collect`` first.
         """
         services = console.services()
         for run in range(MAX_RUNS):
             due = [layer for layer, shown in layers.items() if not shown(services)]
             if not due:
                 break
-            for layer in due:
+            self.measure_layers(due, run)
+            services = {**services, **console.check_now(due, collect=False)}
+        return console.check_now(collect=collect)
+
+    def measure_layers(self, layers: Sequence[str], run: Optional[int] = None) -> None:
+        """Measure layers one after another; those that share nothing at the same time."""
+        for layer in layers:
+            if layer not in APART:
                 self.measure_only(layer, run)
-            services = console.check_now(collect=False)
-        return services
+        apart = [layer for layer in layers if layer in APART]
+        with ThreadPoolExecutor(len(APART)) as threads:
+            list(threads.map(lambda layer: self.measure_only(layer, run), apart))
 
     def measure_only(self, layer: str, run: Optional[int] = None) -> None:
         """Start the units of a layer, and wait for their end.
@@ -222,16 +245,15 @@ class Lab:
             self.on_host("plumbline_net", f"systemctl stop {receiver}")
 
     def _play(
-        self,
-        show: Optional[Callable[[str], object]],
-        name: str,
-        extra: Optional[Mapping[str, str]],
-        *arguments: str,
+        self, show: Optional[Callable[[str], object]], arguments: Sequence[str], nice: int = 0
     ) -> str:
-        words = ["ansible-playbook", "-i", self.inventory, *_playbook(name, extra), *arguments]
+        # the template of the inventory, which each task on each host would render anew
+        ssh = json.dumps({"ansible_ssh_args": " ".join(self._ssh_options)})
+        settings = (f"-e{ssh}",) if self._fast else ()
+        words = ["ansible-playbook", "-i", self.inventory, *settings, *arguments]
         lines = []
         with subprocess.Popen(
-            [str(Path(sys.executable).with_name(words[0])), *words[1:]],
+            ["nice", f"-n{nice}", str(Path(sys.executable).with_name(words[0])), *words[1:]],
             cwd=ROOT,
             env={**os.environ, "ANSIBLE_FORCE_COLOR": "0", **(FAST if self._fast else {})},
             stdout=subprocess.PIPE,
@@ -350,11 +372,14 @@ class Console:
             return error.code
         return status
 
-    def checked_since(self, moment: float, timeout_s: float = 120) -> dict[str, Service]:
-        """Wait until all services were checked after ``moment``; return them."""
+    def checked_since(
+        self, moment: float, layers: Sequence[str] = (), timeout_s: float = 120
+    ) -> dict[str, Service]:
+        """Wait until all services, or those of some layers, were checked after ``moment``."""
         limit = time.monotonic() + timeout_s
         while True:
-            services = self.services()
+            every = self.services()
+            services = {name: every[name] for name in every if _is_of(name, layers)}
             waiting = [name for name, service in services.items() if service.last_check < moment]
             if services and not waiting:
                 return services
@@ -363,18 +388,19 @@ class Console:
                 raise LabError(f"Nagios did not check {late} within {timeout_s:.0f} s")
             time.sleep(0.3)
 
-    def check_now(self, *, collect: bool = True) -> dict[str, Service]:
-        """Let Nagios check all services at once, and return them.
+    def check_now(self, layers: Sequence[str] = (), *, collect: bool = True) -> dict[str, Service]:
+        """Let Nagios check all services at once, or those of some layers; return them.
 
         Timers and check intervals do the same within minutes.  Services of suspects alone
         (``PATH``) follow from what is collected before.
         """
+        due = [f"{host};{name}" for host, name in self.page_services() if _is_of(name, layers)]
         # the times of Nagios are whole seconds: a check of this one may have been before
         before = math.ceil(time.time())
         time.sleep(max(0.0, before - time.time()))
         first = "systemctl start plumbline-console" if collect else ""
-        self._on_host("mon1", first + CHECK_ALL)
-        return self.checked_since(before)
+        self._on_host("mon1", "\n".join((first + CHECK, *due, "EOF")))
+        return self.checked_since(before, layers)
 
     def check_after(self, service: Service, seconds: float) -> dict[str, Service]:
         """Let Nagios check all services so long after its check of one, and return them."""
@@ -396,6 +422,11 @@ class Console:
         except (urllib.error.URLError, KeyError, json.JSONDecodeError) as error:
             raise LabError(f"the page of Nagios does not answer at {url}: {error}") from error
         return data
+
+
+def _is_of(service: str, layers: Sequence[str]) -> bool:
+    """Return whether a service is of one of some layers; without layers, of any."""
+    return not layers or service.partition(" ")[0].lower() in layers
 
 
 def not_ok(services: Mapping[str, Service]) -> dict[str, str]:

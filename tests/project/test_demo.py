@@ -63,6 +63,34 @@ def test_the_table_names_suspect_services_and_what_follows() -> None:
     ]
 
 
+def test_the_table_names_the_service_of_a_disk_before_that_of_its_file_system() -> None:
+    disk = {"component": "oss2-disk1", "kind": "disk"}
+    slow = [
+        {"layer": "ost", "component": "scratch-OST0002"},
+        {"layer": "raw", "component": "oss2-disk1"},
+    ]
+    services = {
+        ("lab", "PATH file system scratch"): Service("WARNING", "Suspect: disk oss2-disk1 (", 1),
+        ("oss2", "PATH server oss2"): Service("UNKNOWN", "PATH UNKNOWN - no run", 1),
+        ("oss2", "OST scratch-OST0002 write read"): Service("CRITICAL", "OST CRITICAL - ", 1),
+        ("oss2", "RAW oss2-disk1 read"): Service("CRITICAL", "RAW CRITICAL - ", 1),
+        ("oss2", "RAW oss2-disk2 read"): Service("OK", "RAW OK - ", 1),
+    }
+    found = suspects({"sets": [{"suspects": [disk], "slow": slow}]})
+    assert list(table(found, services, {"OST scratch-OST0002 write read": 24.6}))[:4] == [
+        "  one disk slows down to 20 MB/s",
+        "    named    disk oss2-disk1; first alarm after 25 s",
+        "    by       RAW oss2-disk1 read (CRITICAL), PATH file system scratch (WARNING)",
+        "    follows  OST scratch-OST0002 write read (CRITICAL)",
+    ]
+    services["oss2", "RAW oss2-disk1 read"] = Service("OK", "RAW OK - watching: read", 1)
+    own, bearer = "OST scratch-OST0002 write read", "    by       OST scratch-OST0002 write read"
+    assert list(table(found, services, {own: 24.6}))[2:4] == [
+        f"{bearer} (CRITICAL), PATH file system scratch (WARNING)",
+        "    follows  nothing else",
+    ]
+
+
 def test_ansible_goes_to_a_file_and_a_long_task_gives_a_sign_of_life(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

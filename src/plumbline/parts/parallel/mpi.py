@@ -76,6 +76,8 @@ class World:
 
     def together(self, colour: int) -> Any:
         """Return the communicator of all ranks with the same colour."""
+        # a rank that has moved its bytes sleeps until the last one has
+        self.barrier()
         return self._comm.Split(colour, self.rank)
 
     def meet(self) -> list[str]:

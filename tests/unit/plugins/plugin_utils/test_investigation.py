@@ -189,6 +189,18 @@ def test_all_windows_of_a_slot_open_before_a_pair_begins_and_close_afterwards(
         assert node.units() == [window[0], *began, window[1]]
 
 
+def test_windows_open_anew_for_each_slot_and_close_after_the_last(
+    tmp_path: Path, all_nodes: list[FakeNode]
+) -> None:
+    desk = Desk(tmp_path, step("net", slots=[4, 5]), idle={"4": ["oss1"]})
+    desk.run(*all_nodes)
+    opened, closed = (f"{what} plumbline-netserver.service" for what in ("restart", "stop"))
+    fourth, fifth = (f"start plumbline-net@{slot}.service" for slot in (4, 5))
+    client, oss1, oss2 = (node.units() for node in all_nodes)
+    assert client == oss2 == [opened, fourth, opened, fifth, closed]
+    assert oss1 == [opened, opened, fifth, closed]
+
+
 def test_in_a_single_pair_one_node_begins_and_the_other_has_its_window_open(
     tmp_path: Path, all_nodes: list[FakeNode]
 ) -> None:
