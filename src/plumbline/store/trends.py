@@ -6,7 +6,7 @@ Each needs one or two queries; the courses are read from daily figures and the i
 from __future__ import annotations
 
 from array import array
-from itertools import compress
+from itertools import compress, islice
 from math import nan
 from pathlib import Path
 from typing import Any, Mapping, Optional, Sequence
@@ -28,11 +28,10 @@ from plumbline.store.database import (
 from plumbline.store.version_changes import version_changes
 
 _OF_COMPONENT = "(layer, component) = (?, ?) AND"
-_COURSES = (
-    f"SELECT {SERIES}, started_at, rate FROM records WHERE {{}} started_at >= ? "
-    f"AND layer != '{SPACE}' "
-    f"ORDER BY {SERIES}, seq"
-)
+_RUNS = f"FROM records WHERE {{}} started_at >= ? AND layer != '{SPACE}'"
+# the names of a series once, and not with each of its runs
+_COUNTS = f"SELECT {SERIES}, count(*) {_RUNS} GROUP BY {SERIES} ORDER BY {SERIES}"
+_COURSES = f"SELECT started_at, rate {_RUNS} ORDER BY {SERIES}, seq"
 # SQLite takes the other columns of a group from the row with its max().
 _PAIRS = (
     "SELECT component, partner, operation, started_at, rate, body, max(seq) FROM records "
@@ -73,15 +72,18 @@ class Pictures(Store):
 
         Of all, or of one ``component`` by layer and name.
         """
-        by_key = self._thinned(component)
-        query = _COURSES.format(_OF_COMPONENT if component else "")
-        last: list[str] = []
-        for *key, started_at, rate in self.rows(query, (*component, self._since)):
-            if key != last:
-                last = key
+        counts, courses = (
+            query.format(_OF_COMPONENT if component else "") for query in (_COUNTS, _COURSES)
+        )
+        values = (*component, self._since)
+        with self.transaction("DEFERRED"):
+            by_key = self._thinned(component)
+            runs = self.rows(courses, values)
+            for *key, count in self.table(counts, values):
+                times, rates = zip(*islice(runs, count))
                 course = by_key.setdefault(tuple(key), _empty(*key))
-            course.times.append(started_at)
-            course.rates.append(nan if rate is None else rate)
+                course.times.extend(times)
+                course.rates.extend([nan if rate is None else rate for rate in rates])
         return tuple(by_key[key] for key in sorted(by_key))
 
     def _thinned(self, component: tuple[str, ...]) -> dict[tuple[str, ...], Course]:

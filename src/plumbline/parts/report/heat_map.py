@@ -105,8 +105,9 @@ class _Numbers:
 
 def _lines(metric: Metric, members: Iterable[Member]) -> Iterator[Line]:
     for member in members:
-        if rates := member.days.rates():
-            yield Line(metric, member, median(rates), _variation(np.array(rates)))
+        rates = member.days.rates()
+        if rates.size:
+            yield Line(metric, member, float(np.median(rates)), _variation(rates))
 
 
 def _variation(rates: NDArray[np.float64]) -> Optional[float]:
@@ -194,8 +195,7 @@ def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, 
 
 def _percents(line: Line, days: range) -> list[Optional[float]]:
     reference = line.member.baseline_rate or line.median
-    rates = np.array(line.member.days.over(days))
-    return _without_nan((100 * rates / reference).round(1))
+    return _without_nan((100 * line.member.days.over(days) / reference).round(1))
 
 
 def _without_nan(values: NDArray[np.float64]) -> list[Optional[float]]:
@@ -226,7 +226,7 @@ def _cells(line: Line) -> tuple[str, ...]:
         line.metric.step,
         str(len(rates)),
         line.metric.quantity.format(line.median),
-        percent(min(rates) / (line.member.baseline_rate or line.median)),
+        percent(float(rates.min()) / (line.member.baseline_rate or line.median)),
         "" if line.variation is None else f"{100 * line.variation:.1f} %",
     )
 
@@ -239,7 +239,7 @@ def _numbers(line: Line, days: range) -> Sequence[Cell]:
         line.metric.operation,
         line.metric.scenario,
         None if line.variation is None else round(line.variation, 5),
-        *_whole(np.array(line.member.days.over(days))),
+        *_whole(line.member.days.over(days)),
     )
 
 
