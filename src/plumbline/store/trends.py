@@ -6,8 +6,9 @@ Each needs one or two queries; the courses are read from daily figures and the i
 from __future__ import annotations
 
 from array import array
-from itertools import compress, islice
+from itertools import compress, groupby, islice
 from math import nan
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Mapping, Optional, Sequence
 
@@ -90,20 +91,16 @@ class Pictures(Store):
         """Return the courses of the daily figures, as ``courses`` does."""
         by_key: dict[tuple[str, ...], Course] = {}
         query = _DAYS.format(_OF_COMPONENT if component else "")
-        for *key, figures in self.rows(query, (*component, month_of(self._since))):
-            course = by_key.setdefault(tuple(key), _empty(*key))
-            times, rates = day_columns(figures, "at", "rate")
+        rows = self.rows(query, (*component, month_of(self._since)))
+        for key, series in groupby(rows, key=itemgetter(0, 1, 2, 3, 4)):
+            times, rates = day_columns((row[-1] for row in series), "at", "rate")
             # only the row of the first month may begin before the start
             if min(times, default=self._since) < self._since:
                 late = [at >= self._since for at in times]
                 times, rates = (array("d", compress(column, late)) for column in (times, rates))
-            course.times.extend(times)
-            course.rates.extend(rates)
-        return {
-            key: thinned._replace(days=len(thinned.times))
-            for key, thinned in by_key.items()
-            if thinned.times
-        }
+            if times:
+                by_key[key] = _empty(*key)._replace(times=times, rates=rates, days=len(times))
+        return by_key
 
     def unanswered(self) -> tuple[Unanswered, ...]:
         """Return the nodes that did not answer the last collection."""

@@ -173,15 +173,15 @@ def _thinned(store: Store, since: float) -> Iterator[tuple[str, str, float, str]
     query = "SELECT layer, component, figures FROM days WHERE month >= ? ORDER BY layer, component"
     rows = store.rows(query, (month_of(since),))
     for place, component_rows in groupby(rows, key=itemgetter(0, 1)):
-        months = [day_columns(figures, "at", "software") for *_, figures in component_rows]
-        days = (day for month in months for day in zip(*month) if day[0] >= since)
-        changed = len(set().union(*(numbers for _, numbers in months))) > 1
+        times, numbers = day_columns((row[2] for row in component_rows), "at", "software")
+        days = (day for day in zip(times, numbers) if day[0] >= since)
+        changed = len({*numbers}) > 1
         last = 0.0
         for at, number in sorted(days, key=itemgetter(0)) if changed else islice(days, 1):
             # skip days with the same software as the day before
             if number != last and number in software:
                 last = number
-                yield (*place, at, software[number])
+                yield (*place, at, software[int(number)])
 
 
 @lru_cache(maxsize=256)

@@ -200,9 +200,15 @@ def _percents(line: Line, days: range) -> list[Optional[float]]:
 
 def _without_nan(values: NDArray[np.float64]) -> list[Optional[float]]:
     """Return numbers, None for NaN: a whole array at once, because a large site has millions."""
-    cells = values.astype(object)
-    cells[np.isnan(values)] = None
-    return list(cells)
+    return _without(np.isnan(values), values)
+
+
+def _without(missing: NDArray[np.bool_], values: NDArray[Any]) -> list[Any]:
+    """Return values as a list, None for the missing."""
+    cells: list[Any] = values.tolist()
+    for place in np.flatnonzero(missing).tolist():
+        cells[place] = None
+    return cells
 
 
 def _bars(lines: Sequence[Line], names: Sequence[str]) -> dict[str, Any]:
@@ -246,6 +252,4 @@ def _numbers(line: Line, days: range) -> Sequence[Cell]:
 def _whole(rates: NDArray[np.float64]) -> list[Optional[int]]:
     """Return whole numbers, None for NaN."""
     missing = np.isnan(rates)
-    cells = np.where(missing, 0.0, rates).round().astype(np.int64).astype(object)
-    cells[missing] = None
-    return list(cells)
+    return _without(missing, np.where(missing, 0.0, rates).round().astype(np.int64))
