@@ -16,6 +16,9 @@ from __future__ import annotations
 import json
 import re
 from collections import abc
+from functools import partial
+from itertools import chain, islice
+from math import isfinite
 from typing import (
     Annotated,
     Any,
@@ -307,7 +310,8 @@ def _generic_reader(origin: Any, parts: Any, key: str) -> Reader:
     """Return the reader of a list, a list of fixed length, or a mapping."""
     if origin is tuple:
         if parts[1:] == (...,):
-            return _list(_reader(parts[0], key), key, _unchanged(parts[0]))
+            one_by_one = _list(_reader(parts[0], key), key, _unchanged(parts[0]))
+            return _rows(_column(parts[0]), one_by_one) if parts[0] in _ROWS else one_by_one
         return _row([(_reader(part, key), _unchanged(part)) for part in parts], key)
     if issubclass(origin, abc.Mapping):
         key_reader = None if parts[0] is str else _key(parts[0], key)
@@ -388,6 +392,89 @@ def _row(columns: Sequence[tuple[Reader, frozenset[type]]], key: str) -> Reader:
         )
 
     return read_row
+
+
+def _rows(column: Reader, one_by_one: Reader) -> Reader:
+    """Return the reader of a list of rows, column by column: a large site has 100,000 of them."""
+
+    def read_rows(raw: Any) -> Any:
+        try:
+            return tuple(column(_of_types([raw], list, tuple)[0]))
+        except (KeyError, TypeError, ValueError, DocumentError):
+            # the error of the first such row, or none if it is already built
+            return one_by_one(raw)
+
+    return read_rows
+
+
+def _column(hint: Any) -> Reader:
+    """Return the reader of many values at once, which raises if it does not know one of them."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Union and parts[1:] == (type(None),):
+        return _optional_column(_column(parts[0]))
+    if origin is tuple and parts[1:] == (...,):
+        return _column_of_lists(_column(parts[0]))
+    if origin is tuple:
+        return _table(parts)
+    if hint in _ROWS:
+        hints = get_type_hints(hint, include_extras=True)
+        row, table = partial(tuple.__new__, hint), _table([hints[key] for key in hint._fields])
+        return lambda raws: map(row, table(raws))
+    if hint in _NUMBERS:
+        return _column_of_numbers(_NUMBERS[hint])
+    if hint in _PLAIN:
+        return lambda raws: _of_types(raws, hint)
+    reader = _reader(hint, "")
+    return lambda raws: [*map(reader, raws)]
+
+
+def _of_types(raws: Sequence[Any], *kinds: type) -> Sequence[Any]:
+    if not set(map(type, raws)) <= {*kinds}:
+        raise TypeError
+    return raws
+
+
+def _column_of_numbers(limits: Within) -> Reader:
+    kinds = (int,) if limits.whole else (float, int)
+
+    def read_numbers(raws: Sequence[Any]) -> Sequence[Any]:
+        _of_types(raws, *kinds)
+        if raws and not (
+            isfinite(sum(raws)) and limits.least <= min(raws) and max(raws) <= limits.most
+        ):
+            raise ValueError
+        return raws
+
+    return read_numbers
+
+
+def _optional_column(column: Reader) -> Reader:
+    def read_optional(raws: Sequence[Any]) -> Sequence[Any]:
+        values = iter(column([raw for raw in raws if raw is not None]))
+        return [None if raw is None else next(values) for raw in raws]
+
+    return read_optional
+
+
+def _column_of_lists(column: Reader) -> Reader:
+    def read_lists(raws: Sequence[Any]) -> Sequence[Any]:
+        _of_types(raws, list, tuple)
+        values = iter(column([*chain.from_iterable(raws)]))
+        return [tuple(islice(values, len(raw))) for raw in raws]
+
+    return read_lists
+
+
+def _table(hints: Sequence[Any]) -> Reader:
+    columns = [_column(hint) for hint in hints]
+
+    def read_table(raws: Sequence[Any]) -> Iterable[Any]:
+        _of_types(raws, list, tuple)
+        if not set(map(len, raws)) <= {len(columns)}:
+            raise ValueError
+        return zip(*(column(values) for column, values in zip(columns, zip(*raws))))
+
+    return read_table
 
 
 def _mapping(
