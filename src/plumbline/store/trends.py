@@ -93,7 +93,7 @@ class Pictures(Store):
         all_times, all_rates = memoryview(times), memoryview(rates)
         begins = [0, *(end for _, end, _ in ends)]
         return tuple(
-            Course(*key, times=all_times[begin:end], rates=all_rates[begin:end], days=days)
+            Course._make((*key, all_times[begin:end], all_rates[begin:end], days))
             for begin, (key, end, days) in zip(begins, ends)
         )
 

@@ -85,15 +85,21 @@ def daily(times: Sequence[float], rates: Sequence[float], until: float) -> Days:
     """
     at, rate = np.asarray(times, float), np.asarray(rates, float)
     drawn = (at >= 0) & (at < until) & ~np.isnan(rate)
-    day, rate = (at[drawn] // DAY_S).astype(np.int64), rate[drawn]
-    if not day.size:
+    if not drawn.all():
+        at, rate = at[drawn], rate[drawn]
+    if not at.size:
         return Days(0, rate)
+    day: NDArray[np.int64] = (at // DAY_S).astype(np.int64)
     if (np.diff(day) <= 0).any():
         order = np.lexsort((rate, day))
         day, first, runs = np.unique(day[order], return_index=True, return_counts=True)
         # both are the middle one of an odd number of runs
         rate = (rate[order][first + (runs - 1) // 2] + rate[order][first + runs // 2]) / 2
-    medians = np.full(day[-1] - day[0] + 1, nan)
+    span = int(day[-1] - day[0]) + 1
+    if len(rate) == span:
+        # nearly all: not copied, which would take a third of all memory
+        return Days(int(day[0]), rate)
+    medians = np.full(span, nan)
     medians[day - day[0]] = rate
     return Days(int(day[0]), medians)
 
