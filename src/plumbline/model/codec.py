@@ -97,6 +97,29 @@ def read_all(kind: type[T], raw: Any) -> tuple[T, ...]:
     return values
 
 
+def read_many(kind: type[T], raws: Sequence[dict[str, Any]]) -> list[T]:
+    """Return the values of many mappings, field by field: in half of the time.
+
+    Raises as ``read`` does, of any of them; the message may lack the key.
+    """
+    fields: Any = kind
+    columns, defaults = _columns_of(kind), fields._field_defaults
+    if any(not raw.keys() <= columns.keys() for raw in raws):
+        raise TypeError(f"a key is none of {kind.__name__}")
+    values = []
+    for key, column in columns.items():
+        given = iter(column([raw[key] for raw in raws if key in raw or key not in defaults]))
+        values.append([next(given) if key in raw else defaults[key] for raw in raws])
+    return [*map(kind, *values)]
+
+
+def _columns_of(kind: Any) -> Mapping[str, Reader]:
+    if kind not in _COLUMNS:
+        hints = get_type_hints(kind, include_extras=True)
+        _COLUMNS[kind] = {key: _column(hints[key]) for key in kind._fields}
+    return _COLUMNS[kind]
+
+
 class Form(NamedTuple):
     """Form of a document: its schema number, and its name and remedy for messages."""
 
@@ -210,6 +233,7 @@ _LENIENT: set[type] = set()
 _FORMER_KEYS: dict[type, Mapping[str, str]] = {}
 _ROWS: set[type] = set()
 _READERS: dict[type, Reader] = {}
+_COLUMNS: dict[type, Mapping[str, Reader]] = {}
 _WRITERS: dict[type, Reader] = {}
 
 
@@ -415,11 +439,12 @@ def _column(hint: Any) -> Reader:
     if origin is tuple and parts[1:] == (...,):
         return _column_of_lists(_column(parts[0]))
     if origin is tuple:
-        return _table(parts)
+        return _table([*map(_column, parts)])
     if hint in _ROWS:
-        hints = get_type_hints(hint, include_extras=True)
-        row, table = partial(tuple.__new__, hint), _table([hints[key] for key in hint._fields])
+        row, table = partial(tuple.__new__, hint), _table([*_columns_of(hint).values()])
         return lambda raws: map(row, table(raws))
+    if origin is Annotated and parts[0] in _NUMBERS:
+        return _column_of_numbers(_NUMBERS[parts[0]], *parts[1:])
     if hint in _NUMBERS:
         return _column_of_numbers(_NUMBERS[hint])
     if hint in _PLAIN:
@@ -434,14 +459,14 @@ def _of_types(raws: Sequence[Any], *kinds: type) -> Sequence[Any]:
     return raws
 
 
-def _column_of_numbers(limits: Within) -> Reader:
-    kinds = (int,) if limits.whole else (float, int)
+def _column_of_numbers(*limits: Within) -> Reader:
+    least, most = max(check.least for check in limits), min(check.most for check in limits)
+    kinds = (int,) if any(check.whole for check in limits) else (float, int)
 
     def read_numbers(raws: Sequence[Any]) -> Sequence[Any]:
         _of_types(raws, *kinds)
-        if raws and not (
-            isfinite(sum(raws)) and limits.least <= min(raws) and max(raws) <= limits.most
-        ):
+        # NaN may pass both comparisons
+        if raws and not (least <= min(raws) and max(raws) <= most and isfinite(sum(raws))):
             raise ValueError
         return raws
 
@@ -465,9 +490,7 @@ def _column_of_lists(column: Reader) -> Reader:
     return read_lists
 
 
-def _table(hints: Sequence[Any]) -> Reader:
-    columns = [_column(hint) for hint in hints]
-
+def _table(columns: Sequence[Reader]) -> Reader:
     def read_table(raws: Sequence[Any]) -> Iterable[Any]:
         _of_types(raws, list, tuple)
         if not set(map(len, raws)) <= {len(columns)}:
