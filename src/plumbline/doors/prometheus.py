@@ -14,6 +14,7 @@ from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Optional, 
 
 from plumbline import __version__
 from plumbline.model.layers import LAYERS
+from plumbline.model.quantity import Quantity
 from plumbline.model.service import DEVICE_INFO
 from plumbline.model.space import SystemSpace, TargetOutlook, TargetSpace
 from plumbline.model.symptom import KINDS, Report
@@ -51,13 +52,15 @@ def exposition(families: Iterable[Family]) -> str:
             lines.append(f"# TYPE {family.name} {family.kind}\n")
         # of labels that are the same text the last counts
         samples: dict[str, float] = {}
+        histogram = family.kind == "histogram"
         for labels, value in family.samples.items():
             if not isfinite(value):
                 raise ValueError(f"{family.name} of {dict(labels)} is {value!r}")
             text = texts.get(labels)
             if text is None:
                 text = texts[labels] = _labelled(labels)
-            samples[_name(family, labels) + text] = value
+            name = _of_histogram(family, labels) if histogram else family.name
+            samples[name + text] = value
         # repr is the shortest text of the same number
         lines += [f"{name} {value!r}\n" for name, value in samples.items()]
     return "".join(lines)
@@ -65,14 +68,17 @@ def exposition(families: Iterable[Family]) -> str:
 
 def _labelled(labels: Labels) -> str:
     """Return the labels with a value, encodable as UTF-8."""
-    pairs = ",".join([f'{key}="{_quoted(text)}"' for key, text in labels if text])
+    joined = "".join([text for _, text in labels])
+    # nearly all
+    plain = not ('"' in joined or "\\" in joined or "\n" in joined)
+    pairs = ",".join(
+        [f'{key}="{text if plain else _quoted(text)}"' for key, text in labels if text]
+    )
     pairs = pairs if pairs.isascii() else pairs.encode("utf-8", "replace").decode("utf-8")
     return f"{{{pairs}}}" if pairs else ""
 
 
-def _name(family: Family, labels: Labels) -> str:
-    if family.kind != "histogram":
-        return family.name
+def _of_histogram(family: Family, labels: Labels) -> str:
     return (
         f"{family.name}_bucket" if labels[-1:] and labels[-1][0] == "le" else f"{family.name}_count"
     )
@@ -104,6 +110,9 @@ DEVICES = (DEVICE_INFO, "Always 1; the component that a device of this host is."
 BUILD = ("plumbline_build_info", "Always 1; the version of plumbline is a label.")
 
 
+_OnStep = tuple[Labels, Step]
+
+
 class _StepMetric(NamedTuple):
     """A metric of each operation of a component, one of its figures.
 
@@ -115,19 +124,16 @@ class _StepMetric(NamedTuple):
     figure: str
     rates: bool = False
 
-    def families(self, steps: Sequence[tuple[Labels, Step]]) -> Iterator[Family]:
+    def families(
+        self, steps: Sequence[_OnStep], by_quantity: Mapping[Quantity, Sequence[_OnStep]]
+    ) -> Iterator[Family]:
         """Yield the metric, or one for each quantity with the unit at the end of its name."""
         value: Callable[[Step], Optional[float]] = attrgetter(self.figure)
         if not self.rates:
             yield _family(self[:2], ((labels, value(step)) for labels, step in steps))
             return
-        layers = LAYERS.values()
-        operations = [
-            op for layer in layers for op in (*layer.operations, *layer.chosen, *layer.quantities)
-        ]
-        for quantity in dict.fromkeys(op.quantity for op in operations):
-            same = {op for op in operations if op.quantity == quantity}
-            rates = ((labels, value(step)) for labels, step in steps if step.operation in same)
+        for quantity, of_quantity in by_quantity.items():
+            rates = ((labels, value(step)) for labels, step in of_quantity)
             figures = ((on, None if rate is None else quantity.figure(rate)) for on, rate in rates)
             yield _family((f"{self.name}_{quantity.metric}", self.help), figures)
 
@@ -255,8 +261,9 @@ def families(
     yield _family(
         DEVICES, (((("device", device), ("component", name)), 1) for name, device in devices)
     )
+    by_quantity = _by_quantity(measured)
     for metric in STEPS:
-        yield from metric.families(measured)
+        yield from metric.families(measured, by_quantity)
     spaces = [node.space for node in verdicts if node.space]
     systems = [system for report in spaces for system in report.systems]
     for space_metric in SPACE:
@@ -273,6 +280,17 @@ def families(
 
 def _family(metric: tuple[str, str], pairs: Iterable[tuple[Labels, Optional[float]]]) -> Family:
     return Family(*metric, {labels: value for labels, value in pairs if value is not None})
+
+
+def _by_quantity(steps: Iterable[_OnStep]) -> Mapping[Quantity, Sequence[_OnStep]]:
+    layers = LAYERS.values()
+    operations = [
+        op for layer in layers for op in (*layer.operations, *layer.chosen, *layer.quantities)
+    ]
+    of: dict[Quantity, list[_OnStep]] = {op.quantity: [] for op in operations}
+    for labels, step in steps:
+        of.setdefault(step.operation.quantity, []).append((labels, step))
+    return of
 
 
 def _symptom_counts(node: str, report: Report) -> Iterator[tuple[Labels, int]]:

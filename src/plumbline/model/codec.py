@@ -16,6 +16,9 @@ from __future__ import annotations
 import json
 import re
 from collections import abc
+from functools import partial
+from itertools import chain, islice
+from math import isfinite
 from typing import (
     Annotated,
     Any,
@@ -92,6 +95,29 @@ def read_all(kind: type[T], raw: Any) -> tuple[T, ...]:
     """Return the values of a list; raise as ``read`` does."""
     values: tuple[T, ...] = _list(_class_reader(kind), kind.__name__)(raw)
     return values
+
+
+def read_many(kind: type[T], raws: Sequence[dict[str, Any]]) -> list[T]:
+    """Return the values of many mappings, field by field: in half of the time.
+
+    Raises as ``read`` does, of any of them; the message may lack the key.
+    """
+    fields: Any = kind
+    columns, defaults = _columns_of(kind), fields._field_defaults
+    if any(not raw.keys() <= columns.keys() for raw in raws):
+        raise TypeError(f"a key is none of {kind.__name__}")
+    values = []
+    for key, column in columns.items():
+        given = iter(column([raw[key] for raw in raws if key in raw or key not in defaults]))
+        values.append([next(given) if key in raw else defaults[key] for raw in raws])
+    return [*map(kind, *values)]
+
+
+def _columns_of(kind: Any) -> Mapping[str, Reader]:
+    if kind not in _COLUMNS:
+        hints = get_type_hints(kind, include_extras=True)
+        _COLUMNS[kind] = {key: _column(hints[key]) for key in kind._fields}
+    return _COLUMNS[kind]
 
 
 class Form(NamedTuple):
@@ -207,6 +233,7 @@ _LENIENT: set[type] = set()
 _FORMER_KEYS: dict[type, Mapping[str, str]] = {}
 _ROWS: set[type] = set()
 _READERS: dict[type, Reader] = {}
+_COLUMNS: dict[type, Mapping[str, Reader]] = {}
 _WRITERS: dict[type, Reader] = {}
 
 
@@ -307,7 +334,8 @@ def _generic_reader(origin: Any, parts: Any, key: str) -> Reader:
     """Return the reader of a list, a list of fixed length, or a mapping."""
     if origin is tuple:
         if parts[1:] == (...,):
-            return _list(_reader(parts[0], key), key, _unchanged(parts[0]))
+            one_by_one = _list(_reader(parts[0], key), key, _unchanged(parts[0]))
+            return _rows(_column(parts[0]), one_by_one) if parts[0] in _ROWS else one_by_one
         return _row([(_reader(part, key), _unchanged(part)) for part in parts], key)
     if issubclass(origin, abc.Mapping):
         key_reader = None if parts[0] is str else _key(parts[0], key)
@@ -388,6 +416,88 @@ def _row(columns: Sequence[tuple[Reader, frozenset[type]]], key: str) -> Reader:
         )
 
     return read_row
+
+
+def _rows(column: Reader, one_by_one: Reader) -> Reader:
+    """Return the reader of a list of rows, column by column: a large site has 100,000 of them."""
+
+    def read_rows(raw: Any) -> Any:
+        try:
+            return tuple(column(_of_types([raw], list, tuple)[0]))
+        except (KeyError, TypeError, ValueError, DocumentError):
+            # the error of the first such row, or none if it is already built
+            return one_by_one(raw)
+
+    return read_rows
+
+
+def _column(hint: Any) -> Reader:
+    """Return the reader of many values at once, which raises if it does not know one of them."""
+    origin, parts = get_origin(hint), get_args(hint)
+    if origin is Union and parts[1:] == (type(None),):
+        return _optional_column(_column(parts[0]))
+    if origin is tuple and parts[1:] == (...,):
+        return _column_of_lists(_column(parts[0]))
+    if origin is tuple:
+        return _table([*map(_column, parts)])
+    if hint in _ROWS:
+        row, table = partial(tuple.__new__, hint), _table([*_columns_of(hint).values()])
+        return lambda raws: map(row, table(raws))
+    if origin is Annotated and parts[0] in _NUMBERS:
+        return _column_of_numbers(_NUMBERS[parts[0]], *parts[1:])
+    if hint in _NUMBERS:
+        return _column_of_numbers(_NUMBERS[hint])
+    if hint in _PLAIN:
+        return lambda raws: _of_types(raws, hint)
+    reader = _reader(hint, "")
+    return lambda raws: [*map(reader, raws)]
+
+
+def _of_types(raws: Sequence[Any], *kinds: type) -> Sequence[Any]:
+    if not set(map(type, raws)) <= {*kinds}:
+        raise TypeError
+    return raws
+
+
+def _column_of_numbers(*limits: Within) -> Reader:
+    least, most = max(check.least for check in limits), min(check.most for check in limits)
+    kinds = (int,) if any(check.whole for check in limits) else (float, int)
+
+    def read_numbers(raws: Sequence[Any]) -> Sequence[Any]:
+        _of_types(raws, *kinds)
+        # NaN may pass both comparisons
+        if raws and not (least <= min(raws) and max(raws) <= most and isfinite(sum(raws))):
+            raise ValueError
+        return raws
+
+    return read_numbers
+
+
+def _optional_column(column: Reader) -> Reader:
+    def read_optional(raws: Sequence[Any]) -> Sequence[Any]:
+        values = iter(column([raw for raw in raws if raw is not None]))
+        return [None if raw is None else next(values) for raw in raws]
+
+    return read_optional
+
+
+def _column_of_lists(column: Reader) -> Reader:
+    def read_lists(raws: Sequence[Any]) -> Sequence[Any]:
+        _of_types(raws, list, tuple)
+        values = iter(column([*chain.from_iterable(raws)]))
+        return [tuple(islice(values, len(raw))) for raw in raws]
+
+    return read_lists
+
+
+def _table(columns: Sequence[Reader]) -> Reader:
+    def read_table(raws: Sequence[Any]) -> Iterable[Any]:
+        _of_types(raws, list, tuple)
+        if not set(map(len, raws)) <= {len(columns)}:
+            raise ValueError
+        return zip(*(column(values) for column, values in zip(columns, zip(*raws))))
+
+    return read_table
 
 
 def _mapping(

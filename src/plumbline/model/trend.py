@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from array import array
-from typing import NamedTuple, Optional
+from typing import NamedTuple, Optional, Sequence
 
 from plumbline.model.record import Record
 from plumbline.model.space import SPACE
@@ -28,8 +27,8 @@ class Course(NamedTuple):
     operation: str
     scenario: str
     partner: str
-    times: array[float]
-    rates: array[float]
+    times: Sequence[float]
+    rates: Sequence[float]
     days: int = 0
 
 

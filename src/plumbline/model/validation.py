@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any, Iterable, Mapping, NoReturn, Union
+from typing import Any, Callable, Iterable, Mapping, NoReturn, Optional, Union
 
 from plumbline.model.errors import DocumentError, PlumblineError, ToolError
 from plumbline.model.units import LARGEST
@@ -123,13 +123,21 @@ def may_be_infinite(text: Union[str, bytes]) -> bool:
     return any(re.search(form, part) for form, part in zip(forms, parts))
 
 
-def read_json(text: Union[str, bytes]) -> Any:
-    """Parse a JSON document.
+Each = Callable[[dict[str, Any]], dict[str, Any]]
+"""Gets each object of a document once it is parsed, and returns what stands for it."""
+
+
+def read_json(text: Union[str, bytes], each: Optional[Each] = None) -> Any:
+    """Parse a JSON document; ``each`` gets the objects in it, the innermost first.
 
     Raises:
         ValueError: it is not valid JSON, too deeply nested, or contains an infinite number.
     """
     decoder = _STRICT if may_be_infinite(text) else _FAST
+    if each:
+        decoder = json.JSONDecoder(
+            object_hook=each, parse_constant=refuse_constant, parse_float=decoder.parse_float
+        )
     if isinstance(text, bytes):
         text = text.decode(json.detect_encoding(text), "surrogatepass")
     try:

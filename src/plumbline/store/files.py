@@ -11,14 +11,14 @@ from __future__ import annotations
 import errno
 import os
 import stat
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Optional, TypeVar
 from zlib import crc32
 
 from plumbline.model import verdict_files
 from plumbline.model.codec import FORMS, read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.units import format_bytes, format_size
-from plumbline.model.validation import read_json
+from plumbline.model.validation import Each, read_json
 
 T = TypeVar("T")
 
@@ -80,8 +80,10 @@ MAX_BYTES = 64 << 20
 """Limit of a document: a node with 10,000 targets has a snapshot of 50 MB."""
 
 
-def load(path: str, what: str, remedy: str, most: int = MAX_BYTES) -> dict[str, Any]:
-    """Return the JSON object in a file of at most ``most`` bytes.
+def load(
+    path: str, what: str, remedy: str, most: int = MAX_BYTES, each: Optional[Each] = None
+) -> dict[str, Any]:
+    """Return the JSON object in a file of at most ``most`` bytes; ``each`` as for ``read_json``.
 
     Raises:
         DocumentError: it is missing, not trusted or damaged; ``what`` names it in the message.
@@ -92,15 +94,19 @@ def load(path: str, what: str, remedy: str, most: int = MAX_BYTES) -> dict[str, 
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise DocumentError(f"{what} {path} are not text ({error.reason}); {remedy}") from error
-    if not text.strip():
+    if not text or text.isspace():
         raise DocumentError(f"{what} {path}: the file is empty; {remedy}")
-    return parse(text, path, remedy)
+    # the objects of a large document need the memory
+    del data
+    return parse(text, path, remedy, each)
 
 
-def load_document(kind: type[T], path: str, most: int = MAX_BYTES) -> T:
+def load_document(
+    kind: type[T], path: str, most: int = MAX_BYTES, each: Optional[Each] = None
+) -> T:
     """Return the document in a file; raise DocumentError as ``load`` does."""
     form = FORMS[kind]
-    raw = load(path, form.noun, form.remedy, most)
+    raw = load(path, form.noun, form.remedy, most, each)
     return read_document(kind, raw, f"{form.noun} {path}")
 
 
@@ -168,10 +174,10 @@ def _trust(file: os.stat_result, folder: os.stat_result, path: str, what: str) -
         )
 
 
-def parse(text: str, path: str, remedy: str) -> dict[str, Any]:
+def parse(text: str, path: str, remedy: str, each: Optional[Each] = None) -> dict[str, Any]:
     """Parse a document as a JSON object; raise DocumentError if it is damaged."""
     try:
-        raw = read_json(text)
+        raw = read_json(text, each)
         if not isinstance(raw, dict):
             raise ValueError("no JSON object")
     except ValueError as error:

@@ -15,6 +15,7 @@ from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.limits import Reference
 from plumbline.model.service import PathService, Service, SitePart
+from plumbline.model.validation import Each
 from plumbline.store.files import load_document
 
 _MAX_BYTES = 1 << 30
@@ -76,22 +77,30 @@ def load_plan(path: str) -> SitePlan:
     Raises:
         DocumentError: naming file and remedy.
     """
-    plan = load_document(SitePlan, path, _MAX_BYTES)
-    return plan._replace(path=path, nodes=_with_shared_parts(plan.nodes))
+    return load_document(SitePlan, path, _MAX_BYTES, _shared_parts())._replace(path=path)
 
 
 _SHARED = ("spec", "limits", "confirm")
 """Parts of entries that are equal for most components of a site, and half of the plan."""
 
 
-def _with_shared_parts(nodes: Mapping[str, Expectations]) -> dict[str, Expectations]:
-    """Return the documents of all nodes with equal parts of their entries once in memory.
+def _shared_parts() -> Each:
+    """Return what makes equal texts and parts of entries one in memory, while they are parsed.
 
     References are built, which takes a third of their document's memory.
     """
     parts: dict[bytes, Any] = {}
+    texts: dict[str, str] = {}
+    same = texts.setdefault
 
-    def with_parts(entry: Mapping[str, Any]) -> Mapping[str, Any]:
+    def with_parts(entry: dict[str, Any]) -> dict[str, Any]:
+        for key, value in entry.items():
+            if type(value) is str:
+                entry[key] = same(value, value)
+            elif type(value) is list:
+                entry[key] = [same(part, part) if type(part) is str else part for part in value]
+        if "references" not in entry:
+            return entry
         own = {key: entry[key] for key in _SHARED if key in entry}
         # format 2 distinguishes 1, 1.0 and True
         shared = {key: parts.setdefault(dumps(own[key], 2), own[key]) for key in own}
@@ -101,7 +110,4 @@ def _with_shared_parts(nodes: Mapping[str, Expectations]) -> dict[str, Expectati
             shared["references"] = {key: read(Reference, raw) for key, raw in references}
         return {**entry, **shared}
 
-    return {
-        node: document._replace(entries=tuple(map(with_parts, document.entries)))
-        for node, document in nodes.items()
-    }
+    return with_parts

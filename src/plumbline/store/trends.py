@@ -6,10 +6,12 @@ Each needs one or two queries; the courses are read from daily figures and the i
 from __future__ import annotations
 
 from array import array
-from itertools import compress
+from heapq import merge
+from itertools import compress, groupby, islice
 from math import nan
+from operator import itemgetter
 from pathlib import Path
-from typing import Any, Mapping, Optional, Sequence
+from typing import Any, Iterator, Mapping, Optional, Sequence
 
 from plumbline.model.layers.net import NET
 from plumbline.model.limits import Limits
@@ -25,14 +27,14 @@ from plumbline.store.database import (
     month_of,
     read_record,
 )
+from plumbline.store.history import SeriesKey
 from plumbline.store.version_changes import version_changes
 
 _OF_COMPONENT = "(layer, component) = (?, ?) AND"
-_COURSES = (
-    f"SELECT {SERIES}, started_at, rate FROM records WHERE {{}} started_at >= ? "
-    f"AND layer != '{SPACE}' "
-    f"ORDER BY {SERIES}, seq"
-)
+_RUNS = f"FROM records WHERE {{}} started_at >= ? AND layer != '{SPACE}'"
+# the names of a series once, and not with each of its runs
+_COUNTS = f"SELECT {SERIES}, count(*) {_RUNS} GROUP BY {SERIES} ORDER BY {SERIES}"
+_COURSES = f"SELECT started_at, rate {_RUNS} ORDER BY {SERIES}, seq"
 # SQLite takes the other columns of a group from the row with its max().
 _PAIRS = (
     "SELECT component, partner, operation, started_at, rate, body, max(seq) FROM records "
@@ -57,6 +59,10 @@ Place = tuple[str, str]
 """Layer and component."""
 
 
+_Part = tuple[SeriesKey, Sequence[float], Sequence[float], bool]
+"""Times and rates of a series, by its key, and whether they are daily figures."""
+
+
 class Pictures(Store):
     """A history for plots since a time in seconds since the epoch; a context manager.
 
@@ -73,35 +79,47 @@ class Pictures(Store):
 
         Of all, or of one ``component`` by layer and name.
         """
-        by_key = self._thinned(component)
-        query = _COURSES.format(_OF_COMPONENT if component else "")
-        last: list[str] = []
-        for *key, started_at, rate in self.rows(query, (*component, self._since)):
-            if key != last:
-                last = key
-                course = by_key.setdefault(tuple(key), _empty(*key))
-            course.times.append(started_at)
-            course.rates.append(nan if rate is None else rate)
-        return tuple(by_key[key] for key in sorted(by_key))
+        times, rates, ends = array("d"), array("d"), []
+        with self.transaction("DEFERRED"):
+            parts = merge(self._thinned(component), self._runs(component), key=itemgetter(0))
+            for key, of_series in groupby(parts, key=itemgetter(0)):
+                days = 0
+                for _, part_times, part_rates, is_thinned in of_series:
+                    days += is_thinned * len(part_times)
+                    times.extend(part_times)
+                    rates.extend(part_rates)
+                ends.append((key, len(times), days))
+        # views of two arrays: the memory of many small ones would not be freed with them
+        all_times, all_rates = memoryview(times), memoryview(rates)
+        begins = [0, *(end for _, end, _ in ends)]
+        return tuple(
+            Course._make((*key, all_times[begin:end], all_rates[begin:end], days))
+            for begin, (key, end, days) in zip(begins, ends)
+        )
 
-    def _thinned(self, component: tuple[str, ...]) -> dict[tuple[str, ...], Course]:
-        """Return the courses of the daily figures, as ``courses`` does."""
-        by_key: dict[tuple[str, ...], Course] = {}
+    def _runs(self, component: tuple[str, ...]) -> Iterator[_Part]:
+        """Yield the runs of each series."""
+        counts, courses = (
+            query.format(_OF_COMPONENT if component else "") for query in (_COUNTS, _COURSES)
+        )
+        values = (*component, self._since)
+        runs = self.rows(courses, values)
+        for *key, count in self.table(counts, values):
+            times, rates = zip(*islice(runs, count))
+            yield SeriesKey(*key), times, [nan if rate is None else rate for rate in rates], False
+
+    def _thinned(self, component: tuple[str, ...]) -> Iterator[_Part]:
+        """Yield the daily figures of each series."""
         query = _DAYS.format(_OF_COMPONENT if component else "")
-        for *key, figures in self.rows(query, (*component, month_of(self._since))):
-            course = by_key.setdefault(tuple(key), _empty(*key))
-            times, rates = day_columns(figures, "at", "rate")
+        rows = self.rows(query, (*component, month_of(self._since)))
+        for key, series in groupby(rows, key=itemgetter(0, 1, 2, 3, 4)):
+            times, rates = day_columns((row[-1] for row in series), "at", "rate")
             # only the row of the first month may begin before the start
             if min(times, default=self._since) < self._since:
                 late = [at >= self._since for at in times]
                 times, rates = (array("d", compress(column, late)) for column in (times, rates))
-            course.times.extend(times)
-            course.rates.extend(rates)
-        return {
-            key: thinned._replace(days=len(thinned.times))
-            for key, thinned in by_key.items()
-            if thinned.times
-        }
+            if times:
+                yield SeriesKey(*key), times, rates, True
 
     def unanswered(self) -> tuple[Unanswered, ...]:
         """Return the nodes that did not answer the last collection."""
@@ -175,7 +193,3 @@ class Pictures(Store):
 
 def _less(coverage: Optional[float], than: Optional[float]) -> bool:
     return coverage is not None and (than is None or coverage < than)
-
-
-def _empty(layer: str, component: str, operation: str, scenario: str, partner: str) -> Course:
-    return Course(layer, component, operation, scenario, partner, array("d"), array("d"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from functools import lru_cache
-from itertools import chain, groupby
+from itertools import chain, groupby, islice
 from operator import itemgetter
 from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
@@ -26,9 +26,16 @@ from plumbline.store.database import (
 
 _BODY = "CASE WHEN software IS NULL THEN body END"
 _QUERY = (
-    f"SELECT layer, component, seq, run_id, started_at, software, {_BODY} FROM records "
-    "WHERE layer != ? AND started_at >= ? ORDER BY layer, component"
+    f"SELECT run_id, started_at, software, {_BODY} FROM records "
+    "WHERE (layer, component) = (?, ?) AND started_at >= ? ORDER BY seq"
 )
+# SQLite takes the other columns of a group from the row with its only min()
+_FIRSTS = (
+    "SELECT layer, component, min(seq), started_at, software, "
+    "count(DISTINCT software) = 1 AND count(software) = count(*) FROM records "
+    "WHERE layer != ? AND started_at >= ? GROUP BY layer, component ORDER BY layer, component"
+)
+"""First record of each component, and whether all have the same number of software."""
 _NO_VERSIONS = ("", '"versions":{}', '"versions":null')
 """Versions in records of runs that could not determine any."""
 
@@ -143,13 +150,12 @@ def _rows(store: Store, since: float) -> Iterator[tuple[str, str, float, str]]:
     Of a component's records in one run the first one with versions counts.
     """
     software = _software(store)
-    rows = store.rows(_QUERY, (SERVER, since))
-    for place, component_rows in groupby(rows, key=itemgetter(0, 1)):
-        # the rows are those of one series after the other
-        records = sorted(row[2:] for row in component_rows)
-        same = records[0][3] is not None and len({record[3] for record in records}) == 1
+    for *place, _, first_at, common, same in store.table(_FIRSTS, (SERVER, since)):
+        if same:
+            yield (*place, first_at, software[common])
+            continue
         last_run = ""
-        for _, run_id, at, number, body in records[:1] if same else records:
+        for run_id, at, number, body in store.rows(_QUERY, (*place, since)):
             if run_id != last_run:
                 text = software_of(body) if number is None else software[number]
                 if text.partition(SOFTWARE_SEPARATOR)[2] not in _NO_VERSIONS:
@@ -166,20 +172,16 @@ def _thinned(store: Store, since: float) -> Iterator[tuple[str, str, float, str]
     software = _software(store)
     query = "SELECT layer, component, figures FROM days WHERE month >= ? ORDER BY layer, component"
     rows = store.rows(query, (month_of(since),))
-    for place, component_rows in groupby(rows, key=lambda row: row[:2]):
-        days = [
-            day
-            for _, _, figures in component_rows
-            for day in zip(*day_columns(figures, "at", "software"))
-        ]
-        if len({number for _, number in days}) > 1:
-            days.sort(key=itemgetter(0))
+    for place, component_rows in groupby(rows, key=itemgetter(0, 1)):
+        times, numbers = day_columns((row[2] for row in component_rows), "at", "software")
+        days = (day for day in zip(times, numbers) if day[0] >= since)
+        changed = len({*numbers}) > 1
         last = 0.0
-        for at, number in days:
+        for at, number in sorted(days, key=itemgetter(0)) if changed else islice(days, 1):
             # skip days with the same software as the day before
-            if at >= since and number != last and number in software:
+            if number != last and number in software:
                 last = number
-                yield (*place, at, software[number])
+                yield (*place, at, software[int(number)])
 
 
 @lru_cache(maxsize=256)

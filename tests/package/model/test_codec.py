@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.model.codec import AtMost, lenient, positional, read, write
+from plumbline.model.codec import AtMost, lenient, positional, read, read_many, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.limits import Range
 from plumbline.model.units import LARGEST
@@ -53,6 +53,26 @@ class Row(NamedTuple):
     parts: Annotated[tuple[Part, ...], AtMost(2)] = ()
 
 
+@positional
+class Line(NamedTuple):
+    """A row with each form that a large table has."""
+
+    name: str
+    level: Level
+    flag: bool
+    number: int
+    rate: Annotated[float, rates]
+    maybe: Optional[float]
+    marks: tuple[str, ...]
+    figures: tuple[tuple[str, Optional[float]], ...]
+
+
+class Table(NamedTuple):
+    """A value with many rows."""
+
+    lines: tuple[Line, ...]
+
+
 class Whole(NamedTuple):
     """A value with each form of annotation."""
 
@@ -93,12 +113,76 @@ WHOLE = st.builds(
     st.tuples(st.text(), st.floats(0, 10)),
 )
 
+FLOAT = st.floats(-LARGEST, LARGEST)
+LINE = st.builds(
+    Line,
+    st.text(),
+    st.sampled_from(Level),
+    st.booleans(),
+    st.integers(-1000, 1000),
+    st.floats(1e-9, LARGEST),
+    st.none() | FLOAT,
+    st.lists(st.text()).map(tuple),
+    st.lists(st.tuples(st.text(), st.none() | FLOAT)).map(tuple),
+)
+SOUND = ["a", "LOW", True, 1, 1.5, None, ["b"], [["c", 2.0]]]
+
 RAW = {"level": "LOW", "colour": "red", "rate": 1.5, "parts": [], "by_name": {}}
 
 
 @given(WHOLE)
 def test_a_value_is_read_as_it_was_written(value: Whole) -> None:
     assert read(Whole, json.loads(json.dumps(write(value)))) == value
+
+
+@given(st.lists(LINE))
+def test_many_rows_are_read_as_they_were_written(lines: list[Line]) -> None:
+    table = Table(tuple(lines))
+    assert read(Table, json.loads(json.dumps(write(table)))) == table
+    # rows that are already built, too
+    assert read(Table, {"lines": table.lines}) == table
+
+
+@pytest.mark.parametrize(
+    ("place", "value", "words"),
+    [
+        (0, 1, "name has 1, which is no text"),
+        (1, "MIDDLE", "level is 'MIDDLE', which is no Level"),
+        (2, 1, "flag is 1, which is neither true nor false"),
+        (3, True, "number is True, which is no plausible number"),
+        (3, 10**400, "number is 1000"),
+        (4, float("nan"), "rate is nan, which is no plausible number"),
+        (4, None, "rate is None, which is no plausible number"),
+        (5, float("inf"), "maybe is inf, which is no plausible number"),
+        (6, "text", "marks is 'text', which is no list"),
+        (7, [["c"]], r"figures is \['c'\], which is no list of its fields"),
+        (7, [["c", float("nan")]], "figures is nan, which is no plausible number"),
+    ],
+)
+def test_the_one_damaged_row_of_many_is_refused_by_its_key(
+    place: int, value: Any, words: str
+) -> None:
+    damaged = [*SOUND[:place], value, *SOUND[place + 1 :]]
+    with pytest.raises(TypeError, match=words):
+        read(Table, {"lines": [SOUND, damaged, SOUND]})
+
+
+@pytest.mark.parametrize("lines", [{}, {"a": 1}, "", [[]], [SOUND[:-1]], [[*SOUND, 1]]])
+def test_what_is_no_list_of_rows_is_refused(lines: Any) -> None:
+    with pytest.raises(TypeError, match="which is no list"):
+        read(Table, {"lines": lines})
+
+
+@given(st.lists(WHOLE))
+def test_many_values_are_those_of_reading_each(values: list[Whole]) -> None:
+    raws = json.loads(json.dumps([write(value) for value in values]))
+    assert read_many(Whole, [*raws, RAW]) == [*values, read(Whole, RAW)]
+
+
+@pytest.mark.parametrize("raw", [{}, {**RAW, "newer": 1}, {**RAW, "rate": 0}, {**RAW, "flag": 1}])
+def test_one_damaged_value_refuses_many(raw: dict[str, Any]) -> None:
+    with pytest.raises((KeyError, TypeError, ValueError)):
+        read_many(Whole, [RAW, raw])
 
 
 def test_missing_keys_have_their_defaults() -> None:

@@ -171,7 +171,7 @@ def _by_day(members: Sequence[_Halves], parted: int) -> dict[int, float]:
 
 def _course(halves: _Halves, days: range, parted: int) -> NDArray[np.float64]:
     """Return the change of a member on each of ``days``; NaN without a rate."""
-    changes = np.array(halves.days.over(days)) / halves.before - 1
+    changes = halves.days.over(days) / halves.before - 1
     if halves.parted is not None:
         changes[parted - days.start] = halves.parted / halves.before - 1
     return changes

@@ -150,7 +150,7 @@ def _test(name: str, quantity: Quantity, pairs: Sequence[tuple[Member, Member]])
 
 def _error(first: Member, second: Member) -> Optional[float]:
     """Return the standard error of a component's change, None without two runs in each period."""
-    logs = [[log(rate) for rate in member.days.rates() if rate] for member in (first, second)]
+    logs = [[log(rate) for rate in member.days.values() if rate] for member in (first, second)]
     if min(map(len, logs)) < 2:
         return None
     return hypot(*(error_of_median(deviation(rates), len(rates)) for rates in logs))
@@ -160,6 +160,6 @@ def _rows(
     pairs: Iterable[tuple[Member, Member]],
 ) -> Iterator[tuple[str, float, float, Optional[float]]]:
     for first, second in pairs:
-        before, after = middle(first.days.rates()), middle(second.days.rates())
+        before, after = middle(first.days.values()), middle(second.days.values())
         if before and after:
             yield first.name, before, after, first.ceiling_rate

@@ -128,6 +128,10 @@ class Figure(NamedTuple):
             absent=f"{self.absent}; {reason}" if self.absent else reason,
         )
 
+    def with_numbers_written(self) -> Figure:
+        """Return the figure without the numbers of its CSV; it still has one."""
+        return self._replace(numbers=[()] if self.numbers else ())
+
 
 def scatter(mode: str, name: str, hover: str = "", **style: Any) -> dict[str, Any]:
     """Return a trace of ``lines`` or ``markers``; ``hover`` is its template, if any."""

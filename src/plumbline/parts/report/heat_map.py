@@ -105,8 +105,9 @@ class _Numbers:
 
 def _lines(metric: Metric, members: Iterable[Member]) -> Iterator[Line]:
     for member in members:
-        if rates := member.days.rates():
-            yield Line(metric, member, median(rates), _variation(np.array(rates)))
+        rates = member.days.rates()
+        if rates.size:
+            yield Line(metric, member, float(np.median(rates)), _variation(rates))
 
 
 def _variation(rates: NDArray[np.float64]) -> Optional[float]:
@@ -194,15 +195,20 @@ def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, 
 
 def _percents(line: Line, days: range) -> list[Optional[float]]:
     reference = line.member.baseline_rate or line.median
-    rates = np.array(line.member.days.over(days))
-    return _without_nan((100 * rates / reference).round(1))
+    return _without_nan((100 * line.member.days.over(days) / reference).round(1))
 
 
 def _without_nan(values: NDArray[np.float64]) -> list[Optional[float]]:
     """Return numbers, None for NaN: a whole array at once, because a large site has millions."""
-    cells = values.astype(object)
-    cells[np.isnan(values)] = None
-    return list(cells)
+    return _without(np.isnan(values), values)
+
+
+def _without(missing: NDArray[np.bool_], values: NDArray[Any]) -> list[Any]:
+    """Return values as a list, None for the missing."""
+    cells: list[Any] = values.tolist()
+    for place in np.flatnonzero(missing).tolist():
+        cells[place] = None
+    return cells
 
 
 def _bars(lines: Sequence[Line], names: Sequence[str]) -> dict[str, Any]:
@@ -226,7 +232,7 @@ def _cells(line: Line) -> tuple[str, ...]:
         line.metric.step,
         str(len(rates)),
         line.metric.quantity.format(line.median),
-        percent(min(rates) / (line.member.baseline_rate or line.median)),
+        percent(float(rates.min()) / (line.member.baseline_rate or line.median)),
         "" if line.variation is None else f"{100 * line.variation:.1f} %",
     )
 
@@ -239,13 +245,11 @@ def _numbers(line: Line, days: range) -> Sequence[Cell]:
         line.metric.operation,
         line.metric.scenario,
         None if line.variation is None else round(line.variation, 5),
-        *_whole(np.array(line.member.days.over(days))),
+        *_whole(line.member.days.over(days)),
     )
 
 
 def _whole(rates: NDArray[np.float64]) -> list[Optional[int]]:
     """Return whole numbers, None for NaN."""
     missing = np.isnan(rates)
-    cells = np.where(missing, 0.0, rates).round().astype(np.int64).astype(object)
-    cells[missing] = None
-    return list(cells)
+    return _without(missing, np.where(missing, 0.0, rates).round().astype(np.int64))

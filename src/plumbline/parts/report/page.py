@@ -11,7 +11,7 @@ from datetime import datetime, timezone
 from typing import Any, NamedTuple, Optional, Sequence
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from plumbline.judge.phrases import number
 from plumbline.model.command import printable
@@ -22,7 +22,7 @@ from plumbline.model.verdict import State
 from plumbline.parts.report.calls import calls_figure
 from plumbline.parts.report.change import change_figure
 from plumbline.parts.report.composite import composite_figure
-from plumbline.parts.report.figure import Figure
+from plumbline.parts.report.figure import Figure, Row
 from plumbline.parts.report.heat_map import heat_map_figure
 from plumbline.parts.report.moment import Past, Probed, moment_figure, past_runs_figure
 from plumbline.parts.report.network import network_figure
@@ -42,6 +42,8 @@ LIBRARY = "plotly.min.js"
 
 _ASSETS = ("report.css", "report.js")
 _LISTED = 30
+_LONG = 28
+"""Most letters of a cell that is no sentence."""
 
 
 class Extras(NamedTuple):
@@ -106,6 +108,7 @@ def pages(site: Site, figures: Sequence[Figure], entries: Sequence[Entry] = ()) 
         dated_later=site.dated_later(),
         thinned_until=site.thinned_until(),
         library=LIBRARY,
+        row_of_table=_row,
     )
     files = {PAGE: text}
     for name in _ASSETS:
@@ -119,9 +122,30 @@ def _printable(value: object) -> object:
 
     Texts of figures have line breaks, and spaces that keep a number and its unit together.
     """
-    if not isinstance(value, str) or isinstance(value, Markup):
+    if not isinstance(value, str) or isinstance(value, Markup) or value.isprintable():
         return value
     return re.sub(r"[^\n\N{NO-BREAK SPACE}]+", lambda text: printable(text[0]), value)
+
+
+def _row(row: Row) -> Markup:
+    """Return a row of a table; the page of a large site has a hundred thousand cells."""
+    anchor = f' id="{escape(row.anchor)}"' if row.anchor else ""
+    cells = [str(escape(_printable(cell))) for cell in row.cells]
+    texts = list(map(_unbroken, cells))
+    if row.to:
+        texts[-1] = f'<a href="#{escape(row.to)}">{cells[-1]}</a>'
+    columns = (
+        f'<td class="long">{text}</td>' if len(cell) > _LONG else f"<td>{text}</td>"
+        for cell, text in zip(row.cells, texts)
+    )
+    return Markup(f"<tr{anchor}>{''.join(columns)}</tr>")  # noqa: S704 - all of it is escaped
+
+
+def _unbroken(text: str) -> str:
+    """Return a text whose numbers stay in one line with their units."""
+    for unit in ("MB/s", "GB/s", "%"):
+        text = text.replace(f" {unit}", f"\N{NO-BREAK SPACE}{unit}")
+    return text
 
 
 def _plots(figures: Sequence[Figure]) -> dict[str, dict[str, Any]]:

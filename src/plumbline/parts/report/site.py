@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from array import array
 from datetime import datetime, timezone
-from itertools import compress
 from math import isfinite, isnan, nan
 from statistics import median
 from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
 
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
@@ -23,31 +25,26 @@ from plumbline.model.verdict import State, Verdict
 from plumbline.observe.coverage import LastRun
 from plumbline.parts.report.rounds import Round
 
-_NONE = array("d", [nan])
-
 
 class Days(Mapping[int, float]):
     """Rates by days since the epoch, in order; eight bytes a day instead of a hundred in a dict."""
 
     __slots__ = ("_rates", "_span")
 
-    def __init__(self, rates: Mapping[int, float]) -> None:
-        """Take the rates; days between them may have none."""
-        self._span = range(min(rates), max(rates) + 1) if rates else range(0)
-        if len(self._span) == len(rates):
-            self._rates = array("d", map(rates.__getitem__, self._span))
-        else:
-            self._rates = array("d", (rates.get(day, nan) for day in self._span))
+    def __init__(self, first: int, rates: NDArray[np.float64]) -> None:
+        """Take a rate for each day from ``first`` on; NaN for no rate."""
+        self._span = range(first, first + len(rates))
+        self._rates = rates
 
     def __getitem__(self, day: int) -> float:
         """Return the rate of a day; raise KeyError if there is none."""
-        if day not in self._span or isnan(rate := self._rates[day - self._span.start]):
+        if day not in self._span or isnan(rate := float(self._rates[day - self._span.start])):
             raise KeyError(day)
         return rate
 
     def __iter__(self) -> Iterator[int]:
         """Yield the days with a rate."""
-        return (day for day, rate in zip(self._span, self._rates) if not isnan(rate))
+        return iter((self._span.start + np.flatnonzero(~np.isnan(self._rates))).tolist())
 
     def __len__(self) -> int:
         """Return the number of days with a rate."""
@@ -58,20 +55,21 @@ class Days(Mapping[int, float]):
         """Return all days from the first to the last with a rate."""
         return self._span
 
-    def rates(self) -> list[float]:
+    def rates(self) -> NDArray[np.float64]:
         """Return the existing rates."""
-        return [rate for rate in self._rates if not isnan(rate)]
+        return self._rates[~np.isnan(self._rates)]
 
     def among(self, days: range) -> list[float]:
         """Return the existing rates of a range of days, in order."""
         first, end = max(days.start, self._span.start), max(days.stop, self._span.start)
         part = self._rates[first - self._span.start : end - self._span.start]
-        return [rate for rate in part if not isnan(rate)]
+        return [*part[~np.isnan(part)].tolist()]
 
-    def over(self, days: range) -> array[float]:
+    def over(self, days: range) -> NDArray[np.float64]:
         """Return a rate for each of ``days``, which must include ``span``; NaN for no rate."""
-        before, after = self._span.start - days.start, days.stop - self._span.stop
-        return before * _NONE + self._rates + after * _NONE
+        rates = np.full(len(days), nan)
+        rates[self._span.start - days.start : self._span.stop - days.start] = self._rates
+        return rates
 
 
 def spanned(members: Iterable[Days]) -> range:
@@ -85,17 +83,25 @@ def daily(times: Sequence[float], rates: Sequence[float], until: float) -> Days:
 
     Times are in seconds since the epoch; NaN rates are ignored.
     """
-    days: dict[int, float] = {}
-    several: dict[int, list[float]] = {}
-    for at, rate in zip(times, rates):
-        if 0 <= at < until and not isnan(rate):
-            day = int(at // DAY_S)
-            if day in days:
-                several.setdefault(day, [days[day]]).append(rate)
-            else:
-                days[day] = rate
-    days.update((day, median(runs)) for day, runs in several.items())
-    return Days(days)
+    at, rate = np.asarray(times, float), np.asarray(rates, float)
+    drawn = (at >= 0) & (at < until) & ~np.isnan(rate)
+    if not drawn.all():
+        at, rate = at[drawn], rate[drawn]
+    if not at.size:
+        return Days(0, rate)
+    day: NDArray[np.int64] = (at // DAY_S).astype(np.int64)
+    if (np.diff(day) <= 0).any():
+        order = np.lexsort((rate, day))
+        day, first, runs = np.unique(day[order], return_index=True, return_counts=True)
+        # both are the middle one of an odd number of runs
+        rate = (rate[order][first + (runs - 1) // 2] + rate[order][first + runs // 2]) / 2
+    span = int(day[-1] - day[0]) + 1
+    if len(rate) == span:
+        # nearly all: not copied, which would take a third of all memory
+        return Days(int(day[0]), rate)
+    medians = np.full(span, nan)
+    medians[day - day[0]] = rate
+    return Days(int(day[0]), medians)
 
 
 class Metric(NamedTuple):
@@ -357,8 +363,9 @@ def _of_days(
     """Return times and rates of some days."""
     if not days:
         return (), ()
-    chosen = [int(at // DAY_S) in days for at in times]
-    return array("d", compress(times, chosen)), array("d", compress(rates, chosen))
+    at, rate = np.asarray(times, float), np.asarray(rates, float)
+    chosen = np.isin(at // DAY_S, [*days])
+    return at[chosen].tolist(), rate[chosen].tolist()
 
 
 def _latest(

@@ -6,7 +6,6 @@ import argparse
 import time
 from datetime import timezone
 from importlib.util import find_spec
-from itertools import chain
 from pathlib import Path
 from typing import Iterable, Iterator, Optional
 
@@ -56,10 +55,13 @@ def report(arguments: argparse.Namespace) -> int:
         if past:
             at_that_time = probed(plan, history, past, site.thinned_until())
             extras = extras._replace(past=past, probed=at_that_time)
-        drawn = figures(site, metrics, extras)
-        files = pages(site, drawn, overview(site, metrics, suspects))
-        texts = ((name, [text]) for name, text in {**files, LIBRARY: library}.items())
-        _write(directory, chain(numbers(drawn), texts))
+        drawn, entries = figures(site, metrics, extras), overview(site, metrics, suspects)
+        _write(directory, numbers(drawn))
+        # the page of a large site needs the memory of all rates, which are written now
+        drawn = [figure.with_numbers_written() for figure in drawn]
+        del metrics
+        files = pages(site, drawn, entries)
+        _write(directory, ((name, [text]) for name, text in {**files, LIBRARY: library}.items()))
     page, absent = str(directory / PAGE), {figure.id: figure.absent for figure in drawn}
     show(arguments, {"schema": 1, "page": page, "absent": absent}, [page])
     return 0

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+from math import inf
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import Iterator, Sequence
+from typing import Iterator, Mapping, Sequence
 
 from plumbline.model.codec import write as written
 from plumbline.model.record import Record, Scenario
@@ -14,7 +15,7 @@ from plumbline.model.verdict import State
 from plumbline.parts.report.figure import Figure
 from plumbline.parts.report.page import Extras, figures
 from plumbline.parts.report.read import read_site
-from plumbline.parts.report.site import Site, find_metrics
+from plumbline.parts.report.site import Days, Site, daily, find_metrics
 from plumbline.store.facts import COLLECTED_SYMPTOMS as COLLECTED
 from plumbline.store.plan import load_plan
 from plumbline.topology.graph import build
@@ -39,6 +40,11 @@ SICK = Year(
 def read(plan: Path, history: Path) -> Site:
     """Return the site of a report at the time of the records."""
     return read_site(load_plan(str(plan)), history, NOW, 365)
+
+
+def days_of(rates: Mapping[int, float]) -> Days:
+    """Return the rates by days since the epoch of a member."""
+    return daily([day * DAY_S for day in rates], [*rates.values()], inf)
 
 
 def draw(site: Site, extras: Extras) -> list[Figure]:

@@ -7,11 +7,11 @@ import pytest
 from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.trend import Note, VersionChange
 from plumbline.parts.report.change import change_figure, find_change, split
-from plumbline.parts.report.site import Days, Metric, Metrics, Site, daily, find_metrics
+from plumbline.parts.report.site import Metric, Metrics, Site, daily, find_metrics
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import load
 from tests.package.parts.locate.scenes import both, lab
-from tests.package.parts.report.sites import sick
+from tests.package.parts.report.sites import days_of, sick
 from tests.package.parts.report.years import DAY_S, NOW, Year
 
 TODAY = int(NOW // DAY_S)
@@ -61,7 +61,7 @@ def test_the_day_itself_belongs_to_the_later_period(day: int, change: float) -> 
     cut = member._replace(
         times=[at for at, _ in runs],
         rates=[rate for _, rate in runs],
-        days=Days({number: rate for number, rate in member.days.items() if number < TODAY - 2}),
+        days=days_of({number: rate for number, rate in member.days.items() if number < TODAY - 2}),
     )
     test = find_change("ost write", BYTES_PER_S, [cut], day * DAY_S)
     assert test is not None

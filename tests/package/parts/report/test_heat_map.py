@@ -10,8 +10,8 @@ import pytest
 from plumbline.model.verdict import State
 from plumbline.parts.report.figure import DAY_MS
 from plumbline.parts.report.heat_map import MAX_ROWS, heat_map_figure
-from plumbline.parts.report.site import Days, Metric, Metrics, Site, find_metrics
-from tests.package.parts.report.sites import sick
+from plumbline.parts.report.site import Metric, Metrics, Site, find_metrics
+from tests.package.parts.report.sites import days_of, sick
 from tests.package.parts.report.years import Year
 from tests.project.repository import ROOT
 
@@ -91,7 +91,7 @@ def test_only_the_most_important_of_too_many_rows_are_drawn(metrics: Metrics) ->
         for number in range(MAX_ROWS)
     ]
     bad = bad._replace(state=State.CRITICAL)
-    days = Days({day: rate * (1 + day % 2) for day, rate in wild.days.items()})
+    days = days_of({day: rate * (1 + day % 2) for day, rate in wild.days.items()})
     wild = wild._replace(state=State.OK, days=days)
     assert len(members) == 6
     figure = heat_map_figure({raw: [*dull, wild, bad]})

@@ -12,7 +12,8 @@ from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.parts.report.marks import Mark
 from plumbline.parts.report.overview import Beginnings, Entry, Kind, Since, overview
 from plumbline.parts.report.page import pages
-from plumbline.parts.report.site import Days, Member, Metric, Metrics, Site, find_metrics
+from plumbline.parts.report.site import Member, Metric, Metrics, Site, find_metrics
+from tests.package.parts.report.sites import days_of
 from tests.package.parts.report.test_drawn_figures import EMPTY, extras
 from tests.package.parts.report.years import DAY_S, NOW
 
@@ -219,7 +220,7 @@ def percent(member: Member, *course: Optional[int]) -> Member:
     days = {
         day: value / 100 * base for day, value in enumerate(course, start=1) if value is not None
     }
-    return member._replace(days=Days(days))
+    return member._replace(days=days_of(days))
 
 
 def beginning(member: Member, other: Optional[Member] = None) -> Optional[Since]:
@@ -276,7 +277,7 @@ def test_without_a_baseline_the_group_is_the_reference(metrics: Metrics) -> None
 
 
 def test_an_unmeasured_component_has_no_start_of_a_loss(member: Member) -> None:
-    assert beginning(member._replace(days=Days({}))) is None
+    assert beginning(member._replace(days=days_of({}))) is None
     assert Beginnings({}).find("ost", "nobody") is None
 
 

@@ -13,9 +13,9 @@ from plumbline.model.trend import Course, Note
 from plumbline.model.units import DAY_S
 from plumbline.model.verdict import State
 from plumbline.parts.report.page import pages
-from plumbline.parts.report.site import Days, Metric, Metrics, Site, find_metrics, spanned
+from plumbline.parts.report.site import Metric, Metrics, Site, find_metrics, spanned
 from tests.package.parts.locate.scenes import lab
-from tests.package.parts.report.sites import read, sick
+from tests.package.parts.report.sites import days_of, read, sick
 from tests.package.parts.report.years import NOW, Year, document, plan_of, records, write
 from tests.package.records import record
 
@@ -109,7 +109,7 @@ RATES = {3: 1.0, 4: 2.0, 7: 5.0}
 
 
 def test_a_range_selects_its_days() -> None:
-    days = Days(RATES)
+    days = days_of(RATES)
     for start in range(10):
         for stop in range(start, 10):
             expected = [rate for day, rate in RATES.items() if start <= day < stop]
@@ -117,13 +117,13 @@ def test_a_range_selects_its_days() -> None:
 
 
 def test_days_without_a_rate_are_nan() -> None:
-    assert [None if isnan(rate) else rate for rate in Days(RATES).over(range(2, 9))] == [
+    assert [None if isnan(rate) else rate for rate in days_of(RATES).over(range(2, 9))] == [
         *(None, 1.0, 2.0, None, None, 5.0, None)
     ]
 
 
 def test_several_members_span_the_time_of_all() -> None:
-    assert spanned([Days(RATES), Days({1: 1.0}), Days({5: 1.0})]) == range(1, 8)
+    assert spanned([days_of(RATES), days_of({1: 1.0}), days_of({5: 1.0})]) == range(1, 8)
 
 
 def test_a_run_of_metadata_is_not_drawn_by_its_seconds(tmp_path: Path) -> None:
