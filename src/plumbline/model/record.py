@@ -7,19 +7,9 @@ from __future__ import annotations
 
 from enum import Enum
 from math import isfinite
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-    Container,
-    Iterator,
-    Mapping,
-    NamedTuple,
-    Optional,
-    Sequence,
-)
+from typing import Annotated, Any, ClassVar, Container, Iterator, Mapping, NamedTuple, Optional
 
-from plumbline.model.codec import formerly, read, read_many, without_schema
+from plumbline.model.codec import formerly, read, without_schema
 from plumbline.model.errors import DocumentError, ToolError
 from plumbline.model.quantity import BYTES_PER_S, LATENCIES, Quantity
 from plumbline.model.units import LARGEST
@@ -262,18 +252,6 @@ class Record(_RecordFields):
             del raw["quantities"]
         raw["tool"] = self.tool and self.tool._asdict()
         return raw
-
-    @classmethod
-    def many(cls, raws: Sequence[dict[str, Any]]) -> list[Record]:
-        """Build many from their document form.
-
-        Raises:
-            KeyError, TypeError, ValueError, OverflowError, DocumentError: one of them may be
-                damaged, or of an earlier schema; ``from_json`` tells which.
-        """
-        if {raw["schema"] for raw in raws} != {SCHEMA}:
-            raise KeyError("schema")
-        return read_many(cls, [*map(without_schema, raws)])
 
     @classmethod
     def from_json(cls, raw: Mapping[str, Any]) -> Record:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from array import array
 from collections import defaultdict
-from contextlib import suppress
 from itertools import islice
 from marshal import dumps
 from math import nan
@@ -33,8 +32,8 @@ from plumbline.model.record import (
 from plumbline.model.series import SAMPLES, Running, Samples, Series
 from plumbline.model.statistics import MediansWithout
 from plumbline.model.trend import NOT_MEASURED
-from plumbline.model.validation import numbers, read_json
-from plumbline.store.database import Selection, inflate, read_record, series_of
+from plumbline.model.validation import numbers
+from plumbline.store.database import Selection, read_record, series_of
 from plumbline.store.history import History, Point, SeriesKey
 
 Shares = list[Optional[float]]
@@ -185,7 +184,6 @@ class Recent:
 
         The result can no longer be used as ``before``.
         """
-        self._read_at_once()
         try:
             for component in self._keys:
                 self.of(*component)
@@ -196,13 +194,6 @@ class Recent:
         self._bodies.clear()
         self._peers.clear()
         return self
-
-    def _read_at_once(self) -> None:
-        """Parse all records together; after a damaged one each is parsed when it is needed."""
-        missing = [key for key in self._bodies if key not in self._latest]
-        with suppress(KeyError, TypeError, ValueError, OverflowError, DocumentError):
-            records = Record.many([read_json(inflate(self._bodies[key])) for key in missing])
-            self._latest.update(zip(missing, map(self._light, records)))
 
     def _copy(self, component: tuple[str, str], before: Recent) -> None:
         keys = before._keys.get(component, [])

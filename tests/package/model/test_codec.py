@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.model.codec import AtMost, lenient, positional, read, read_many, write
+from plumbline.model.codec import AtMost, lenient, positional, read, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.limits import Range
 from plumbline.model.units import LARGEST
@@ -171,18 +171,6 @@ def test_the_one_damaged_row_of_many_is_refused_by_its_key(
 def test_what_is_no_list_of_rows_is_refused(lines: Any) -> None:
     with pytest.raises(TypeError, match="which is no list"):
         read(Table, {"lines": lines})
-
-
-@given(st.lists(WHOLE))
-def test_many_values_are_those_of_reading_each(values: list[Whole]) -> None:
-    raws = json.loads(json.dumps([write(value) for value in values]))
-    assert read_many(Whole, [*raws, RAW]) == [*values, read(Whole, RAW)]
-
-
-@pytest.mark.parametrize("raw", [{}, {**RAW, "newer": 1}, {**RAW, "rate": 0}, {**RAW, "flag": 1}])
-def test_one_damaged_value_refuses_many(raw: dict[str, Any]) -> None:
-    with pytest.raises((KeyError, TypeError, ValueError)):
-        read_many(Whole, [RAW, raw])
 
 
 def test_missing_keys_have_their_defaults() -> None:

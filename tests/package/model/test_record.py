@@ -49,18 +49,6 @@ def record(**changes: Any) -> Record:
     return Record(**{**values, **changes})
 
 
-def test_many_records_are_those_of_reading_each() -> None:
-    raws = [record(id=name, coverage=share).to_json() for name, share in (("1", None), ("2", 0.9))]
-    assert Record.many(raws) == [Record.from_json(raw) for raw in raws]
-
-
-@pytest.mark.parametrize("changes", [{"schema": 1}, {"rate": -1.0}, {"newer": 1}, {"id": 1}])
-def test_one_damaged_record_refuses_many(changes: dict[str, Any]) -> None:
-    raw = record().to_json()
-    with pytest.raises((KeyError, TypeError, ValueError, DocumentError)):
-        Record.many([raw, {**raw, **changes}])
-
-
 @pytest.mark.parametrize("rate", [None, math.nan, math.inf, 0.0, -1.0])
 def test_an_ok_record_without_a_valid_rate_is_refused(rate: float) -> None:
     with pytest.raises(DocumentError, match=r"scratch-OST0003 read: rate"):

@@ -33,7 +33,11 @@ def choose(lab: Lab, wishes: dict[str, str], rate: str) -> list[str]:
         raise LabError(f"A rate goes with {rated} alone, not with {wish}={name}.")
     if fault is None:
         return heal(lab, name)
-    parts = {"disk": lab.disks, "host": lab.hosts, "link": lab.links_bit}
+    parts: dict[str, Mapping[str, object]] = {
+        "disk": lab.disks,
+        "host": lab.hosts,
+        "link": lab.links_bit,
+    }
     _refuse_unknown(name, fault.part, parts[fault.part])
     if not fault.rate:
         return fault.inflict(lab, name, 0)
