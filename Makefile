@@ -42,9 +42,9 @@ format: venv  ## format the Python code and apply lint fixes
 	@ruff check --quiet --fix --exit-zero
 	@ruff format --quiet
 
-test: venv programs  ## lint, types, all tests but the longest and, as root, the product in a lab: a quarter of an hour on two cores
+test: venv programs  ## lint, types, all tests but the longest and, as root, the product in a lab: twelve minutes on two cores
 	@if .ci/root; then \
-	   .ci/steps $(LINT) pytest ansible-lint --beside lab; \
+	   .ci/steps $(LINT) pytest --beside lab ansible-lint; \
 	 else \
 	   echo 'plumbline: left out: lab' && .ci/steps $(LINT) pytest ansible-lint; \
 	 fi
@@ -153,7 +153,7 @@ shellcheck:  # 0.1 min: shell scripts
 PYTEST := nice -n 13 pytest --quiet --dist loadfile --no-loadscope-reorder
 
 # More processes than cores, as tests wait for MPI, browsers and timeouts.
-pytest:  # 11 min: all tests without a lab but those of pytest-long: with real MPI, browser, NRPE, playbooks
+pytest:  # 10 min: all tests without a lab but those of pytest-long: with real MPI, browser, NRPE, playbooks
 	@$(PYTEST) -n 4 -m 'not daemon and not study'
 
 pytest-quick:  # 1.5 min: the tests of less than half a second; make test has them in pytest
