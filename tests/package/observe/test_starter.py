@@ -15,7 +15,7 @@ from plumbline.observe.starter import Command, Helper
 from tests.package.waiting import alive, eventually
 
 RUN = SystemRunner()
-PARENT = ["sh", "-c", "ps -o ppid= -p $$"]
+PARENT = ["sh", "-c", "echo $PPID"]
 
 
 def text(command: Command) -> str:
@@ -48,7 +48,7 @@ def test_a_helper_that_waits_for_a_command_is_not_used_for_another_one() -> None
 
 
 def test_a_lost_helper_counts_as_a_killed_command_which_is_ended(tmp_path: Path) -> None:
-    script = f"echo $$ > {tmp_path}/pid; kill -9 $(ps -o ppid= -p $$); exec sleep 60"
+    script = f"echo $$ > {tmp_path}/pid; kill -9 $PPID; exec sleep 60"
     done = RUN(["sh", "-c", script], 50)
     assert (done.exit_code, done.hung, done.timed_out) == (-9, False, False)
     eventually(lambda: not alive(int((tmp_path / "pid").read_text())))
@@ -72,7 +72,7 @@ def test_a_command_inherits_hundreds_of_locks_and_the_helper_none(tmp_path: Path
     """A parallel run holds the lock of each target."""
     locks = [os.open(tmp_path / f"{n}.lock", os.O_CREAT | os.O_RDWR) for n in range(600)]
     try:
-        listing = "ls -l /proc/self/fd /proc/$(ps -o ppid= -p $$ | tr -d ' ')/fd"
+        listing = "ls -l /proc/self/fd /proc/$PPID/fd"
         command = run(["sh", "-c", listing], tuple(locks))
         assert text(command).count(".lock") == len(locks)
     finally:
