@@ -48,7 +48,8 @@ def test_a_helper_that_waits_for_a_command_is_not_used_for_another_one() -> None
 
 
 def test_a_lost_helper_counts_as_a_killed_command_which_is_ended(tmp_path: Path) -> None:
-    script = f"echo $$ > {tmp_path}/pid; kill -9 $PPID; exec sleep 60"
+    # a helper that is lost before it has answered has started nothing
+    script = f"echo $$ > {tmp_path}/pid; sleep 0.5; kill -9 $PPID; exec sleep 60"
     done = RUN(["sh", "-c", script], 50)
     assert (done.exit_code, done.hung, done.timed_out) == (-9, False, False)
     eventually(lambda: not alive(int((tmp_path / "pid").read_text())))
