@@ -193,7 +193,7 @@ lab-more: root venv  # 11 min: in the same lab: rights, a broken disk, all targe
 	@$(LAB) -o cache_dir=.cache/pytest-lab --basetemp $(CACHE)/lab-tests -m 'not story' tests/lab/test_lab.py
 
 # A lab of its own, which stands beside the other one.
-lab-debian12: root venv  # 10 min: the roles, checks and Nagios on Debian 12, Prometheus
+lab-debian12: root venv  # 13 min: the roles, checks and Nagios on Debian 12, a shared uplink, Prometheus
 	@$(LAB) -o cache_dir=.cache/pytest-lab-debian12 --basetemp $(CACHE)/lab-debian12-tests tests/lab/test_debian12.py
 
 # qemu needs no root; its image does.
