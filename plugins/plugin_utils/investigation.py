@@ -199,6 +199,7 @@ class Investigation:
     ) -> None:
         """Measure slot by slot; the windows of all hosts open anew for each, and close at last."""
         hosts = [step["node"], step["partner"]] if step["node"] else self._crew.measuring("net")
+        beginning = [name for name in hosts if step["node"] in ("", name)]
         opened = False
         try:
             for slot in step["slots"]:
@@ -206,9 +207,8 @@ class Investigation:
                     break
                 opened = True
                 self._crew.each(lambda node: open_window(node.run), self._console.say, hosts)
-                begin = [name for name in hosts if step["node"] in ("", name)]
-                begin = [name for name in begin if name not in idle.get(str(slot), ())]
-                self._start(begin, unit_name("net", slot=slot), until)
+                busy = [name for name in beginning if name not in idle.get(str(slot), ())]
+                self._start(busy, unit_name("net", slot=slot), until)
         finally:
             if opened:
                 self._crew.each(lambda node: close_window(node.run), self._console.say, hosts)

@@ -35,7 +35,9 @@ def brought_up(lab: Lab, folders: str = "") -> Iterator[Lab]:
         if folders:
             lab.playbook("lab_up")
             lab.on_host("storage_servers", f"mkdir -p {folders}")
-        lab.start()
+            lab.playbook("site")
+        else:
+            lab.start()
         yield lab
     finally:
         lab.playbook("lab_down")

@@ -28,7 +28,6 @@ from plumbline.store.files import EXPECTATIONS
 from plumbline.store.snapshot import load_expectations
 
 if TYPE_CHECKING:
-    from plumbline.site.wiring import Proof
     from plumbline.topology.graph import Component, Topology
 
 
@@ -77,25 +76,12 @@ def check(arguments: argparse.Namespace) -> int:
     if arguments.measured:
         wired = proof(topology, measured, Path(arguments.measured))
         document["wiring"] = wired
-        lines += _wiring_lines(wired)
+        lines += [f"measured: {text}" for text in wired.sentences()]
         differ = bool(wired.differences)
     show(arguments, document, lines, indent=1)
     if arguments.live and not arguments.json:
         differ = bool(_live([plan.node(name) for name in plan.expectations])) or differ
     return int(differ)
-
-
-def _wiring_lines(found: Proof) -> Iterator[str]:
-    from plumbline.plan.wiring import MIN_RUNS
-
-    for text in found.differences:
-        yield f"measured: {text}"
-    if found.unmeasured:
-        yield f"measured: not yet {MIN_RUNS} runs of {', '.join(found.unmeasured)}"
-    if found.proven:
-        yield f"measured: wired as drawn: {', '.join(found.proven)}"
-    elif not found.differences:
-        yield "measured: nothing is read at once that asks a part for more than it gives"
 
 
 def _live(nodes: Sequence[Expectations]) -> int:

@@ -210,7 +210,6 @@ _LENIENT: set[type] = set()
 _FORMER_KEYS: dict[type, Mapping[str, str]] = {}
 _ROWS: set[type] = set()
 _READERS: dict[type, Reader] = {}
-_COLUMNS: dict[type, Mapping[str, Reader]] = {}
 _WRITERS: dict[type, Reader] = {}
 
 
@@ -418,7 +417,8 @@ def _column(hint: Any) -> Reader:
     if origin is tuple:
         return _table([*map(_column, parts)])
     if hint in _ROWS:
-        row, table = partial(tuple.__new__, hint), _table([*_columns_of(hint).values()])
+        hints = get_type_hints(hint, include_extras=True)
+        row, table = partial(tuple.__new__, hint), _table([_column(hints[k]) for k in hint._fields])
         return lambda raws: map(row, table(raws))
     if origin is Annotated and parts[0] in _NUMBERS:
         return _column_of_numbers(_NUMBERS[parts[0]], *parts[1:])
@@ -428,13 +428,6 @@ def _column(hint: Any) -> Reader:
         return lambda raws: _of_types(raws, hint)
     reader = _reader(hint, "")
     return lambda raws: [*map(reader, raws)]
-
-
-def _columns_of(kind: Any) -> Mapping[str, Reader]:
-    if kind not in _COLUMNS:
-        hints = get_type_hints(kind, include_extras=True)
-        _COLUMNS[kind] = {key: _column(hints[key]) for key in kind._fields}
-    return _COLUMNS[kind]
 
 
 def _of_types(raws: Sequence[Any], *kinds: type) -> Sequence[Any]:

@@ -448,21 +448,23 @@ def meetings(
     crossed: dict[str, dict[str, float]] = {}
     for node, entries in nodes.items():
         for entry in entries:
-            for name in entry.path if LAYERS[entry.layer].per_target else ():
-                asked = crossed.setdefault(name, {})
-                asked[node] = max(asked.get(node, 0.0), _asked_for(entry))
+            if LAYERS[entry.layer].per_target:
+                rate = _highest_ceiling(entry)
+                for name in entry.path:
+                    by_node = crossed.setdefault(name, {})
+                    by_node[node] = max(by_node.get(node, 0.0), rate)
     names_by_nodes: dict[tuple[str, ...], list[str]] = {}
-    for name, asked in crossed.items():
+    for name, by_node in crossed.items():
         part = parts[name]
         rates = [rate for rate in (part.read_Bps, part.write_Bps) if rate is not None]
-        narrow = part.kind in NETWORK and min(rates, default=inf) < sum(asked.values())
-        if len(asked) > 1 and (narrow or part.kind not in _NO_STORAGE):
-            names_by_nodes.setdefault(tuple(asked), []).append(name)
+        narrow = part.kind in NETWORK and min(rates, default=inf) < sum(by_node.values())
+        if len(by_node) > 1 and (narrow or part.kind not in _NO_STORAGE):
+            names_by_nodes.setdefault(tuple(by_node), []).append(name)
     for nodes_of_parts, names in names_by_nodes.items():
         yield Meeting(nodes_of_parts, tuple(names))
 
 
-def _asked_for(entry: Expectation) -> float:
+def _highest_ceiling(entry: Expectation) -> float:
     """Return the most bytes per second that a measurement asks for, 0 if nothing limits it."""
     ceilings = (reference.ceiling for reference in entry.references.values())
     return max((ceiling.rate for ceiling in ceilings if ceiling), default=0.0)

@@ -40,10 +40,6 @@ class Reads(NamedTuple):
         """Return the components whose path crosses a part."""
         return [name for name, path in self.paths.items() if part in path]
 
-    def total(self, names: list[str]) -> float:
-        """Return the sum of some reads at once."""
-        return fsum(self.at_once_Bps[name] for name in names)
-
 
 class Wiring(NamedTuple):
     """Differences of the wiring from the topology, and the parts that are as drawn."""
@@ -52,53 +48,60 @@ class Wiring(NamedTuple):
     proven: tuple[str, ...]
 
 
+class _Load(NamedTuple):
+    """Part that reads ask for more than it gives, and what they get at once."""
+
+    part: str
+    components: list[str]
+    rate_Bps: float
+    total_Bps: float
+
+    @property
+    def share(self) -> float:
+        return self.total_Bps / self.rate_Bps
+
+    def sentence(self) -> str:
+        return (
+            f"{_named(self.components)}, read at once, give {format_rate(self.total_Bps)}, "
+            f"{100 * self.share:.0f} % of the {format_rate(self.rate_Bps)} of {self.part}: they do "
+            "not all cross it as drawn, or it is faster than the topology says"
+        )
+
+
 def wiring(capacities: Capacities, reads: Reads) -> Wiring:
     """Return what reads at once show; ``capacities`` are those of the topology for reads."""
-    asked = {
-        name: (behind, rate)
-        for name in dict.fromkeys(part for path in reads.paths.values() for part in path)
-        if (rate := capacities.get(name))
-        and len(behind := reads.behind(name)) > 1
-        and fsum(reads.alone_Bps[member] for member in behind) > (1 + _MORE) * rate
-        and max(reads.alone_Bps[member] for member in behind) <= rate
-    }
-    exceeded = {
-        name: reads.total(behind) / rate
-        for name, (behind, rate) in asked.items()
-        if reads.total(behind) > (1 + _MORE) * rate
-    }
-    joined = _joined(capacities, reads)
-    differences = [*_apart(reads, asked, exceeded), *([joined] if joined else [])]
+    loads = [*_loads(capacities, reads)]
+    exceeded = [load for load in loads if load.total_Bps > (1 + _MORE) * load.rate_Bps]
+    # parts before the one whose rate is exceeded most are exceeded with it
+    worst = max(exceeded, key=lambda load: load.share, default=None)
+    sentences = (worst and worst.sentence(), _joined(capacities, reads))
+    differences = tuple(text for text in sentences if text)
     # a part that is not drawn holds up what the drawn ones would show
-    proven = () if differences else tuple(name for name in asked)
-    return Wiring(tuple(differences), proven)
+    return Wiring(differences, () if differences else tuple(load.part for load in loads))
 
 
-def _apart(
-    reads: Reads, asked: Mapping[str, tuple[list[str], float]], exceeded: Mapping[str, float]
-) -> Iterator[str]:
-    """Yield the part whose rate is exceeded most: parts before it are exceeded with it."""
-    if exceeded:
-        name = max(exceeded, key=lambda part: exceeded[part])
-        behind, rate = asked[name]
-        yield (
-            f"{_named(behind)}, read at once, give {format_rate(reads.total(behind))}, "
-            f"{100 * exceeded[name]:.0f} % of the {format_rate(rate)} of {name}: they do not all "
-            "cross it as drawn, or it is faster than the topology says"
-        )
+def _loads(capacities: Capacities, reads: Reads) -> Iterator[_Load]:
+    for part in dict.fromkeys(name for path in reads.paths.values() for name in path):
+        rate, components = capacities.get(part), reads.behind(part)
+        alone = [reads.alone_Bps[name] for name in components]
+        if rate and len(components) > 1 and fsum(alone) > (1 + _MORE) * rate and max(alone) <= rate:
+            total = fsum(reads.at_once_Bps[name] for name in components)
+            yield _Load(part, components, rate, total)
 
 
 def _joined(capacities: Capacities, reads: Reads) -> Optional[str]:
     """Return the sentence on reads that hold each other up without a part drawn before them."""
     shares = _shares(capacities, reads)
-    held = [name for name, share in shares.items() if share <= _JOINED]
-    others = [name for name, share in shares.items() if share >= _FREE]
-    drawn = {part for name in held for part in reads.paths[name] if reads.behind(part) == held}
-    if len(held) < 2 or not others or len(held) + len(others) < len(shares) or drawn:
+    slowed = [name for name, share in shares.items() if share <= _JOINED]
+    free = [name for name, share in shares.items() if share >= _FREE]
+    drawn = {part for name in slowed for part in reads.paths[name] if reads.behind(part) == slowed}
+    if len(slowed) < 2 or not free or len(slowed) + len(free) < len(shares) or drawn:
         return None
-    given, alone = reads.total(held), fsum(reads.alone_Bps[name] for name in held)
+    at_once, alone = (
+        fsum(rates[name] for name in slowed) for rates in (reads.at_once_Bps, reads.alone_Bps)
+    )
     return (
-        f"{_named(held)} give {100 * given / alone:.0f} % of what they give alone when "
+        f"{_named(slowed)} give {100 * at_once / alone:.0f} % of what they give alone when "
         f"{reads.title} are read at once, and the others what is expected: they share a part that "
         "the topology does not draw"
     )

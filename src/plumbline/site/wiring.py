@@ -6,8 +6,10 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
-from plumbline.model.record import Operation, Scenario
+from plumbline.model.record import Operation, Record, Scenario
+from plumbline.model.shared import results_in
 from plumbline.plan.places import Assignment
 from plumbline.plan.shared import flows_of
 from plumbline.plan.speeds import speeds
@@ -20,11 +22,21 @@ _RUNS = 12
 
 
 class Proof(NamedTuple):
-    """What a history shows of the wiring: differences, proven parts, and sets without runs."""
+    """Differences from the topology, parts that are proven, and sets of reads without runs."""
 
     differences: tuple[str, ...]
     proven: tuple[str, ...]
     unmeasured: tuple[str, ...]
+
+    def sentences(self) -> Iterator[str]:
+        """Yield what a person is told."""
+        yield from self.differences
+        if self.unmeasured:
+            yield f"not yet {MIN_RUNS} runs of {', '.join(self.unmeasured)}"
+        if self.proven:
+            yield f"wired as drawn: {', '.join(self.proven)}"
+        elif not self.differences:
+            yield "nothing is read at once that asks a part for more than it gives"
 
 
 def proof(topology: Topology, measured: Sequence[Assignment], path: Path) -> Proof:
@@ -37,8 +49,8 @@ def proof(topology: Topology, measured: Sequence[Assignment], path: Path) -> Pro
     with History(path, existing=True) as history:
         sets = dict(_Sets(measured, history).every())
     shown = [wiring(capacities, reads) for reads in sets.values() if reads]
-    differences = dict.fromkeys(text for found in shown for text in found.differences)
-    proven = dict.fromkeys(name for found in shown for name in found.proven)
+    differences = dict.fromkeys(text for item in shown for text in item.differences)
+    proven = dict.fromkeys(name for item in shown for name in item.proven)
     unmeasured = [title for title, reads in sets.items() if not reads]
     return Proof(tuple(differences), tuple(proven), tuple(unmeasured))
 
@@ -70,46 +82,60 @@ class _Sets:
         at_once: Mapping[str, Optional[float]],
     ) -> tuple[str, Optional[Reads]]:
         alone = {name: self._rate(layer, name, Scenario.SINGLE) for layer, name in members}
-        known = {name: rate for name, rate in at_once.items() if rate and alone[name]}
-        if len(known) < len(members):
-            return title, None
         paths = {name: self._measured[layer, name].path for layer, name in members}
-        return title, Reads(title, paths, {n: rate for n, rate in alone.items() if rate}, known)
+        alone_Bps, at_once_Bps = (
+            {name: rate for name, rate in rates.items() if rate} for rates in (alone, at_once)
+        )
+        if alone_Bps.keys() & at_once_Bps.keys() != paths.keys():
+            return title, None
+        return title, Reads(title, paths, alone_Bps, at_once_Bps)
 
     def _rate(self, layer: str, component: str, scenario: Scenario) -> Optional[float]:
         """Return the median of the latest reads, None of fewer than MIN_RUNS."""
-        key = SeriesKey(layer, component, Operation.READ.value, scenario.value, "")
-        least = self._measured[layer, component].limits.min_coverage
+        points = self._history.points(_key(layer, component, scenario), _RUNS)
         rates = [
             point.rate
-            for point in self._history.points(key, _RUNS)
-            if point.rate and (point.coverage is None or point.coverage >= least)
+            for point in points
+            if point.rate and self._is_undisturbed(layer, component, point.coverage)
         ]
         return median(rates) if len(rates) >= MIN_RUNS else None
 
+    def _is_undisturbed(self, layer: str, component: str, coverage: Optional[float]) -> bool:
+        return coverage is None or coverage >= self._measured[layer, component].limits.min_coverage
+
     def _flows(self, item: Assignment) -> dict[str, Optional[float]]:
         """Return the median rate of each flow in the runs of a shared part that counted."""
-        key = SeriesKey(
-            item.layer, item.component, Operation.READ.value, Scenario.TOGETHER.value, ""
-        )
+        place = item.layer, item.component
+        documents = self._history.documents(_key(*place, Scenario.TOGETHER), _RUNS)
+        names = [flow.component for flow in flows_of(item.target)]
         runs = [
             rates
-            for document in self._history.documents(key, _RUNS)
-            if document.get("rate") and (rates := _rates_in(document.get("details")))
+            for record in map(_record, documents)
+            if record and record.rate and self._is_undisturbed(*place, record.coverage)
+            if (rates := _rates_in(record)).keys() >= {*names}
         ]
-        names = [flow.component for flow in flows_of(item.target)]
-        rows = [row for row in runs if set(names) <= row.keys()]
         return {
-            name: median(row[name] for row in rows) if len(rows) >= MIN_RUNS else None
+            name: median(row[name] for row in runs) if len(runs) >= MIN_RUNS else None
             for name in names
         }
 
 
-def _rates_in(details: Any) -> dict[str, float]:
-    """Return the rates of a sum's flows; those of a damaged record are none."""
-    rows = details.get("flows") if isinstance(details, dict) else None
-    return {
-        str(row.get("component")): float(row["rate_Bps"])
-        for row in rows or ()
-        if isinstance(row, dict) and isinstance(row.get("rate_Bps"), (int, float))
-    }
+def _key(layer: str, component: str, scenario: Scenario) -> SeriesKey:
+    return SeriesKey(layer, component, Operation.READ.value, scenario.value, "")
+
+
+def _record(document: Mapping[str, Any]) -> Optional[Record]:
+    """Return a record of a history, None for a damaged one."""
+    try:
+        return Record.from_json(document)
+    except (KeyError, TypeError, ValueError, OverflowError, DocumentError):
+        return None
+
+
+def _rates_in(record: Record) -> dict[str, float]:
+    """Return the rates of the flows in the record of a sum, none if it is damaged."""
+    try:
+        flows = results_in(record)
+    except DocumentError:
+        return {}
+    return {flow.component: flow.rate_Bps for flow in flows if flow.rate_Bps}

@@ -91,3 +91,9 @@ def test_a_history_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     *words, path = site(tmp_path, [])
     with pytest.raises(StoreError, match="there is no history"):
         call(*words, f"{path}.none")
+
+
+def test_sums_that_others_disturbed_do_not_count(tmp_path: Path, run: Run) -> None:
+    disturbed = sums(200e6, 200e6, 200e6, coverage=0.5)
+    lines = measured(run, site(tmp_path, [*alone(), *disturbed]))
+    assert "the reads of ctl" in lines[0]
