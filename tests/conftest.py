@@ -15,6 +15,9 @@ def pytest_configure() -> None:
     os.umask(0o022)
     # as the command line does for its own process
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    # tables have colours, whatever the terminal of the caller can show
+    os.environ["TERM"] = "xterm"
+    os.environ.pop("NO_COLOR", None)
 
 
 @pytest.hookimpl(wrapper=True)

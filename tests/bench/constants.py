@@ -51,17 +51,20 @@ class Constant(NamedTuple):
 
 
 def constants(module: str) -> Iterator[Constant]:
-    """Yield the numbers that a module has given a name."""
-    for name, node in _assignments(FILES[module].read_text()):
-        if isinstance(node.value, ast.Constant) and isinstance(node.value.value, (int, float)):
-            yield Constant(module, name, node.value.value)
+    """Yield the numbers that a module has given a name, and those of its values: ``NOISE[2]``."""
+    for name, node in _numbers(FILES[module].read_text()):
+        yield Constant(module, name, ast.literal_eval(node))
 
 
-def _assignments(source: str) -> Iterator[tuple[str, ast.Assign]]:
-    """Yield the names that a module gives, each with its statement."""
+def _numbers(source: str) -> Iterator[tuple[str, ast.Constant]]:
+    """Yield the numbers of the assignments of a module, each with its place in the source."""
     for node in ast.parse(source).body:
         if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-            yield node.targets[0].id, node
+            name, value = node.targets[0].id, node.value
+            parts = value.args if isinstance(value, ast.Call) else [value]
+            for number, part in enumerate(parts):
+                if isinstance(part, ast.Constant) and isinstance(part.value, (int, float)):
+                    yield name if part is value else f"{name}[{number}]", part
 
 
 def variants(constant: Constant) -> Iterator[Constant]:
@@ -77,8 +80,10 @@ def install(constant: Constant) -> None:
     """Make the next import of a module find another number."""
     source = FILES[constant.module].read_text()
     lines = source.splitlines(keepends=True)
-    node = dict(_assignments(source))[constant.name]
-    lines[node.lineno - 1] = f"{constant.name} = {constant.value!r}\n"
+    place = dict(_numbers(source))[constant.name]
+    line = lines[place.lineno - 1]
+    before, after = line[: place.col_offset], line[place.end_col_offset :]
+    lines[place.lineno - 1] = f"{before}{constant.value!r}{after}"
     sys.meta_path.insert(0, loaded_as(Mutant(constant.module, 0, 1, "", "", "".join(lines))))
 
 
