@@ -5,7 +5,6 @@ Four calls of Ansible follow one another in one folder; each case is a host of i
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -16,13 +15,13 @@ import pytest
 
 from plumbline.model.units import DAY_S
 from plumbline.observe.certificate import ends_at
-from tests.processes import run_to_end
+from tests.processes import may_act_for_others, run_to_end
 from tests.project import certificates
 from tests.project.certificates import GROUP
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files to root"),
+    pytest.mark.skipif(not may_act_for_others(), reason="only root can give files to root"),
 ]
 EARLIER_EXTENSIONS = """basicConstraints = critical, CA:FALSE
 extendedKeyUsage = serverAuth

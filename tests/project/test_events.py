@@ -454,7 +454,7 @@ def test_nagios_counts_a_host_as_stale_after_three_heartbeats() -> None:
     assert freshness == f"{{{{ events_heartbeat_min | default({minutes}) | int * 180 }}}}"
 
 
-@pytest.mark.skipif(nagios.PROGRAM is None, reason="Nagios is not installed")
+@pytest.mark.skipif(nagios.PROGRAM is None, reason="Nagios is not installed, or may not start here")
 def test_the_real_nagios_shows_events_on_their_hosts(tmp_path: Path) -> None:
     objects = make(plan("lab"), events=True)
     with nagios.configured(CONTACT + "".join(objects.values())) as daemon:

@@ -23,7 +23,9 @@ from tests.project.repository import ROOT
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(nagios.PROGRAM is None, reason="Nagios is not installed"),
+    pytest.mark.skipif(
+        nagios.PROGRAM is None, reason="Nagios is not installed, or may not start here"
+    ),
 ]
 
 CONTACT = data("nagios/contact.cfg")

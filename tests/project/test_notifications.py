@@ -18,7 +18,9 @@ from tests.project.test_nagios_objects import CONTACT, make, plan
 
 pytestmark = [
     pytest.mark.daemon,
-    pytest.mark.skipif(nagios.PROGRAM is None, reason="Nagios is not installed"),
+    pytest.mark.skipif(
+        nagios.PROGRAM is None, reason="Nagios is not installed, or may not start here"
+    ),
 ]
 
 DELAY_S = 3

@@ -21,7 +21,7 @@ import pytest
 
 from tests.package.strangers import folder_for_all
 from tests.package.waiting import eventually
-from tests.processes import run_to_end
+from tests.processes import may_act_for_others, run_to_end
 from tests.project import certificates
 from tests.project.playbook import play_output
 from tests.project.repository import ROOT, document
@@ -30,7 +30,9 @@ from tests.project.test_nagios_objects import plan
 pytestmark = [
     pytest.mark.long,
     pytest.mark.skipif(not Path("/usr/sbin/nrpe").exists(), reason="NRPE is not installed"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="only root can give keys to the daemon's group"),
+    pytest.mark.skipif(
+        not may_act_for_others(), reason="only root can give keys to the daemon's group"
+    ),
 ]
 
 ASK = "/usr/lib/nagios/plugins/check_nrpe"

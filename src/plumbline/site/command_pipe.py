@@ -62,8 +62,8 @@ def _as_owner(pipe: os.stat_result) -> Iterator[None]:
         yield
         return
     groups, group = os.getgroups(), os.getegid()
+    _become(pipe)
     try:
-        _become(pipe)
         yield
     finally:
         os.seteuid(0)

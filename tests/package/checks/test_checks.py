@@ -42,6 +42,7 @@ from tests.package.judgements import (
 )
 from tests.package.parallel_runs import expected, ran
 from tests.package.strangers import let_through
+from tests.processes import may_act_for_others
 
 ROOT = Path(__file__).parents[3]
 COMPONENTS = {"ost": "scratch-OST0003", "raw": "oss2-disk1", "net": "oss3"}
@@ -453,7 +454,7 @@ def test_missing_permissions_and_selinux_denials_are_distinguished(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.skipif(not may_act_for_others(), reason="only root can become another user")
 def test_the_nrpe_user_reads_verdicts_through_its_group(tmp_path: Path) -> None:
     folder = tmp_path / "plumbline"
     folder.mkdir()

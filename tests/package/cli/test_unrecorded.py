@@ -13,7 +13,7 @@ import pytest
 from plumbline.site.published import publish
 from tests.package.cli.driver import COMMAND, SOURCE
 from tests.package.cli.test_probe import Node
-from tests.processes import run_to_end
+from tests.processes import can_mount, run_to_end
 from tests.project.repository import ROOT
 
 GOOD = {"a": "200", "b": "201", "c": "202"}
@@ -76,7 +76,7 @@ def test_the_targets_of_another_client_and_other_states_leave_no_note(measured: 
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can mount")
+@pytest.mark.skipif(not can_mount(), reason="mounting needs CAP_SYS_ADMIN")
 @pytest.mark.parametrize(
     ("spoil", "reason"),
     [

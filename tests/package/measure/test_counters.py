@@ -28,7 +28,7 @@ from plumbline.observe.coverage import REQUESTS
 from tests.package.observe.lustre_server import OST_STATS
 from tests.package.recorded import data
 from tests.package.strangers import let_through
-from tests.processes import run_to_end
+from tests.processes import may_act_for_others, run_to_end
 from tests.project.repository import ROOT
 
 DISKS = data("diskstats/kernel.txt")
@@ -145,7 +145,7 @@ print(*targets.names, "not", *targets.closed, "of", sum(targets.read().values())
 """
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.skipif(not may_act_for_others(), reason="only root can become another user")
 @pytest.mark.parametrize(
     ("capabilities", "output"),
     [

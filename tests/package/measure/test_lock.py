@@ -21,7 +21,7 @@ from plumbline.measure.lock import Locks, OwnLocks, StuckError, abandoned_lock
 from plumbline.model.errors import BusyError, StoreError
 from plumbline.observe.command import SystemClock, SystemRunner
 from tests.package.measure.units import is_free
-from tests.processes import can_mount
+from tests.processes import can_mount, may_act_for_others
 
 HOLD = """
 import subprocess, sys, time
@@ -325,7 +325,7 @@ def test_a_link_does_not_count_as_the_users_own_folder(tmp_path: Path) -> None:
         OwnLocks(tmp_path / "own", SystemClock())
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to another user")
+@pytest.mark.skipif(not may_act_for_others(), reason="only root can give a folder to another user")
 def test_the_folder_of_another_user_is_not_used(tmp_path: Path) -> None:
     (tmp_path / "own").mkdir()
     os.chown(tmp_path / "own", 65534, 65534)
@@ -369,7 +369,7 @@ def test_a_lock_file_with_a_hard_link_is_not_written_to(locks: Locks) -> None:
     assert precious.read_text() == "of root"
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.skipif(not may_act_for_others(), reason="only root can give files away")
 @pytest.mark.parametrize("content", ["of root", ""])
 def test_a_hard_link_in_place_of_a_lock_gives_no_file_of_root_away(
     locks: Locks, content: str
@@ -383,7 +383,7 @@ def test_a_hard_link_in_place_of_a_lock_gives_no_file_of_root_away(
     assert precious.stat().st_uid == 0
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
+@pytest.mark.skipif(not may_act_for_others(), reason="only root can give files away")
 def test_a_lock_of_root_belongs_to_the_owner_of_the_directory(locks: Locks) -> None:
     os.chown(locks.directory, 65534, 65534)
     with locks.hold("ost", "OST0"):

@@ -23,13 +23,16 @@ from plumbline.observe.query import QUESTIONS
 from plumbline.observe.starter import Helper, request_of
 from tests.package.strangers import let_through
 from tests.package.waiting import eventually
+from tests.processes import may_act_for_others
 
 RUN = SystemRunner()
 NOBODY = 65534
 SIZE = 4096
 PRECIOUS = b"precious" * 512
 
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can create files of other users")
+as_root = pytest.mark.skipif(
+    not may_act_for_others(), reason="only root can create files of other users"
+)
 
 
 @pytest.fixture

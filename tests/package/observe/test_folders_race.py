@@ -19,6 +19,7 @@ from plumbline.model.spec import ProbeSpec
 from plumbline.observe.command import SystemClock, SystemRunner
 from tests.package.measure.units import expectation, measured
 from tests.package.strangers import let_through
+from tests.processes import may_act_for_others
 
 ROUNDS = 25
 """tests.bench.attacks has hundreds."""
@@ -30,7 +31,7 @@ FILE = ".plumbline/a/probe.dat"
 
 pytestmark = [
     pytest.mark.long,
-    pytest.mark.skipif(os.geteuid() != 0, reason="an attack by another user needs root"),
+    pytest.mark.skipif(not may_act_for_others(), reason="an attack by another user needs root"),
 ]
 
 ATTACKER = """

@@ -12,6 +12,7 @@ import pytest
 
 from plumbline.observe.query import breaks, is_dead, lacks_space
 from tests.package.strangers import let_through
+from tests.processes import may_act_for_others
 
 BROKEN = [
     *(errno.EIO, errno.ENXIO, errno.ENODEV, errno.EROFS, errno.ENODATA, errno.ENOLINK),
@@ -57,7 +58,7 @@ print(debugfs.debugfs_is_closed(SystemRunner()))
 CAPABLE = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.skipif(not may_act_for_others(), reason="only root can become another user")
 @pytest.mark.parametrize(("options", "closed"), [((), "True"), (CAPABLE, "False")])
 def test_the_capability_of_the_unit_lets_a_user_enter(
     tmp_path: Path, options: tuple[str, ...], closed: str

@@ -19,6 +19,7 @@ from plumbline.store.export import MAX_BYTES, extract
 from plumbline.store.history import History
 from tests.package.records import record
 from tests.package.strangers import let_through
+from tests.processes import may_act_for_others
 
 SRC = str(Path(__file__).parents[3] / "src")
 NOBODY = 65534
@@ -109,7 +110,9 @@ def as_stranger(path: Path) -> str:
     return done.stdout + done.stderr
 
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+needs_root = pytest.mark.skipif(
+    not may_act_for_others(), reason="only root can become another user"
+)
 
 
 @pytest.fixture
