@@ -32,7 +32,7 @@ from plumbline.model.service import NODE, SYMPTOMS, PathService, Service
 from plumbline.model.symptom import LUSTRE, title
 from plumbline.plan.looks import SymptomsPolicy, kinds_of
 from plumbline.plan.places import Assignment
-from plumbline.plan.references import by_file_system
+from plumbline.plan.ranks import by_file_system
 from plumbline.topology.graph import Topology
 
 _Key = tuple[str, str, str, str]
