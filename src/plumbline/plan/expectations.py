@@ -125,7 +125,6 @@ def _other_tests(measured: Sequence[Assignment]) -> Iterator[str]:
 
 
 def _groups(measured: Sequence[Assignment]) -> dict[tuple[str, str], int]:
-    """Return the number of members of each group."""
     return Counter(_group(assignment) for assignment in measured)
 
 

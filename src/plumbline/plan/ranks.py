@@ -194,7 +194,6 @@ class _Ranks(NamedTuple):
     readers: tuple[str, ...]
 
     def clients(self, operation: Operation) -> tuple[str, ...]:
-        """Return the client of each rank's data."""
         return self.writers if operation is Operation.WRITE else self.readers
 
 

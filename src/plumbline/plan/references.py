@@ -180,7 +180,6 @@ def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceiling
 def _capacities_of(
     topology: Topology, assignment: Assignment, capacities: Speeds, operation: Operation
 ) -> Capacities:
-    """Return the capacities that count for an operation."""
     layer = LAYERS[assignment.layer]
     if layer.by_verbs:
         return capacities.verbs

@@ -77,7 +77,6 @@ def _key(service: Service) -> _Key:
 
 
 def _keys(measured: Assignment) -> tuple[_Key, _Key]:
-    """Return the keys of the services of a component and of its group."""
     return (
         (measured.layer, measured.component, "", ""),
         (measured.layer, "", measured.group, measured.node),

@@ -68,7 +68,6 @@ class _Row(NamedTuple):
 
     @classmethod
     def of(cls, judged: Judged, note: str, file_system: str) -> _Row:
-        """Return the row of a verdict."""
         node, _, verdict = judged
         figures = tuple(
             (item.label, item.value, item.unit, item.warning, item.critical, item.maximum)
@@ -383,7 +382,6 @@ def _rows(site: SiteJudgement, judged: Sequence[Judged], notes: Sequence[str]) -
 
 
 def _node(node: str, rows: Sequence[_Row], now: float) -> NodeVerdicts:
-    """Return the verdicts of one node from its rows."""
     return NodeVerdicts(
         node,
         [

@@ -300,7 +300,6 @@ def _estimates(plan: Plan, points: Sequence[tuple[Point, dict[str, Any]]]) -> It
 
 
 def _remaining_points(plan: Plan, ledger: Ledger) -> Iterator[tuple[Point, dict[str, Any]]]:
-    """Yield the remaining points in the order of measuring, with their figures."""
     for point, reason in sweeps.planned(_sweep(plan), ledger):
         setting = plan.setting(point)
         expected = sweeps.estimate(point, plan.work_load, ledger)
@@ -340,14 +339,12 @@ class _SweepProgress:
         self._title = ""
 
     def begin(self, point: Point) -> None:
-        """Print the next point."""
         self._begun += 1
         self._title = f"point {self._begun} of {self._total}: {axes.words(point)}"
         if not self._quiet:
             note(self._title)
 
     def __call__(self, step: Step) -> None:
-        """Show a step of the point."""
         record = step.record if step.record and step.record.component == self._whole else None
         title = f"{self._title}, {step.title}"
         self._show(Step(title, self._begun - 1, self._total, record))

@@ -391,7 +391,6 @@ def _tables(
     member_verdicts: Sequence[Verdict],
     judged: Mapping[str, Verdict],
 ) -> Iterator[str]:
-    """Yield a table for each judged file system."""
     for system in file_systems(entries):
         name = system.whole.component
         names = {entry.component for entry in system.entries}
