@@ -39,7 +39,7 @@ _Key = tuple[str, str, str, str]
 """Layer, component, group, and the node of the group."""
 
 
-def with_bearers(
+def with_dependencies(
     measured: Sequence[Assignment], services: Sequence[Service]
 ) -> tuple[Service, ...]:
     """Add to each service the services that notify in its place.
@@ -277,7 +277,7 @@ def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:
                 f"plumbline_topology: services {other.description!r} and {service.description!r} "
                 f"would both be the command {service.command}; rename one of them"
             )
-    return with_bearers(measured, all_services)
+    return with_dependencies(measured, all_services)
 
 
 def _component_service(assignment: Assignment) -> Service:

@@ -42,7 +42,7 @@ from plumbline.model.verdict_files import stamp
 from plumbline.model.watched import Watch
 from plumbline.site.nodes import SiteJudgement, judgement
 from plumbline.site.verdicts import NodeVerdicts, Step, file_system_of, judge_symptoms, steps
-from plumbline.store.facts import ground_of_notes
+from plumbline.store.facts import notes_fingerprint
 from plumbline.store.files import load_document, seal
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan, without_collector
@@ -324,7 +324,7 @@ class KeptJudgement:
         return " ".join(ground)
 
     def _facts(self, noted: bool, nodes: Iterable[str]) -> str:
-        return f" {ground_of_notes(self._history, nodes, self.now)}" if noted else ""
+        return f" {notes_fingerprint(self._history, nodes, self.now)}" if noted else ""
 
 
 _MAX_BYTES = 1 << 29

@@ -208,7 +208,7 @@ def sweep(arguments: argparse.Namespace) -> int:
 
 
 def _doubt(plan: Plan, scaling: Optional[str]) -> str:
-    """Return what memory may hold of the point whose clients write least, empty if nothing."""
+    """Return a warning if a point fits the page cache of its clients, else an empty text."""
     hosts = plan.common.launch.hosts
     written = min(
         plan.size(point) // min(hosts, plan.setting(point).ranks)
