@@ -30,10 +30,10 @@ from plumbline.model.record import Operation
 from plumbline.model.shared import KIND as SHARED_KIND
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import format_duration
+from plumbline.plan.file_systems import file_system_spec, parallel
 from plumbline.plan.pairs import paired, rails
 from plumbline.plan.places import Assignment, Place, Step, devices, targets
 from plumbline.plan.policy import Policy, explicit, limits_of, spec_of
-from plumbline.plan.ranks import file_system_spec, parallel
 from plumbline.plan.server_places import on_servers
 from plumbline.plan.shared import shared_parts, shared_spec
 from plumbline.topology.graph import Topology

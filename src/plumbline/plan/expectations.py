@@ -35,9 +35,9 @@ from plumbline.plan.assignments import assignments
 from plumbline.plan.baseline import Baselines
 from plumbline.plan.duration import seconds_of
 from plumbline.plan.fabric import fabric_links
+from plumbline.plan.file_systems import launching
 from plumbline.plan.places import Assignment
 from plumbline.plan.policy import Policy, TargetLayer
-from plumbline.plan.ranks import launching
 from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
 from plumbline.plan.schedule import Slots, Timer
 from plumbline.plan.server_places import left_out

@@ -22,9 +22,9 @@ from plumbline.model.rounds import partners
 from plumbline.model.small_reads import RANDREAD32
 from plumbline.plan.assignments import by_server
 from plumbline.plan.baseline import Baselines, Key
+from plumbline.plan.file_systems import by_file_system, file_system_limits
 from plumbline.plan.places import Assignment, Step, StepLimits
 from plumbline.plan.policy import Policy, goal_of
-from plumbline.plan.ranks import by_file_system, file_system_limits
 from plumbline.plan.shared import flows_of
 from plumbline.plan.speeds import Speeds, speeds, verbs_of
 from plumbline.topology.ceiling import Capacities, Limit, alone, in_sum, minimum, together

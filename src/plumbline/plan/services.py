@@ -30,9 +30,9 @@ from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.names import anchor, group_anchor
 from plumbline.model.service import NODE, SYMPTOMS, PathService, Service
 from plumbline.model.symptom import LUSTRE, title
+from plumbline.plan.file_systems import by_file_system
 from plumbline.plan.looks import SymptomsPolicy, kinds_of
 from plumbline.plan.places import Assignment
-from plumbline.plan.ranks import by_file_system
 from plumbline.topology.graph import Topology
 
 _Key = tuple[str, str, str, str]

@@ -1,4 +1,4 @@
-"""Ranks in the plan: layer ``fs``, in which the first client launches ranks on all targets at once.
+"""File systems in the plan: layer ``fs``, whose first client launches ranks on all targets at once.
 
 Each target and the whole file system are components, and so is each further test, which uses the
 same targets but does not judge them.
