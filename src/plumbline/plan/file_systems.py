@@ -35,7 +35,7 @@ from plumbline.model.ranks import (
 from plumbline.model.record import Operation
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import format_size
-from plumbline.plan.places import Assignment, Place, Step, StepLimits
+from plumbline.plan.places import Assignment, Place, Step, StepLimits, system_of
 from plumbline.plan.policy import FsLayer, Policy, explicit, of_test, spec_of
 from plumbline.plan.speeds import Speeds
 from plumbline.topology.ceiling import Capacities, Limit, in_sum, together
@@ -128,13 +128,24 @@ def _interleaved(routes: Sequence[tuple[str, Route]]) -> list[str]:
     return [name for turn in turns for name in turn if name is not None]
 
 
-def file_system_spec(policy: Policy, name: str, targets: int, test_name: str) -> ProbeSpec:
-    """Return the terms of a file system, which are the same for all its targets.
+def _test_of(policy: Policy, place: Place) -> str:
+    """Return the test that measures a component, the first one by default."""
+    return str(place.target.get("test", policy.layers.fs.tests[0]))
+
+
+def is_further_test(policy: Policy, place: Place) -> bool:
+    """Return whether a place is a test of a file system that does not judge its targets."""
+    return _test_of(policy, place) != policy.layers.fs.tests[0]
+
+
+def file_system_spec(policy: Policy, place: Place, places: Sequence[Place]) -> ProbeSpec:
+    """Return the terms of a place in a file system, which are the same for all its targets.
 
     Raises:
         DocumentError: the terms contradict each other.
     """
-    rules = policy.layers.fs
+    rules, name, test_name = policy.layers.fs, system_of(place), _test_of(policy, place)
+    targets = sum(member.group == name for member in places)
     spec = _sized(spec_of(policy, FS.name, name, name), policy, name, targets)
     if test_name != rules.tests[0]:
         spec = of_test(spec, test_name)

@@ -94,10 +94,15 @@ def rails(topology: Topology, policy: Policy, layer: Layer) -> list[Place]:
     The first adapter of each host is of the first rail, and so on.
 
     Raises:
-        DocumentError: an adapter is fed by no host with an address or by several, has several ways
-            to the network, or no partner.
+        DocumentError: there is none; or an adapter is fed by no host with an address or by several,
+            has several ways to the network, or no partner.
     """
     adapters = _adapters(topology)
+    if not adapters:
+        raise DocumentError(
+            f"plumbline_policy names layer {layer.name}, but no adapter of plumbline_topology has "
+            "rdma; give the parts of kind nic their device, such as mlx5_0, or remove the layer"
+        )
     by_rail: dict[tuple[str, int], list[str]] = {}
     for adapter in adapters:
         by_rail.setdefault((adapter.path[-1], adapter.rail), []).append(adapter.name)

@@ -75,6 +75,11 @@ StepLimits = Mapping[tuple[str, str, Step], Optional[Limit]]
 """By layer, component and step; None if no part on the path has a rate."""
 
 
+def system_of(place: Place) -> str:
+    """Return the group whose rules apply to a component; a whole has the rules of its members."""
+    return str(place.target.get("file_system", place.group))
+
+
 _PEERS = 5
 """Metadata targets that are each other's peers.  Among fewer each has its own level, as the first
 one has the root and most users, and is compared with its own runs alone."""
@@ -84,7 +89,15 @@ def targets(topology: Topology, layer: Layer, chosen: Collection[str] = ()) -> l
     """Return the targets of a layer in all file systems, except retired ones.
 
     Those of the ``chosen`` file systems have the layer's chosen operations too.
+
+    Raises:
+        DocumentError: a layer of metadata targets is named, and there are none.
     """
+    if layer.of_metadata and not topology.metadata:
+        raise DocumentError(
+            f"plumbline_policy names layer {layer.name}, but no file system of plumbline_topology "
+            "has metadata; list its metadata targets there, or remove the layer"
+        )
     places = []
     members = topology.metadata if layer.of_metadata else topology.targets
     sizes = Counter(target.file_system for target in members.values())
