@@ -23,9 +23,8 @@ from plumbline.model.units import (
 )
 from plumbline.model.verdict import State
 from plumbline.observe.command import SystemRunner
-from plumbline.parts.parallel import axes, runs
+from plumbline.parts.parallel import axes, choices, runs
 from plumbline.parts.parallel import sweep as sweeps
-from plumbline.parts.parallel import verbs as parallel
 from plumbline.parts.parallel.axes import Point
 from plumbline.parts.parallel.job import Fixed
 from plumbline.parts.parallel.launch import find_launcher
@@ -48,9 +47,9 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     """
     fill_in(arguments)
     refuse_both(arguments)
-    members = _spread(parallel.members_of(arguments, least=1))
+    members = _spread(choices.members_of(arguments, least=1))
     test = named_test(arguments.test)
-    launch = parallel.launch_of(arguments)
+    launch = choices.launch_of(arguments)
     grid = _grid(arguments, test.transfer, len(members.entries))
     points = axes.points_of(grid)
     budget = sweeps.Budget(arguments.budget, arguments.limit)
@@ -64,7 +63,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
         arguments.bytes is not None,
         budget,
         arguments.alone,
-        parallel.work_of(arguments, launch),
+        choices.work_of(arguments, launch),
         _state(arguments),
     )
     if arguments.scaling == "weak":
@@ -187,7 +186,7 @@ def sweep(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.directory and not arguments.json and (doubt := _doubt(plan, arguments.scaling)):
         remark(doubt)
-    locks = parallel.locks_of(arguments, plan.members)
+    locks = choices.locks_of(arguments, plan.members)
     try:
         with locks.hold("sweep", plan.name), interruptible():
             ledger = _ledger(arguments, plan)
