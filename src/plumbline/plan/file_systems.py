@@ -144,12 +144,12 @@ def file_system_spec(policy: Policy, place: Place, places: Sequence[Place]) -> P
     Raises:
         DocumentError: the terms contradict each other.
     """
-    rules, name, test_name = policy.layers.fs, system_of(place), _test_of(policy, place)
+    rules, name, test = policy.layers.fs, system_of(place), named_test(_test_of(policy, place))
     targets = sum(member.group == name for member in places)
     spec = _sized(spec_of(policy, FS.name, name, name), policy, name, targets)
-    if test_name != rules.tests[0]:
-        spec = of_test(spec, test_name)
-    test = named_test(test_name)._replace(transfer=spec.transfer_bytes)
+    if is_further_test(policy, place):
+        spec = of_test(spec, test)
+    test = test._replace(transfer=spec.transfer_bytes)
     trouble = contradiction(test, spec.bytes, direct=spec.direct, names=_NAMES)
     if trouble:
         raise DocumentError(f"plumbline_policy: layer fs: {name}: {trouble}")
