@@ -154,13 +154,14 @@ PYTEST := nice -n 13 pytest --quiet --dist loadfile --no-loadscope-reorder
 
 # More processes than cores, as tests wait for MPI, browsers and timeouts.
 pytest:  # 10 min: all tests without a lab but those of pytest-long: with real MPI, browser, NRPE, playbooks
-	@$(PYTEST) -n 4 -m 'not daemon and not study'
+	@$(PYTEST) -n 4 -m 'not daemon'
 
 pytest-quick:  # 1.5 min: the tests of less than half a second; make test has them in pytest
-	@$(PYTEST) -n 2 -m 'not long and not slow and not daemon and not study' $(PART:%=tests/package/parts/%)
+	@$(PYTEST) -n 2 -m 'not long and not slow and not daemon' $(PART:%=tests/package/parts/%)
 
 pytest-long:  # 3 min: what waits for the clock of Nagios, and statistical studies
-	@$(PYTEST) -n 4 -m 'daemon or study'
+	@$(PYTEST) -n 4 -m daemon
+	@$(PYTEST) -n 4 tests/studies
 
 # The tests that need no daemon and no browser on the other Python: requirements/debian13.txt says which are left out and why.
 debian13: root venv builders  # 5 min: the quick tests with Debian 13's Python 3.13 and programs

@@ -19,8 +19,8 @@ options:
     required: true
   layer:
     description:
-      - V(ost), V(raw), V(fs), V(net), V(mdt), V(oss), V(shared), or V(all), which leaves V(shared)
-        out.
+      - V(ost), V(raw), V(fs), V(net), V(mdt), V(oss), V(shared), V(rdma), or V(all), which leaves
+        V(shared) out.
     type: str
     default: all
   target:

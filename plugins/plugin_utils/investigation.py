@@ -186,7 +186,6 @@ class Investigation:
         }
 
     def _measure(self, step: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
-        """Measure a step within the remaining budget."""
         until = self._console.clock() + answer["left_s"]
         if step["layer"] == "net":
             self._measure_pairs(step, answer["idle"], until)

@@ -26,9 +26,12 @@ WORLDLY = {
     *("parts.locate.contract", "parts.locate.evidence", "parts.locate.findings"),
     *("parts.locate.investigate", "parts.locate.path_alarms"),
     *("parts.locate.paths", "parts.locate.publish", "parts.locate.site", "parts.locate.verbs"),
-    *(f"parts.parallel.{name}" for name in ("axes", "job", "launch", "mpi", "operation", "rank")),
-    *(f"parts.parallel.{name}" for name in ("run", "runs", "sweep", "sweeping", "tally", "verbs")),
-    *("parts.report.compare", "parts.report.read", "parts.report.verbs"),
+    *(
+        f"parts.parallel.{name}"
+        for name in ("axes", "choices", "job", "launch", "mpi", "operation")
+    ),
+    *(f"parts.parallel.{name}" for name in ("rank", "run", "runs", "sweep", "sweeping", "tally")),
+    *("parts.parallel.verbs", "parts.report.compare", "parts.report.read", "parts.report.verbs"),
     *("parts.simulate.tables", "parts.simulate.verbs"),
     *(f"parts.space.{name}" for name in ("contract", "history", "publish", "verbs")),
 }
@@ -39,6 +42,7 @@ CONSOLE = {
     *(
         "parts.facts.pydarshan",
         "parts.facts.verbs",
+        "parts.parallel.choices",
         "parts.parallel.sweeping",
         "parts.parallel.verbs",
         "parts.space.verbs",

@@ -150,7 +150,13 @@ def test_plug_ins_offer_each_layer() -> None:
     offered = re.findall(r"^LAYERS = \((.*)\)$", text("plugins/module_utils/unit.py"), re.M)
     for path in ("plugins/modules/probe.py", "plugins/modules/verdicts_info.py"):
         offered += re.findall(r"^    choices: \[(ost.*)\]$", text(path), re.M)
-    assert len(offered) == 3
+    described = re.search(
+        r"^  layer:\n.*?^    type", text("plugins/filter/selection.py"), re.M | re.S
+    )
+    assert described
+    choices = re.findall(r"V\((\w+)\)", described[0])
+    offered.append(" ".join(name for name in choices if name != "all"))
+    assert len(offered) == 4
     assert all(set(re.findall(r"\w+", text)) == set(LAYERS) for text in offered)
     named = re.findall(r"^IF_NAMED = \((.*)\)$", text("plugins/module_utils/unit.py"), re.M)
     if_named = {name for name, layer in LAYERS.items() if layer.if_named}

@@ -137,7 +137,6 @@ class _SampleOutput:
             self._counters[key] = moved + amount, max((highest, *record.profile))
 
     def end(self) -> None:
-        """Print the table."""
         if self._as_json:
             return
         rows = [

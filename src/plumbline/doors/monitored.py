@@ -161,8 +161,8 @@ class Monitored(NamedTuple):
         """Yield pairs of components whose alarm may move from the first to the second."""
         return enclosing(self.paths)
 
-    def bearers(self) -> Iterator[tuple[Service, Service]]:
-        """Yield pairs of services: one that bears the alarm of the other, and the other."""
+    def dependencies(self) -> Iterator[tuple[Service, Service]]:
+        """Yield pairs of services: one that raises the alarm of the other, and the other."""
         for service in self.services:
             for place in service.behind:
                 yield self.services[place], service

@@ -65,7 +65,6 @@ def _probes(raw: Any, state_folder: str, now: float) -> Shown:
 
 
 def _notes(layers: Any, folders: tuple[str, str]) -> dict[str, Any]:
-    """Return the notes of runs that could not be recorded, by layer."""
     files = [note_file(folder, layer) for layer in layers for folder in folders]
     if not any(map(os.path.lexists, files)):
         return {}

@@ -193,7 +193,6 @@ class _SpaceMetric(NamedTuple):
     value: Callable[[TargetOutlook], Optional[float]]
 
     def family(self, systems: Iterable[SystemSpace]) -> Family:
-        """Return the metric of all targets."""
         rows = [(system.name, item) for system in systems for item in system.targets]
         return _family(
             self[:2],

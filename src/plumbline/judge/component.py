@@ -71,7 +71,7 @@ def rule(
     return Ruling(operation, scenario, record, current, apply(current))
 
 
-def firmly(ruling: Ruling) -> Ruling:
+def without_provisional(ruling: Ruling) -> Ruling:
     """Return the ruling without a provisional reference."""
     current = ruling.measured
     if current is None or current.provisional is None:

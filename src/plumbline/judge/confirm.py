@@ -259,7 +259,7 @@ def places(candidates: Iterable[Candidate], past: PastRuns, now: float) -> list[
 
 
 def turns(layer: Layer, queue: Sequence[QueuePlace], past: PastRuns, now: float) -> list[Turn]:
-    """Return the runs of this moment, as many as the bytes allow.
+    """Return the confirmation runs that are due and fit the saved bytes.
 
     The saved bytes are for components with odds against them.  A low run without such odds has the
     share of one day, or a busy night would leave nothing for the next slow component.  A suspicion
@@ -319,18 +319,18 @@ def _queue_place(candidate: Candidate, past: PastRuns, now: float) -> QueuePlace
     ]
     # if planned runs are rare, each day has runs of its own
     recent = [at for at in confirmed_at if at > max(since, now - DAY_S)]
-    obstacle = candidate.obstacle or _waits(candidate, since, recent, confirmed_at, now)
+    obstacle = candidate.obstacle or _reason_to_wait(candidate, since, recent, confirmed_at, now)
     return QueuePlace(candidate, len(recent), obstacle)
 
 
-def _waits(
+def _reason_to_wait(
     candidate: Candidate,
     since: float,
     recent: Sequence[float],
     confirmed_at: Sequence[float],
     now: float,
 ) -> str:
-    """Return why its own runs make it wait: the planned one, those of a day, or all."""
+    """Return the reason to wait: the planned run, the limit of a day, or the last run."""
     terms, last = candidate.entry.confirm, max([since, *recent])
     if now - since > candidate.entry.limits.stale_after_s:
         return "its last planned run is too old"

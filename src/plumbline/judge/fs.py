@@ -299,7 +299,6 @@ def _slowest_figures(ruled: Ruled) -> Iterator[Figure]:
 
 
 def _test_figures(ruled: Ruled) -> Iterator[Figure]:
-    """Yield the rates of further tests, by the name of the test."""
     for test, rulings in ruled.tests:
         for rate in (figure(ruling) for ruling in rulings if ruling.measured):
             yield rate._replace(label=f"{test.target['test']}_{rate.label}")

@@ -109,7 +109,6 @@ class _Median(NamedTuple):
 
     @property
     def alarm(self) -> bool:
-        """Return whether this operation has the largest loss of an alarm."""
         return self.evidence is not None and self.evidence.alarm and self.evidence.what == self.what
 
     @property

@@ -123,7 +123,6 @@ def _comparable(samples: Sequence[Sample], now: float, limits: Limits) -> list[S
 
 
 def _error(spread: float, runs: int) -> float:
-    """Return the error of one run compared with the median of several."""
     return spread * sqrt(1 + _VARIANCE_OF_A_MEDIAN / runs)
 
 

@@ -39,7 +39,6 @@ class _Pairs(NamedTuple):
 
     @property
     def what(self) -> str:
-        """Return the operation in words."""
         return label(self.operation, self.scenario)
 
     @property
@@ -229,7 +228,6 @@ def _decide(
 
 
 def _remarks(tested: _Pairs, pairs: Sequence[_Pairs], chosen: Ruling) -> str:
-    """Return the remarks on the partners of a figure."""
     name = tested.chosen[0]
     if not tested.usable:
         total = len(tested.rulings)

@@ -213,7 +213,7 @@ def compared(measured: Measured) -> str:
             f"({measured.baseline.runs} runs to {measured.baseline.last})"
         )
     if measured.peers_rate:
-        return doubtfully(measured, f"{_share(measured, measured.percent)} {peers(measured)}")
+        return with_doubt(measured, f"{_share(measured, measured.percent)} {peers(measured)}")
     # a rate near the ceiling is fine whatever its own runs were
     doubtful = measured.provisional and not measured.provisional.clears
     if measured.provisional and not (doubtful and measured.at_ceiling):
@@ -221,7 +221,7 @@ def compared(measured: Measured) -> str:
     if not measured.at_ceiling:
         return measured.doubt
     assert measured.ratio_ceiling is not None
-    return doubtfully(measured, f"{100 * measured.ratio_ceiling:.0f} % of the {limited(measured)}")
+    return with_doubt(measured, f"{100 * measured.ratio_ceiling:.0f} % of the {limited(measured)}")
 
 
 def _share(measured: Measured, percent: Optional[float]) -> str:
@@ -244,10 +244,10 @@ def provisionally(measured: Measured) -> str:
     assert reference is not None
     rate = measured.shown(reference.rate)
     text = f"{_share(measured, measured.provisional_percent)} {reference.words} {rate}"
-    return text if reference.weakness else doubtfully(measured, text)
+    return text if reference.weakness else with_doubt(measured, text)
 
 
-def doubtfully(measured: Measured, text: str) -> str:
+def with_doubt(measured: Measured, text: str) -> str:
     """Return a text after the reason why the baseline is not used, if there is one."""
     return f"{measured.doubt}, {text}" if measured.doubt else text
 

@@ -95,12 +95,10 @@ class _Group:
 
     @cached_property
     def table(self) -> Table:
-        """Return the runs."""
         return Table(self.measurements)
 
     @cached_property
     def member(self) -> _Array:
-        """Return the number of each run's member."""
         names: dict[str, int] = {}
         numbers = [
             names.setdefault(measurement.member, len(names)) for measurement in self.measurements
@@ -114,7 +112,6 @@ class _Group:
         return sorted(forms, key=lambda form: form.kind.seen_apart)
 
     def form(self, against: Against) -> _Form:
-        """Return one form of comparison."""
         return next(form for form in self.forms if form.against is against)
 
     @cached_property

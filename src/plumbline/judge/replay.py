@@ -69,7 +69,6 @@ def never_together(rows: Iterable[Sampled]) -> Optional[StaggeredHost]:
 
 
 def _hosts(rows: Iterable[Sampled]) -> Iterator[list[Sampled]]:
-    """Yield the samples of each host in the order of time."""
     ordered = sorted(rows, key=attrgetter("host", "at"))
     for _, samples in groupby(ordered, key=attrgetter("host")):
         yield list(samples)
@@ -224,7 +223,6 @@ class _Day(NamedTuple):
         return self.series[component][1]
 
     def judged(self) -> Iterator[DayVerdict]:
-        """Yield the verdicts of the day."""
         for expectation, series in self.series.values():
             judging = Judging(self, self.weighing, series[0].latest.finished_at)
             yield DayVerdict(

@@ -10,7 +10,6 @@ from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import (
     Finding,
     against_levels,
-    doubtfully,
     figures,
     figures_and_ceiling,
     flags,
@@ -18,6 +17,7 @@ from plumbline.judge.phrases import (
     peers,
     provisionally,
     repeats,
+    with_doubt,
 )
 from plumbline.judge.recurring import recurrence
 from plumbline.model.errors import DocumentError
@@ -137,7 +137,7 @@ def incomparable(measured: Measured) -> Optional[Finding]:
     else:
         text = (
             f"{measured.what} measured {measured.shown(measured.rate)} but nothing to compare "
-            f"with: {doubtfully(measured, 'no peers in the same run')}"
+            f"with: {with_doubt(measured, 'no peers in the same run')}"
         )
     capture = ", or run plumbline baseline capture" if measured.limits.baselines else ""
     # metadata targets are mostly too few to be peers

@@ -44,7 +44,7 @@ class CachesUnit:
         target = target_for(entry.target, entry.component, entry.limits.fill_limit)
         if not isinstance(target, FileTarget):
             raise UsageError(f"{entry.component} has no file that caches keep; name a target")
-        target.apart()
+        target.use_folder_of_root()
         self._target = target
         self._caches = target.caches(entry.spec.bytes)
         buffered = entry._replace(spec=_buffered(entry.spec))

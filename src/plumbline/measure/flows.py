@@ -118,7 +118,6 @@ class _Run:
         self._tool: Optional[Tool] = None
 
     def record(self) -> Record:
-        """Read, and return the record."""
         flows = self._reads.flows_of(self._around.expectations.node)
         tasks = [(flow, _task(self._around.expectations, self._reads, flow)) for flow in flows]
         untimely = self._untimely()

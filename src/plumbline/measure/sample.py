@@ -285,7 +285,6 @@ class _Watch:
         self._begin_part()
 
     def until_next_s(self) -> float:
-        """Return the seconds until the next reading."""
         return max(0.0, self.done + 1 - self._elapsed_s())
 
     def count(self) -> None:
@@ -307,7 +306,6 @@ class _Watch:
         self._lateness_s.append(abs(now_s - self.done))
 
     def part(self) -> SamplePart:
-        """Return the part since the last one."""
         begin = self._part_begin
         part = SamplePart(
             self._began_at + begin,

@@ -18,7 +18,7 @@ from typing import Callable, Collection, Iterator, Mapping, NamedTuple, Optional
 from plumbline.measure.lock import Locks, StuckError
 from plumbline.measure.process import this_process
 from plumbline.measure.targets import osts_of, target_for
-from plumbline.measure.trial import UNSURE, Failure, Recorder, Silence, Suspicion, Task
+from plumbline.measure.trial import UNSURE, Failure, NoAnswer, Recorder, Suspicion, Task
 from plumbline.measure.unit_context import PAUSE_S, Journal, Retry, Step, Unit, UnitContext
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import BusyError, PlumblineError, PrivilegeError
@@ -270,7 +270,7 @@ class Session:
 
     def _closer(self, unit: Unit, stuck: Sequence[Task], reason: str) -> Failure:
         """Return the failure behind a stuck query, from sources that always answer."""
-        silence = Silence(Outcome.UNANSWERED, reason)
+        silence = NoAnswer(Outcome.UNANSWERED, reason)
         entry = next((task.entry for task in stuck if LAYERS[task.entry.layer].one_target), None)
         if entry is None:
             return silence

@@ -125,5 +125,4 @@ def _is_free(descriptor: int, ended: bool) -> bool:
 
 
 def _prefix() -> str:
-    """Return the prefix of this host's folders."""
     return f"plumbline-{gethostname()}-"

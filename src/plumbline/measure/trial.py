@@ -193,7 +193,7 @@ class Failure(NamedTuple):
     reason: str
 
 
-class Silence(Failure):
+class NoAnswer(Failure):
     """Failure of a query about a target that got no answer in time."""
 
 
@@ -348,7 +348,7 @@ class Watch:
         another target, for instance because a folder is spread over all of them.
         """
         if self._late:
-            return Silence(Outcome.UNANSWERED, str(error))
+            return NoAnswer(Outcome.UNANSWERED, str(error))
         outcomes = (outcome for kind, outcome in _OUTCOMES if isinstance(error, kind))
         return Failure(next(outcomes, Outcome.FAILED), str(error))
 
@@ -532,7 +532,7 @@ class Suspicion(NamedTuple):
             return Failure(Outcome.UNREACHABLE, text)
         if failure.outcome is Outcome.HUNG:
             return failure
-        if isinstance(failure, Silence):
+        if isinstance(failure, NoAnswer):
             reason = f"{reason} ({failure.reason})"
         gone_text = f"server {server} answers for others: the target is gone"
         unclear_text = "the target, its server or the network to it is down"
@@ -545,7 +545,7 @@ class Suspicion(NamedTuple):
         others answer.
         """
         twice = Failure(failure.outcome, f"{failure.reason}{self.tries}")
-        if not isinstance(failure, Silence):
+        if not isinstance(failure, NoAnswer):
             return twice
         watch = Watch(self.runner)
         try:

@@ -168,7 +168,7 @@ def unpack(data: bytes) -> Profile:
 
 def _arrays(calls: Calls) -> Iterable[bytes]:
     for values in (calls.starts, calls.durations, calls.sizes):
-        yield _little(values[: calls.count]).tobytes()
+        yield _to_little_endian(values[: calls.count]).tobytes()
 
 
 def _calls(data: bytes, start: int, count: int) -> Calls:
@@ -178,14 +178,14 @@ def _calls(data: bytes, start: int, count: int) -> Calls:
         values = array(code)
         end = start + count * values.itemsize
         values.frombytes(data[start:end])
-        arrays.append(_little(values))
+        arrays.append(_to_little_endian(values))
         start = end
     calls.starts, calls.durations, calls.sizes = arrays
     calls.count = calls.capacity = count
     return calls
 
 
-def _little(values: array[Any]) -> array[Any]:
+def _to_little_endian(values: array[Any]) -> array[Any]:
     """Convert an array to or from the byte order of the file, which is little-endian."""
     if sys.byteorder == "big":
         values.byteswap()

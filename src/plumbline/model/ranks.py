@@ -71,7 +71,7 @@ def _by_server(servers: Sequence[str]) -> list[list[int]]:
 
 
 def readers(clients: Sequence[str]) -> tuple[int, ...]:
-    """Return the rank whose place each rank reads, one to one.
+    """Return for each rank the rank whose file it reads; no two read the same.
 
     With ranks in order of their clients, a shift by the largest number of ranks of a client leads
     to another client, unless one has more than half of all ranks; with one client it leads to

@@ -59,7 +59,6 @@ class Rows:
             raise self.wrong(_TRAILING)
 
     def _length(self, row: Sequence[str], numbered: bool) -> str:
-        """Return the message for a row of the wrong length."""
         more = " besides the row number" if numbered else ""
         return (
             f"the row has {len(row)} cells, the header {len(self.columns)}{more}; complete the "

@@ -30,17 +30,9 @@ from plumbline.model.record import Operation
 from plumbline.model.shared import KIND as SHARED_KIND
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import format_duration
-from plumbline.plan.places import (
-    Assignment,
-    Place,
-    Step,
-    devices,
-    file_system_spec,
-    paired,
-    parallel,
-    rails,
-    targets,
-)
+from plumbline.plan.file_systems import file_system_spec, is_further_test, parallel
+from plumbline.plan.pairs import paired, rails
+from plumbline.plan.places import Assignment, Place, Step, devices, system_of, targets
 from plumbline.plan.policy import Policy, explicit, limits_of, spec_of
 from plumbline.plan.server_places import on_servers
 from plumbline.plan.shared import shared_parts, shared_spec
@@ -178,14 +170,9 @@ def _places(
     if layer.whole:
         return parallel(topology, policy)
     if layer.by_verbs:
-        return _rails(topology, policy, layer)
+        return rails(topology, policy, layer)
     if layer.paired:
         return paired(topology, policy)
-    if layer.of_metadata and not topology.metadata:
-        raise DocumentError(
-            f"plumbline_policy names layer {layer.name}, but no file system of plumbline_topology "
-            "has metadata; list its metadata targets there, or remove the layer"
-        )
     if layer.on_servers:
         return on_servers(topology, layer)
     if layer.on_devices:
@@ -199,24 +186,14 @@ def _members(layer: Layer, place: Place, places: Sequence[Place]) -> int:
     return len(place.target["hosts"]) if layer.by_verbs else len(places)
 
 
-def _rails(topology: Topology, policy: Policy, layer: Layer) -> list[Place]:
-    places = rails(topology, policy, layer)
-    if not places:
-        raise DocumentError(
-            f"plumbline_policy names layer {layer.name}, but no adapter of plumbline_topology has "
-            "rdma; give the parts of kind nic their device, such as mlx5_0, or remove the layer"
-        )
-    return places
-
-
 def _assignment(
     policy: Policy, layer: str, location: Place, members: int, spec: ProbeSpec
 ) -> Assignment:
-    names = (layer, _system(location), location.component)
+    names = (layer, system_of(location), location.component)
     limits = limits_of(policy, *names)._replace(
         stale_after_s=policy.layer(layer).stale_after_s(members)
     )
-    if _test(policy, location) != policy.layers.fs.tests[0]:
+    if is_further_test(policy, location):
         # small or shared calls have no known ceiling, only their baseline
         limits = limits._replace(min_efficiency=0.0)
     if explicit(policy, *names, "limits").get("hung_after_s") is None:
@@ -237,16 +214,6 @@ def _judged(policy: Policy, layer: str, location: Place) -> Iterator[Step]:
                 yield quantity, scenario
 
 
-def _system(location: Place) -> str:
-    """Return the group whose rules apply to a component; a whole has the rules of its members."""
-    return str(location.target.get("file_system", location.group))
-
-
-def _test(policy: Policy, location: Place) -> str:
-    """Return the test that measures a component, the first one by default."""
-    return str(location.target.get("test", policy.layers.fs.tests[0]))
-
-
 def _spec(
     policy: Policy,
     layer: str,
@@ -256,11 +223,9 @@ def _spec(
 ) -> ProbeSpec:
     if LAYERS[layer].joint:
         return shared_spec(policy, location, measured)
-    if not LAYERS[layer].by_ranks:
-        return spec_of(policy, layer, _system(location), location.component)
-    system = _system(location)
-    targets = sum(place.group == system for place in places)
-    return file_system_spec(policy, system, targets, _test(policy, location))
+    if LAYERS[layer].by_ranks:
+        return file_system_spec(policy, location, places)
+    return spec_of(policy, layer, system_of(location), location.component)
 
 
 def _hung_after_s(layer: str, spec: ProbeSpec, steps: Sequence[Step]) -> float:
@@ -313,7 +278,7 @@ def _refuse_unknown_names(policy: Policy, layer: str, places: Sequence[Place]) -
                 f"plumbline_policy: layer {layer} has no quantity {name[:60]!r} to judge; "
                 + (f"write one of: {', '.join(quantities)}" if quantities else "remove judge")
             )
-    groups = {*(p.group for p in places), *map(_system, places)}
+    groups = {*(p.group for p in places), *map(system_of, places)}
     for name in getattr(rules, "random_reads", ()):
         if name not in groups:
             raise DocumentError(

@@ -256,7 +256,6 @@ def _plain(key: Key, baseline: Baseline) -> dict[str, Any]:
 
 
 def _nonempty(**texts: str) -> dict[str, str]:
-    """Return the texts that are not empty."""
     return {name: text for name, text in texts.items() if text}
 
 

@@ -35,8 +35,9 @@ from plumbline.plan.assignments import assignments
 from plumbline.plan.baseline import Baselines
 from plumbline.plan.duration import seconds_of
 from plumbline.plan.fabric import fabric_links
+from plumbline.plan.file_systems import launching
 from plumbline.plan.places import Assignment
-from plumbline.plan.policy import FsLayer, Policy, TargetLayer
+from plumbline.plan.policy import Policy, TargetLayer
 from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
 from plumbline.plan.schedule import Slots, Timer
 from plumbline.plan.server_places import left_out
@@ -124,7 +125,6 @@ def _other_tests(measured: Sequence[Assignment]) -> Iterator[str]:
 
 
 def _groups(measured: Sequence[Assignment]) -> dict[tuple[str, str], int]:
-    """Return the number of members of each group."""
     return Counter(_group(assignment) for assignment in measured)
 
 
@@ -380,7 +380,7 @@ def compile_plan(
         elsewhere(topology),
         tuple(policy.conditions.parameters),
         confirm_schedule(policy),
-        _parallel(policy.layers.fs),
+        launching(policy.layers.fs),
         policy.job_users,
         policy.symptoms.calendar,
         _drop_caches(policy, nodes),
@@ -414,19 +414,6 @@ def _with_odds(measured: Sequence[Assignment], policy: Policy) -> tuple[Assignme
         assignment._replace(limits=assignment.limits._replace(**thresholds[assignment.layer]))
         for assignment in measured
     )
-
-
-def _parallel(layer: FsLayer) -> Optional[dict[str, Any]]:
-    """Return the roles' part of the layer that drives all targets at once."""
-    if not layer.clients:
-        return None
-    return {
-        "launcher": layer.clients[0],
-        "clients": list(layer.clients),
-        "program": layer.launcher,
-        "work": layer.work,
-        **({"memory_bytes": layer.memory} if layer.memory else {}),
-    }
 
 
 def _parts(topology: Topology) -> dict[str, SitePart]:

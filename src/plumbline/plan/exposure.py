@@ -254,7 +254,6 @@ class _Pairs:
         self._paths = {item.component: item.path for item in hosts}
 
     def crosses(self, name: str) -> bool:
-        """Return whether any pair crosses a part."""
         return name in self._hosts
 
     def best(self, name: str) -> float:
@@ -279,7 +278,6 @@ class _Pairs:
 
 
 def _crossing(measured: Iterable[Assignment]) -> Crossing:
-    """Return the measurements that cross each part."""
     crossing: dict[str, list[Assignment]] = {}
     for item in measured:
         for name in item.path:

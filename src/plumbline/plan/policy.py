@@ -14,9 +14,10 @@ from pydantic import Field, PlainValidator, create_model, field_validator, model
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import MAX_RUNS
 from plumbline.model.layers import LAYERS, layer_of
+from plumbline.model.layers import layer as model
 from plumbline.model.limits import Limits, Range
 from plumbline.model.names import PATH, PROGRAM, SCRATCH
-from plumbline.model.ranks import TESTS, may_be_direct, named_test
+from plumbline.model.ranks import TESTS, Method, may_be_direct, named_test
 from plumbline.model.small_reads import TAIL
 from plumbline.model.spec import MAX_DEPTH, MAX_REPEATS, ProbeSpec
 from plumbline.model.units import format_duration
@@ -176,6 +177,14 @@ class Layer(Strict):
     groups: dict[str, GroupOverride] = {}
     components: dict[str, Override] = {}
 
+    def default_spec(self, layer: model.Layer) -> ProbeSpec:
+        """Return the terms of the layer before anything that the policy sets of its probe."""
+        return layer.spec
+
+    def default_floor(self, layer: model.Layer) -> float:
+        """Return the least share of a ceiling before anything that the policy sets of limits."""
+        return layer.min_efficiency
+
     def period_s(self) -> float:
         """Return the period in which each component is measured, in seconds."""
         return self.schedule.period_s()
@@ -246,6 +255,16 @@ class RdmaLayer(NetLayer):
     port: Annotated[int, Field(ge=_LOWEST_PORT, le=65535)] = _RDMA_PORT
 
 
+_SHARED = 0.5
+"""Healthy shared files gave 31 % (Jaguar's writes) to 58 % of the ceiling, files for each rank
+60 to 100 %: docs/policy.md."""
+
+
+def of_test(spec: ProbeSpec, test: Method) -> ProbeSpec:
+    """Return the terms with transfer size and direct I/O of a test."""
+    return spec._replace(transfer_bytes=test.transfer, direct=may_be_direct(test))
+
+
 class FsLayer(TimedLayer):
     """The layer that drives all targets of a file system at once; disabled without ``clients``.
 
@@ -284,6 +303,19 @@ class FsLayer(TimedLayer):
             if number > 1:
                 raise ValueError(f"tests names {name} twice; name each test once")
         return tests
+
+    @property
+    def first(self) -> Method:
+        """The test that judges the targets too."""
+        return named_test(self.tests[0])
+
+    def default_spec(self, layer: model.Layer) -> ProbeSpec:
+        """Return the terms of the first test."""
+        return of_test(layer.spec, self.first)
+
+    def default_floor(self, layer: model.Layer) -> float:
+        """Return the layer's least share of a ceiling, half of it for ranks that share a file."""
+        return layer.min_efficiency * (_SHARED if self.first.shared else 1.0)
 
     def period_s(self) -> float:
         """Return the period of each test in seconds."""
@@ -470,37 +502,14 @@ def explicit(policy: Policy, layer: str, group: str, component: str, part: str) 
 def spec_of(policy: Policy, layer: str, group: str, component: str) -> ProbeSpec:
     """Return the terms for one component."""
     terms = explicit(policy, layer, group, component, "probe")
-    return _default_spec(policy, layer)._replace(**terms)
-
-
-def _default_spec(policy: Policy, layer: str) -> ProbeSpec:
-    """Return the default terms of a layer; ranks have those of their test."""
-    spec = layer_of(layer).spec
-    return of_test(spec, policy.layers.fs.tests[0]) if LAYERS[layer].by_ranks else spec
-
-
-def of_test(spec: ProbeSpec, name: str) -> ProbeSpec:
-    """Return the terms with transfer size and direct I/O of a test."""
-    test = named_test(name)
-    return spec._replace(transfer_bytes=test.transfer, direct=may_be_direct(test))
+    return policy.layer(layer).default_spec(layer_of(layer))._replace(**terms)
 
 
 def limits_of(policy: Policy, layer: str, group: str, component: str) -> Limits:
     """Return the limits for one component, without those that follow from its schedule."""
     limits = explicit(policy, layer, group, component, "limits")
-    return Limits(min_efficiency=_least_efficiency(policy, layer))._replace(**limits)
-
-
-_SHARED = 0.5
-"""Healthy shared files gave 31 % (Jaguar's writes) to 58 % of the ceiling, files for each rank
-60 to 100 %: docs/policy.md."""
-
-
-def _least_efficiency(policy: Policy, layer: str) -> float:
-    """Return the default floor of a layer, half of it for ranks that share a file."""
-    least = layer_of(layer).min_efficiency
-    shared = LAYERS[layer].by_ranks and named_test(policy.layers.fs.tests[0]).shared
-    return least * _SHARED if shared else least
+    floor = policy.layer(layer).default_floor(layer_of(layer))
+    return Limits(min_efficiency=floor)._replace(**limits)
 
 
 def goal_of(policy: Policy, layer: str, group: str, direction: str) -> Optional[float]:

@@ -1,12 +1,5 @@
 """References of all measurements: ceilings alone and together, baselines, goals.
 
-The layout of ranks decides which client works on which target; it differs between writing and
-reading.  All ranks move the same bytes, so a run takes as long as the slowest part needs: the
-ceiling of the whole is the lowest max-min fair share times the number of ranks.  The ceiling of a
-single target is not such a share, because a network seldom divides evenly: it is the capacity of
-the target's own path without other traffic.  It also has an even share of the whole: a target that
-reaches this share is not slow, even if others were faster and finished earlier.
-
 ``plumbline ceiling`` shows the lines made here from topology and measurements.
 """
 
@@ -24,23 +17,20 @@ from plumbline.model.layers.ost import OST
 from plumbline.model.layers.raw import RAW
 from plumbline.model.limits import Ceiling, Reference
 from plumbline.model.quantity import BYTES_PER_S
-from plumbline.model.ranks import assign, readers, spread
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.rounds import partners
 from plumbline.model.small_reads import RANDREAD32
 from plumbline.plan.assignments import by_server
 from plumbline.plan.baseline import Baselines, Key
-from plumbline.plan.places import Assignment, Step
+from plumbline.plan.file_systems import by_file_system, file_system_limits
+from plumbline.plan.places import Assignment, Step, StepLimits
 from plumbline.plan.policy import Policy, goal_of
 from plumbline.plan.shared import flows_of
 from plumbline.plan.speeds import Speeds, speeds, verbs_of
 from plumbline.topology.ceiling import Capacities, Limit, alone, in_sum, minimum, together
 from plumbline.topology.document import NETWORK
 from plumbline.topology.graph import Route, Topology, join
-from plumbline.topology.paths import Sharing, sharings, to_target
-
-Limits = Mapping[tuple[str, str, Step], Optional[Limit]]
-"""By layer, component and step; None if no part on the path has a rate."""
+from plumbline.topology.paths import Sharing, sharings
 
 Goals = Mapping[tuple[str, str, Step], Reference]
 """By layer, component and step: references that have only a goal."""
@@ -91,122 +81,13 @@ def _parts(ceilings: Sequence[Optional[Ceiling]]) -> Iterator[float]:
         yield 1 / len(rates) if even or rate is None else rate / sum(rated)
 
 
-_Paths = Mapping[str, Route]
-
-
-class _Ranks(NamedTuple):
-    """Target of each rank's data, and the clients that write and read it."""
-
-    targets: tuple[str, ...]
-    writers: tuple[str, ...]
-    readers: tuple[str, ...]
-
-    def clients(self, operation: Operation) -> tuple[str, ...]:
-        """Return the client of each rank's data."""
-        return self.writers if operation is Operation.WRITE else self.readers
-
-
-def by_file_system(
-    measured: Sequence[Assignment],
-) -> Iterator[tuple[list[Assignment], list[Assignment]]]:
-    """Yield members and tests of each file system of layer ``fs``; the first test is the whole."""
-    assignments = [assignment for assignment in measured if LAYERS[assignment.layer].whole]
-    tests: dict[str, list[Assignment]] = {}
-    for assignment in assignments:
-        if assignment.target["kind"] == PARALLEL:
-            tests.setdefault(assignment.target["file_system"], []).append(assignment)
-    for name, own in tests.items():
-        yield [assignment for assignment in assignments if assignment.group == name], own
-
-
-def file_system_limits(
-    topology: Topology,
-    capacities: Speeds,
-    members: Sequence[Assignment],
-    tests: Sequence[Assignment],
-) -> Limits:
-    """Return the limits of each step, for the members and for the tests, which have the same."""
-    whole = tests[0]
-    ranks = _layout(members, whole)
-    limits: dict[tuple[str, str, Step], Optional[Limit]] = {}
-    for step in whole.steps:
-        operation = step[0]
-        parts = capacities.of(operation)
-        paths = _paths(topology, ranks, operation)
-        slowest = _slowest(parts, paths)
-        limits.update({(whole.layer, test.component, step): slowest for test in tests})
-        even = slowest.ceiling.rate / len(members) if slowest else None
-        for member in members:
-            own = {
-                place: path
-                for place, path in paths.items()
-                if ranks.targets[int(place)] == member.component
-            }
-            total = in_sum(parts, own)
-            limits[member.layer, member.component, step] = _with_even(total and total.limit, even)
-    return limits
-
-
-def _with_even(limit: Optional[Limit], even: Optional[float]) -> Optional[Limit]:
-    return limit and limit._replace(ceiling=limit.ceiling._replace(even=even))
-
-
-def _layout(members: Sequence[Assignment], whole: Assignment) -> _Ranks:
-    ranks_per_target: int = whole.target["ranks_per_target"]
-    names: Sequence[str] = whole.target["clients"]
-    targets = [assignment for assignment in members for _ in range(ranks_per_target)]
-    shares = spread(len(targets), len(names))
-    clients = [name for name, share in zip(names, shares) for _ in range(share)]
-    places = assign([assignment.host for assignment in targets], clients)
-    writer_of_place, reader_of_place = dict(zip(places, clients)), {}
-    for rank, author in enumerate(readers(clients)):
-        reader_of_place[places[author]] = clients[rank]
-    order = range(len(targets))
-    return _Ranks(
-        tuple(assignment.component for assignment in targets),
-        tuple(writer_of_place[place] for place in order),
-        tuple(reader_of_place[place] for place in order),
-    )
-
-
-def _paths(topology: Topology, ranks: _Ranks, operation: Operation) -> _Paths:
-    """Return the path to each rank's data by number."""
-    clients = ranks.clients(operation)
-    path_of = {
-        pair: to_target(topology, topology.targets[pair[0]]._replace(client=pair[1]))
-        for pair in set(zip(ranks.targets, clients))
-    }
-    return {str(place): path_of[pair] for place, pair in enumerate(zip(ranks.targets, clients))}
-
-
-def _slowest(parts: Capacities, paths: _Paths) -> Optional[Limit]:
-    """Return the limit of a run, which ends with its slowest part, and the next limit."""
-    now = _lowest(parts, paths)
-    if now is None:
-        return None
-    lifted = frozenset(now.limited_by)
-    remaining = {place: [n for n in path if n not in lifted] for place, path in paths.items()}
-    return Limit(now, _lowest(parts, remaining))
-
-
-def _lowest(parts: Capacities, paths: Mapping[str, Sequence[str]]) -> Optional[Ceiling]:
-    shares = [limit.ceiling for limit in together(parts, paths).values() if limit]
-    if not shares:
-        return None
-    least = min(shares, key=lambda share: share.rate)
-    names = dict.fromkeys(
-        name for ceiling in shares if ceiling.rate <= least.rate for name in ceiling.limited_by
-    )
-    return Ceiling(least.rate * len(paths), tuple(names))
-
-
 Ceilings = Mapping[tuple[str, str, Step], Optional[Ceiling]]
 """By layer, component and step; None if no part on the path has a rate."""
 
 _NO_GOAL = Reference(None, None)
 
 
-def find_limits(topology: Topology, measured: Sequence[Assignment]) -> Limits:
+def find_limits(topology: Topology, measured: Sequence[Assignment]) -> StepLimits:
     """Return the limits of all steps; peers that run together share the parts on their paths.
 
     Steps measured in bytes have a ceiling, and those that a data sheet states.
@@ -299,7 +180,6 @@ def find_ceilings(topology: Topology, measured: Sequence[Assignment]) -> Ceiling
 def _capacities_of(
     topology: Topology, assignment: Assignment, capacities: Speeds, operation: Operation
 ) -> Capacities:
-    """Return the capacities that count for an operation."""
     layer = LAYERS[assignment.layer]
     if layer.by_verbs:
         return capacities.verbs

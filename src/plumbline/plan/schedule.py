@@ -146,7 +146,6 @@ def _dates(weekdays: frozenset[int], text: str) -> tuple[bool, list[int]]:
 
 
 def _times(text: str) -> list[int]:
-    """Return the times of day in seconds."""
     matched = _TIME.fullmatch(text)
     if not matched:
         raise _InvalidPart(f"the time {text!r}")

@@ -30,16 +30,16 @@ from plumbline.model.layers import LAYERS, layer_of
 from plumbline.model.names import anchor, group_anchor
 from plumbline.model.service import NODE, SYMPTOMS, PathService, Service
 from plumbline.model.symptom import LUSTRE, title
+from plumbline.plan.file_systems import by_file_system
 from plumbline.plan.looks import SymptomsPolicy, kinds_of
 from plumbline.plan.places import Assignment
-from plumbline.plan.references import by_file_system
 from plumbline.topology.graph import Topology
 
 _Key = tuple[str, str, str, str]
 """Layer, component, group, and the node of the group."""
 
 
-def with_bearers(
+def with_dependencies(
     measured: Sequence[Assignment], services: Sequence[Service]
 ) -> tuple[Service, ...]:
     """Add to each service the services that notify in its place.
@@ -77,7 +77,6 @@ def _key(service: Service) -> _Key:
 
 
 def _keys(measured: Assignment) -> tuple[_Key, _Key]:
-    """Return the keys of the services of a component and of its group."""
     return (
         (measured.layer, measured.component, "", ""),
         (measured.layer, "", measured.group, measured.node),
@@ -278,7 +277,7 @@ def services(measured: Sequence[Assignment]) -> tuple[Service, ...]:
                 f"plumbline_topology: services {other.description!r} and {service.description!r} "
                 f"would both be the command {service.command}; rename one of them"
             )
-    return with_bearers(measured, all_services)
+    return with_dependencies(measured, all_services)
 
 
 def _component_service(assignment: Assignment) -> Service:

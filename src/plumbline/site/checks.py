@@ -56,7 +56,6 @@ class _Service(NamedTuple):
     alone: bool
 
     def verdict(self, memory: _Memory, now: float) -> Verdict:
-        """Return the verdict on the service."""
         judging = Judging(memory, memory.taken, now)
         if not self.alone:
             return judging.group(self.members)
@@ -79,7 +78,6 @@ class _Service(NamedTuple):
             yield from coming if len(coming) <= _MAX_MOMENTS else coming[-1:]
 
     def running(self, snapshot: Snapshot) -> Iterator[Run]:
-        """Yield the unfinished runs of a component."""
         first = self.members[0]
         for run in _runs(first, snapshot) if self.alone else ():
             limit_s, now = first.limits.hung_after_s, OpenMoment(snapshot.written_at)
@@ -185,7 +183,6 @@ class Verdicts:
         )
 
     def _published(self, memory: _Memory, stamp: str) -> Iterator[Published]:
-        """Yield the verdict on each service, and on the probes."""
         for service in self._services:
             judged_at, part = self._part(service, memory)
             yield _document(service.subject, stamp, judged_at, {"": part})
@@ -215,7 +212,6 @@ class Verdicts:
 def _document(
     subject: Subject, stamp: str, judged_at: float, parts_of: Mapping[str, Part]
 ) -> Published:
-    """Return the document of a service of a node."""
     open_age = age(judged_at, OpenMoment(judged_at))
     ahead = (
         f"{subject[1]} was judged {moment(judged_at)}, {open_age} of the clock; set the clock of "
@@ -249,7 +245,6 @@ def _inputs(service: _Judgeable, snapshot: Snapshot) -> Any:
 
 
 def _runs(entry: Expectation, snapshot: Snapshot) -> Iterator[Running]:
-    """Yield the unfinished runs of a component."""
     for run in snapshot.running:
         if (run.layer, run.component) == (entry.layer, entry.component):
             yield run

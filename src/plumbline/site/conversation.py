@@ -180,7 +180,6 @@ class Conversation:
         return text
 
     def _silence(self) -> PlumblineError:
-        """Return the error for the end of the input."""
         if self._late:
             return Unreachable(f"it did not finish within {self._limit_s:g} s")
         with suppress(subprocess.TimeoutExpired):

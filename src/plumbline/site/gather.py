@@ -201,7 +201,6 @@ class _Progress:
         self._clock: Optional[NodeClock] = None
 
     def note(self, **changes: Any) -> None:
-        """Change the result of the node."""
         self.result = self.result._replace(**changes)
 
     def first_request(self) -> Request:

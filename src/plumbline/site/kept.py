@@ -42,7 +42,7 @@ from plumbline.model.verdict_files import stamp
 from plumbline.model.watched import Watch
 from plumbline.site.nodes import SiteJudgement, judgement
 from plumbline.site.verdicts import NodeVerdicts, Step, file_system_of, judge_symptoms, steps
-from plumbline.store.facts import ground_of_notes
+from plumbline.store.facts import notes_fingerprint
 from plumbline.store.files import load_document, seal
 from plumbline.store.history import History
 from plumbline.store.plan import load_plan, without_collector
@@ -68,7 +68,6 @@ class _Row(NamedTuple):
 
     @classmethod
     def of(cls, judged: Judged, note: str, file_system: str) -> _Row:
-        """Return the row of a verdict."""
         node, _, verdict = judged
         figures = tuple(
             (item.label, item.value, item.unit, item.warning, item.critical, item.maximum)
@@ -325,7 +324,7 @@ class KeptJudgement:
         return " ".join(ground)
 
     def _facts(self, noted: bool, nodes: Iterable[str]) -> str:
-        return f" {ground_of_notes(self._history, nodes, self.now)}" if noted else ""
+        return f" {notes_fingerprint(self._history, nodes, self.now)}" if noted else ""
 
 
 _MAX_BYTES = 1 << 29
@@ -383,7 +382,6 @@ def _rows(site: SiteJudgement, judged: Sequence[Judged], notes: Sequence[str]) -
 
 
 def _node(node: str, rows: Sequence[_Row], now: float) -> NodeVerdicts:
-    """Return the verdicts of one node from its rows."""
     return NodeVerdicts(
         node,
         [

@@ -125,7 +125,6 @@ def _key(layer: str, component: str, scenario: Scenario) -> SeriesKey:
 
 
 def _record(document: Mapping[str, Any]) -> Optional[Record]:
-    """Return a record of a history, None for a damaged one."""
     try:
         return Record.from_json(document)
     except (KeyError, TypeError, ValueError, OverflowError, DocumentError):

@@ -117,7 +117,7 @@ def month_of(at: float) -> int:
 def pack_days(days: Iterable[Day]) -> bytes:
     """Encode figures as in a row: numbers of eight bytes, little-endian."""
     values = array("d", (value for day in days for value in day))
-    return _little(values).tobytes()
+    return _to_little_endian(values).tobytes()
 
 
 def day_columns(rows: Iterable[bytes], *fields: str) -> list[array[float]]:
@@ -125,7 +125,7 @@ def day_columns(rows: Iterable[bytes], *fields: str) -> list[array[float]]:
     values = array("d")
     for figures in rows:
         values.frombytes(figures[: len(figures) // (8 * _WIDTH) * (8 * _WIDTH)])
-    values = _little(values)
+    values = _to_little_endian(values)
     return [values[Day._fields.index(field) :: _WIDTH] for field in fields]
 
 
@@ -134,7 +134,7 @@ def unpack_days(figures: bytes) -> Iterator[Day]:
     return map(Day._make, zip(*day_columns([figures], *Day._fields)))
 
 
-def _little(values: array[float]) -> array[float]:
+def _to_little_endian(values: array[float]) -> array[float]:
     if sys.byteorder == "big":
         values.byteswap()
     return values

@@ -202,8 +202,8 @@ def collected_ledgers(
     return tuple(ledgers), tuple(troubles)
 
 
-def ground_of_notes(history: Path, nodes: Iterable[str], now: float) -> str:
-    """Return a text that changes with whatever facts of nodes a note on a verdict may rest on.
+def notes_fingerprint(history: Path, nodes: Iterable[str], now: float) -> str:
+    """Return a fingerprint of the facts of nodes that notes on verdicts depend on.
 
     These are the directions of symptoms, by component, and the ledgers.
 

@@ -409,7 +409,6 @@ def _document(body: object) -> dict[str, Any]:
 
 
 def _is_near(times: Sequence[float], at: float) -> bool:
-    """Return whether one of these sorted times is near another time."""
     index = bisect_left(times, at - _NEAR_S)
     return index < len(times) and times[index] <= at + _NEAR_S
 

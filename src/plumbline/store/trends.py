@@ -98,7 +98,6 @@ class Pictures(Store):
         )
 
     def _runs(self, component: tuple[str, ...]) -> Iterator[_Part]:
-        """Yield the runs of each series."""
         counts, courses = (
             query.format(_OF_COMPONENT if component else "") for query in (_COUNTS, _COURSES)
         )
@@ -109,7 +108,6 @@ class Pictures(Store):
             yield SeriesKey(*key), times, [nan if rate is None else rate for rate in rates], False
 
     def _thinned(self, component: tuple[str, ...]) -> Iterator[_Part]:
-        """Yield the daily figures of each series."""
         query = _DAYS.format(_OF_COMPONENT if component else "")
         rows = self.rows(query, (*component, month_of(self._since)))
         for key, series in groupby(rows, key=itemgetter(0, 1, 2, 3, 4)):

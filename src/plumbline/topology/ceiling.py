@@ -139,7 +139,6 @@ def _next(
 
 
 def _fill(capacities: Capacities, paths: Paths) -> dict[str, Ceiling]:
-    """Return the ceilings of all flows that have one."""
     filling = _Filling(capacities, paths)
     while filling.fill_next():
         pass

@@ -124,7 +124,6 @@ def find_routes(
 
 
 def _steps(name: str, part_routes: Sequence[Route]) -> int:
-    """Return the total number of parts in the routes of a part."""
     longest = max(map(len, part_routes))
     if longest > _MAX_ROUTE:
         raise DocumentError(
@@ -189,7 +188,6 @@ def _joined(route: Route, other: Route) -> list[Route]:
 
 
 def _differences(paths: list[Route]) -> list[str]:
-    """Return the parts of each path that are not on all paths."""
     shared = set(paths[0]).intersection(*paths[1:])
     return [", ".join(name for name in path if name not in shared) or "none" for path in paths]
 
@@ -412,7 +410,6 @@ def _with_port(adapter: Optional[str]) -> Optional[str]:
 
 
 def _neighbours(names: tuple[str, ...], ranges: list[str]) -> list[tuple[str, ...]]:
-    """Return the partners of each name in all ``ranges``."""
     columns = [meet(names, expand(text)) for text in ranges]
     return [tuple(chain.from_iterable(row)) for row in zip(*columns)] or [()] * len(names)
 

@@ -7,7 +7,7 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
-from plumbline.judge.component import firmly, rule
+from plumbline.judge.component import rule, without_provisional
 from plumbline.judge.measured import Provisional, clearing, provisional
 from plumbline.model.limits import Baseline, Limits, Reference
 from plumbline.model.record import Operation, Scenario
@@ -227,11 +227,11 @@ def test_without_its_provisional_reference_a_run_has_no_reference() -> None:
     place = (Operation.READ, Scenario.SINGLE)
     slow = rule(entry, place, series(10e6, None), NOW)
     assert slow.finding.reason is Reason.PROVISIONAL
-    firm = firmly(slow)
+    firm = without_provisional(slow)
     assert firm.measured is not None
     assert firm.measured.provisional is None
     assert firm.finding.reason is Reason.NO_REFERENCE
     with_peers = rule(entry, place, series(10e6), NOW)
-    assert firmly(with_peers) == with_peers
+    assert without_provisional(with_peers) == with_peers
     failed = rule(entry, place, series(None, None), NOW)
-    assert firmly(failed) == failed
+    assert without_provisional(failed) == failed

@@ -8,7 +8,7 @@ import pytest
 
 from plumbline.measure.targets.directory import DirectoryTarget
 from plumbline.measure.targets.interface import TargetState
-from plumbline.measure.trial import Failure, Silence, Suspicion
+from plumbline.measure.trial import Failure, NoAnswer, Suspicion
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import LostTarget, NoMount, SkipTarget
 from plumbline.model.record import Outcome
@@ -108,7 +108,7 @@ def test_an_unanswered_query_blames_its_target_only_if_nothing_else_can_hang(
     suspicion = Suspicion(
         expectation("a"), target, FakeRunner({"cat": HANGING}), 0.0, True, others_answer
     )
-    silence = Silence(Outcome.UNANSWERED, "stat gave no answer")
+    silence = NoAnswer(Outcome.UNANSWERED, "stat gave no answer")
     assert suspicion.concluded(silence).outcome is concluded
     # an error caused by another target is no silence
     disturbed = Failure(Outcome.UNANSWERED, "touch: Input/output error")

@@ -142,15 +142,15 @@ def test_servers_have_services_an_hour_and_a_confirmation_of_their_own() -> None
 
 def test_the_service_of_the_same_target_through_a_client_notifies() -> None:
     plan = compiled(served(), oss={})
-    bearers = {
+    notifying = {
         service.description: {plan.services[index].description for index in service.behind}
         for service in plan.services
     }
     ost, oss = "OST scratch-OST0 write read", "OSS scratch-OST0 write read"
-    assert bearers[ost] == set()
-    assert bearers[oss] == {ost}
-    assert bearers["RAW oss1-disk1 read"] == {ost, oss}
-    assert bearers["OSS group scratch"] == {"OST group scratch"}
+    assert notifying[ost] == set()
+    assert notifying[oss] == {ost}
+    assert notifying["RAW oss1-disk1 read"] == {ost, oss}
+    assert notifying["OSS group scratch"] == {"OST group scratch"}
 
 
 def test_a_target_of_two_layers_is_one_component_of_its_path() -> None:

@@ -89,15 +89,15 @@ def test_an_invalid_index_of_a_service_is_refused(behind: Any) -> None:
 
 
 def behind(document: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the bearers of the alarm of each component of a site."""
+    """Return the notifying of the alarm of each component of a site."""
     by_name = _behind(document)
-    return {name: bearers for name, bearers in by_name.items() if not name.startswith("group")}
+    return {name: notifying for name, notifying in by_name.items() if not name.startswith("group")}
 
 
 def groups_behind(document: dict[str, Any]) -> dict[str, list[str]]:
-    """Return the bearers of the alarm of each group of a site."""
+    """Return the notifying of the alarm of each group of a site."""
     return {
-        name: bearers for name, bearers in _behind(document).items() if name.startswith("group")
+        name: notifying for name, notifying in _behind(document).items() if name.startswith("group")
     }
 
 

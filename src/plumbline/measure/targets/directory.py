@@ -117,7 +117,6 @@ def _find(run: CommandRunner, path: str, mount: Mount, targets: Descriptions) ->
 
 
 def _mounted_with(run: CommandRunner, mount: Mount, targets: Descriptions) -> Iterable[str]:
-    """Yield the targets whose directories lie in a mount."""
     for name, keys in targets.items():
         if keys["kind"] == DIRECTORY.name and mount_holding(run, keys["directory"]) == mount:
             yield name

@@ -144,7 +144,6 @@ class GlusterfsTarget(FileTarget):
         return any(self._is_connected(run, name) for name in siblings) if siblings else None
 
     def _brick(self, run: CommandRunner) -> tuple[str, str]:
-        """Return host and path of the brick as in the volume."""
         brick = f"{self._graph}/{self._subvolume}/options/remote-subvolume"
         return self._host(run, self._subvolume), ask(run, ["cat", brick]).strip()
 

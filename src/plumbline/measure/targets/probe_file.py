@@ -292,8 +292,8 @@ class FileTarget(Target):
         """Return the name of the file's folder, and the parent folder of all targets."""
         return self._file.name, self._file.within_own()
 
-    def apart(self) -> None:
-        """Use a folder of another name: root must not work in the folder of the probes' user."""
+    def use_folder_of_root(self) -> None:
+        """Use root's own folder, never the one of the probes' user."""
         self._file = self._file._replace(hidden=APART)
 
     def caches(self, size_bytes: int) -> tuple[Cache, ...]:  # noqa: ARG002

@@ -331,5 +331,4 @@ def _names(path: str) -> bytes:
 
 
 def _has_ended(pid: int) -> bool:
-    """Return whether a killed child has ended."""
     return os.waitpid(pid, os.WNOHANG)[0] == pid

@@ -151,7 +151,6 @@ class _Element(NamedTuple):
 
     @property
     def turns(self) -> bool:
-        """Return whether it is a fan that turns."""
         return int(self.rpm or 0) > 0
 
     @property

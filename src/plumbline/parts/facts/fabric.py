@@ -199,7 +199,6 @@ class _Fabric:
                 yield RULES["missing_link"].symptom(self._known(name), link=name)
 
     def errors(self, errors: Errors) -> Iterator[Symptom]:
-        """Yield the counters that grew."""
         for file, _, least in INFINIBAND.counters:
             kind = file.rpartition("/")[2]
             for link in self._links:

@@ -62,7 +62,6 @@ class JobTraffic(Store):
             yield from _record_requests(record)
 
     def _records(self, key: str, begin: float, end: float, target: str) -> Iterator[Record]:
-        """Yield the records of servers that have a key."""
         span = begin - _LATE_S, end + _LATE_S
         values = (*span, SERVER, Operation.READ.value)
         target_query = (f"{_COUNTED} AND component = ?", (*values, target))
@@ -89,7 +88,6 @@ class JobTraffic(Store):
 
 
 def _record_traffic(record: Record) -> Iterator[JobIo]:
-    """Yield the bytes of jobs in a record of a server."""
     details = record.details or {}
     if details.get("source") != LUSTRE:
         return
@@ -103,7 +101,6 @@ def _record_traffic(record: Record) -> Iterator[JobIo]:
 
 
 def _record_requests(record: Record) -> Iterator[JobRequests]:
-    """Yield the requests of jobs in a record of a server."""
     with _damage(record):
         for row in read_all(RequestRow, (record.details or {}).get("requests", ())):
             yield JobRequests(row.job, record.component, row.begin, row.end, row.requests)

@@ -94,7 +94,7 @@ class JobIo(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Return what the traffic is added up by."""
+        """Return the key by which traffic is added up."""
         return self.job, self.target, self.operation, self.source
 
     def within(self, begin: float, end: float) -> Optional[JobIo]:

@@ -143,7 +143,6 @@ def _left_out(entry: LogEntry) -> tuple[str, int]:
 
 
 def _of_next_disk(fault: LogEntry, following: _Log) -> LogEntry:
-    """Return a fault with the disk that one of the following lines names."""
     disks = (entry.subject("disk") for entry in following if entry.line <= fault.line + _NEXT_LINES)
     return fault._replace(name=next(filter(None, disks), fault.name))
 

@@ -106,7 +106,6 @@ def _ask(node: Node, argv: Sequence[str]) -> str:
 
 
 def _trouble(completed: Completed) -> PlumblineError:
-    """Return the error of a failed lnetctl."""
     reason = failure_kind(completed)
     if reason == "denied":
         return PrivilegeError(

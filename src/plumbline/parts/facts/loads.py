@@ -281,7 +281,6 @@ def latencies(plan: SitePlan, loads: Loads, window_s: float) -> SiteLatencies:
 def _compared(
     watched: Sequence[PlannedComponent], loads: Mapping[Operation, Sequence[Load]], odds: float
 ) -> Iterator[ComponentLatency]:
-    """Yield the latencies of the components of one layer."""
     groups = list(_groups(watched))
     by_group = {operation: _by_group(samples, groups) for operation, samples in loads.items()}
     for number, group in enumerate(groups):
@@ -307,7 +306,6 @@ def _limit(group: Mapping[str, PlannedComponent]) -> float:
 
 
 def _groups(watched: Sequence[PlannedComponent]) -> Iterator[dict[str, PlannedComponent]]:
-    """Yield groups of comparable components of one layer, by name."""
     hosts: dict[str, dict[str, PlannedComponent]] = {}
     rest: dict[object, dict[str, PlannedComponent]] = {}
     for target in watched:

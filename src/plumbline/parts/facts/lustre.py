@@ -76,7 +76,6 @@ def look(node: Node) -> Look:
 
 
 def _imports(completed: Completed) -> Iterator[tuple[str, str]]:
-    """Yield the device and text of each import."""
     for name, text in parameters(completed.stdout, _IMPORTS[2:]):
         yield name.split(".", 1)[1].rpartition(".")[0], text
 
@@ -92,7 +91,6 @@ def _trouble(node: Node, completed: Completed) -> PlumblineError:
 
 
 def _parsed(node: Node, device: str, text: str) -> tuple[str, Import]:
-    """Return the target of an import, and its parsed text."""
     match = _TARGET.match(device)
     try:
         return match[1] if match else node.parts.node, parse_import(device, text)

@@ -252,7 +252,6 @@ def device_of(labels: Labels) -> Labels:
 
 
 def _is_idle(times: TargetTimes) -> bool:
-    """Return whether a target surely had no request."""
     parts = [part for part in (times.client, times.served) if part]
     return all(not part.requests and part.unknown == IDLE for part in parts)
 

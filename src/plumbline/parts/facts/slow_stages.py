@@ -43,7 +43,6 @@ def _reading(file: str, sentences: list[str]) -> Optional[Reading]:
 
 
 def _operations(plan: SitePlan, slow: Sequence[SlowRun]) -> Iterator[tuple[str, str]]:
-    """Yield OST and operation of each slow run on a target."""
     names = Names(plan)
     for run in slow:
         if LAYERS[run.layer].per_target:

@@ -219,7 +219,6 @@ def _states(report: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]
 
 
 def _counters(report: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    """Yield kind and value of each counter, for all three protocols."""
     for attribute in _get(report, "ata_smart_attributes", "table") or ():
         kind = f"ata_{attribute['id']}"
         name = attribute.get("name")

@@ -107,7 +107,6 @@ def within(
 
 
 def _parts(nodes: Nodes) -> Iterator[str]:
-    """Yield measured components and the parts on their paths."""
     for expectations in nodes.values():
         for expectation in expectations:
             yield expectation.component
@@ -199,7 +198,6 @@ class UnreachableNodes:
 
 
 def _without_rate(observation: Observation) -> bool:
-    """Return whether a measurement failed or hung."""
     return observation.vote is Vote.BAD and (
         failures.fails(observation.of) or not observation.measured
     )

@@ -294,7 +294,6 @@ class Investigation:
             yield from self._layers(layer for layer in BY_DEPTH if layer.local)
 
     def _opening(self) -> Iterator[Step]:
-        """Yield the measurements of the parts in question."""
         if not self._targets:
             yield from self._layers(
                 layer for layer in BY_DEPTH if layer.of_hosts or layer.per_target
@@ -306,7 +305,6 @@ class Investigation:
                 yield from self._measuring(name, crossing=True)
 
     def _pairs(self, host: str) -> Iterator[Step]:
-        """Yield the first few pairs that a host begins."""
         possible = self._candidates.crossing([host], ())
         own = [
             candidate

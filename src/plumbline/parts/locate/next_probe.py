@@ -84,7 +84,6 @@ class Candidates:
                         yield candidate
 
     def _from(self, placed: PlannedMeasurement, suspects: tuple[str, ...]) -> Iterator[Candidate]:
-        """Yield a measurement of the plan, and its variants."""
         if not placed.of.expected:
             return
         yield _planned(placed)

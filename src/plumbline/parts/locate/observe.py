@@ -19,7 +19,7 @@ from math import exp, hypot, log, sqrt
 from statistics import median
 from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.component import firmly, rule
+from plumbline.judge.component import rule, without_provisional
 from plumbline.judge.judging import Judging
 from plumbline.judge.kinds import FEW_APART, MIN_SPREAD
 from plumbline.judge.measured import CERTAIN, Measured, clearing
@@ -361,7 +361,7 @@ def _observe(
         return
     if over_runs:
         # further runs are a better reference
-        ruling = firmly(ruling)
+        ruling = without_provisional(ruling)
     begun = ruling.record.started_at if ruling.record else 0.0
     if begun and LAYERS[expectation.layer].whole and judging.now - begun > _SELDOM_S:
         yield Observation(placed.of, Vote.NONE, at=begun, reason=_SUPERSEDED)

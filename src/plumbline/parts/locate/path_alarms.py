@@ -260,7 +260,6 @@ def _are(names: Sequence[str]) -> str:
 
 
 def _behind(shared: Sequence[PathService], suspicions: Mapping[str, Suspicion]) -> set[int]:
-    """Return the services silenced by the path services in alarm."""
     red = ActiveAlarms({}, suspicions).red
     return {place for path in shared if path.name in red for place in path.members}
 

@@ -40,11 +40,11 @@ class Site(NamedTuple):
 
 
 class _Alarm(NamedTuple):
-    """An ambiguity set, its sentence, and the components whose services bear its alarm."""
+    """An ambiguity set, its sentence, and the components whose services raise the alarm."""
 
     cause: AmbiguitySet
     sentence: str
-    bearers: tuple[str, ...]
+    notifying: tuple[str, ...]
 
 
 class Votes(NamedTuple):
@@ -82,7 +82,7 @@ def path_verdicts(
 ) -> dict[str, Verdict]:
     """Return the verdict of each path service by name; ``texts`` are sentences on the sets.
 
-    ``votes`` are those on each path service, ``standing`` the names of path services that bear an
+    ``votes`` are those on each path service, ``standing`` the names of path services that raise an
     alarm so far.
     """
     located, failed_hosts = suspects.located, suspects.failed_hosts
@@ -91,7 +91,7 @@ def path_verdicts(
         _Alarm(
             ambiguity_set,
             text + _since(located, ambiguity_set),
-            _bearers(located, ambiguity_set, shared, site, standing),
+            _notifying(located, ambiguity_set, shared, site, standing),
         )
         for ambiguity_set, text in zip(located.sets, texts)
     ]
@@ -115,40 +115,42 @@ def shown_states(site: Site, located: Located) -> list[State]:
     shared = _shared(site)
     return [
         located.state(ambiguity_set)
-        if _bearers(located, ambiguity_set, shared, site, ())
+        if _notifying(located, ambiguity_set, shared, site, ())
         else State.WARNING
         for ambiguity_set in located.sets
     ]
 
 
 def causes(site: Site, located: Located) -> dict[tuple[str, str], str]:
-    """Return by slow component, layer and name, a list of the path services that bear its alarm.
+    """Return by slow component, layer and name, a list of the path services that raise its alarm.
 
     Of several faults, the one that explains most counts.
     """
     shared = _shared(site)
-    bearers = {
-        place: [shared[name] for name in _bearers(located, ambiguity_set, shared, site, ())]
+    services = {
+        place: [shared[name] for name in _notifying(located, ambiguity_set, shared, site, ())]
         for place, ambiguity_set in explanations(located).items()
     }
-    return {place: listed(names, " and ") for place, names in bearers.items() if names}
+    return {place: listed(names, " and ") for place, names in services.items() if names}
 
 
 def explained(
     site: Site, located: Located, standing: Collection[str] = ()
 ) -> dict[tuple[str, str], list[str]]:
-    """Return by slow component, layer and name, the path services that bear its alarm.
+    """Return by slow component, layer and name, the path services that raise its alarm.
 
     All of several faults count; components with only their own alarm are left out.  ``standing`` is
     as in ``path_verdicts``.
     """
     shared = _shared(site)
-    bearers: dict[tuple[str, str], list[str]] = {}
+    services: dict[tuple[str, str], list[str]] = {}
     for ambiguity_set in located.sets:
-        names = [shared[name] for name in _bearers(located, ambiguity_set, shared, site, standing)]
+        names = [
+            shared[name] for name in _notifying(located, ambiguity_set, shared, site, standing)
+        ]
         for place in explained_by(located, ambiguity_set) if names else ():
-            bearers.setdefault(place, []).extend(names)
-    return bearers
+            services.setdefault(place, []).extend(names)
+    return services
 
 
 def _shared(site: Site) -> dict[str, str]:
@@ -156,17 +158,17 @@ def _shared(site: Site) -> dict[str, str]:
     return {path.component: path.name for path in site.paths if path.component}
 
 
-def _bearers(
+def _notifying(
     located: Located,
     ambiguity: AmbiguitySet,
     shared: Mapping[str, str],
     site: Site,
     standing: Collection[str],
 ) -> tuple[str, ...]:
-    """Return the components that bear the alarm: those of the alternative of highest priority.
+    """Return the components that raise the alarm: those of the likeliest alternative to notify.
 
-    A bearer keeps its alarm, because other possible causes are no second alarm.  A cause that slows
-    a single component is the alarm of that component, so it has no bearer.
+    They keep their alarm, because other possible causes are no second alarm.  A cause that slows
+    a single component is the alarm of that component, so no other one raises it.
     """
 
     def priority(names: tuple[str, ...]) -> tuple[int, int, int]:
@@ -202,17 +204,17 @@ def _component_verdict(
     own = [
         alarm for alarm in alarms if any(path.component in alt for alt in alarm.cause.alternatives)
     ]
-    own_borne = [alarm for alarm in own if path.component in alarm.bearers]
+    own_raised = [alarm for alarm in own if path.component in alarm.notifying]
     slow, good = votes
     figures = _figures(slow=slow, good=good)
     evidence = _evidence(located, (index for alarm in own for index in alarm.cause.explains))
-    if own_borne:
-        state, reason = worst(located.state(alarm.cause) for alarm in own_borne), Reason.SUSPECT
-        text = " ".join(alarm.sentence for alarm in own_borne)
+    if own_raised:
+        state, reason = worst(located.state(alarm.cause) for alarm in own_raised), Reason.SUSPECT
+        text = " ".join(alarm.sentence for alarm in own_raised)
     elif own:
         state, reason = State.OK, Reason.ALARM_ELSEWHERE
-        bearers = [shared[name] for alarm in own for name in alarm.bearers]
-        others = listed(bearers or _explained_names(located, own), " and ")
+        services = [shared[name] for alarm in own for name in alarm.notifying]
+        others = listed(services or _explained_names(located, own), " and ")
         text = f"{path.name} may be at fault too; the alarm is that of {others}"
     elif not slow + good:
         state, reason = State.UNKNOWN, Reason.NOT_JUDGED
@@ -306,12 +308,12 @@ def _silenced(site: Site, located: Located, alarms: Sequence[_Alarm]) -> list[_S
     """Return other faults behind a component with an alarm."""
     faults, over = [], _over(site)
     for alarm in alarms:
-        others = {name for other in alarms if other is not alarm for name in other.bearers}
-        if not alarm.bearers and _crosses(located, alarm.cause.explains, others, over):
+        others = {name for other in alarms if other is not alarm for name in other.notifying}
+        if not alarm.notifying and _crosses(located, alarm.cause.explains, others, over):
             faults.append(_SilencedFault(alarm.sentence, _targets(located, alarm.cause.explains)))
-    bearers = {name for alarm in alarms for name in alarm.bearers}
+    services = {name for alarm in alarms for name in alarm.notifying}
     for index in located.unexplained:
-        if _crosses(located, (index,), bearers, over):
+        if _crosses(located, (index,), services, over):
             name = located.observations[index].of.name
             faults.append(_SilencedFault(f"{name} is slow.", _targets(located, (index,))))
     return faults

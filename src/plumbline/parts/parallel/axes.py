@@ -163,8 +163,6 @@ class Axis(NamedTuple):
 
 
 def _test(field: str, read: Callable[[Any], Any] = int) -> Change:
-    """Return the change by an axis that sets a field of the test."""
-
     def change(setting: Setting, value: Any) -> Setting:
         fields: Mapping[str, Any] = {field: read(value)}
         return setting._replace(test=setting.test._replace(**fields))

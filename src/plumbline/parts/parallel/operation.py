@@ -249,7 +249,6 @@ class _Worker:
         return done
 
     def end(self) -> None:
-        """Wait for all started tasks."""
         if self._thread is not None:
             self._thread.shutdown()
 

@@ -345,7 +345,6 @@ class _Records:
         return ()
 
     def save(self, record: Record) -> None:
-        """Save a record."""
         self._history.save(record)
         self.kept.append(record)
 

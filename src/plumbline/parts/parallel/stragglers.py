@@ -206,7 +206,6 @@ def _kind(delays: Sequence[float]) -> Kind:
 
 
 def _merged(entries: Sequence[Straggler]) -> list[Straggler]:
-    """Merge stragglers with the same target and kind."""
     kinds: dict[tuple[str, Kind], list[Straggler]] = {}
     for straggler in entries:
         kinds.setdefault((straggler.target, straggler.kind), []).append(straggler)

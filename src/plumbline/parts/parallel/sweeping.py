@@ -23,9 +23,8 @@ from plumbline.model.units import (
 )
 from plumbline.model.verdict import State
 from plumbline.observe.command import SystemRunner
-from plumbline.parts.parallel import axes, runs
+from plumbline.parts.parallel import axes, choices, runs
 from plumbline.parts.parallel import sweep as sweeps
-from plumbline.parts.parallel import verbs as parallel
 from plumbline.parts.parallel.axes import Point
 from plumbline.parts.parallel.job import Fixed
 from plumbline.parts.parallel.launch import find_launcher
@@ -48,9 +47,9 @@ def _plan(arguments: argparse.Namespace) -> Plan:
     """
     fill_in(arguments)
     refuse_both(arguments)
-    members = _spread(parallel.members_of(arguments, least=1))
+    members = _spread(choices.members_of(arguments, least=1))
     test = named_test(arguments.test)
-    launch = parallel.launch_of(arguments)
+    launch = choices.launch_of(arguments)
     grid = _grid(arguments, test.transfer, len(members.entries))
     points = axes.points_of(grid)
     budget = sweeps.Budget(arguments.budget, arguments.limit)
@@ -64,7 +63,7 @@ def _plan(arguments: argparse.Namespace) -> Plan:
         arguments.bytes is not None,
         budget,
         arguments.alone,
-        parallel.work_of(arguments, launch),
+        choices.work_of(arguments, launch),
         _state(arguments),
     )
     if arguments.scaling == "weak":
@@ -187,7 +186,7 @@ def sweep(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.directory and not arguments.json and (doubt := _doubt(plan, arguments.scaling)):
         remark(doubt)
-    locks = parallel.locks_of(arguments, plan.members)
+    locks = choices.locks_of(arguments, plan.members)
     try:
         with locks.hold("sweep", plan.name), interruptible():
             ledger = _ledger(arguments, plan)
@@ -208,7 +207,7 @@ def sweep(arguments: argparse.Namespace) -> int:
 
 
 def _doubt(plan: Plan, scaling: Optional[str]) -> str:
-    """Return what memory may hold of the point whose clients write least, empty if nothing."""
+    """Return a warning if a point fits the page cache of its clients, else an empty text."""
     hosts = plan.common.launch.hosts
     written = min(
         plan.size(point) // min(hosts, plan.setting(point).ranks)
@@ -300,7 +299,6 @@ def _estimates(plan: Plan, points: Sequence[tuple[Point, dict[str, Any]]]) -> It
 
 
 def _remaining_points(plan: Plan, ledger: Ledger) -> Iterator[tuple[Point, dict[str, Any]]]:
-    """Yield the remaining points in the order of measuring, with their figures."""
     for point, reason in sweeps.planned(_sweep(plan), ledger):
         setting = plan.setting(point)
         expected = sweeps.estimate(point, plan.work_load, ledger)
@@ -340,14 +338,12 @@ class _SweepProgress:
         self._title = ""
 
     def begin(self, point: Point) -> None:
-        """Print the next point."""
         self._begun += 1
         self._title = f"point {self._begun} of {self._total}: {axes.words(point)}"
         if not self._quiet:
             note(self._title)
 
     def __call__(self, step: Step) -> None:
-        """Show a step of the point."""
         record = step.record if step.record and step.record.component == self._whole else None
         title = f"{self._title}, {step.title}"
         self._show(Step(title, self._begun - 1, self._total, record))

@@ -177,7 +177,6 @@ def _course(outcome: Union[Measurement, Failure]) -> dict[str, Any]:
 
 
 def _rank(result: Result) -> dict[str, Any]:
-    """Return the entry of a rank in a record."""
     raw = write(result._replace(begin_s=round(result.begin_s, 6), end_s=round(result.end_s, 6)))
     raw["curve"] = [round(value) for value in result.curve]
     return {key: value for key, value in raw.items() if key not in _COMMON_FIELDS}

@@ -235,7 +235,6 @@ def _findings(changes: Sequence[Change], day: str) -> Iterable[str]:
 
 
 def _events_of_day(events: Sequence[Mark], against: float) -> Iterable[str]:
-    """Yield a sentence with the events on the day of the chosen time."""
     day = against // DAY_S
     texts = [mark.text for mark in events if mark.at // DAY_S == day]
     if texts:

@@ -120,7 +120,6 @@ def _metrics(site: Site, period: Period) -> Metrics:
 
 
 def _within(course: Course, period: Period) -> Course:
-    """Return the part of a course in a period."""
     runs = [run for run in zip(course.times, course.rates) if period.begin <= run[0] < period.end]
     times, rates = (array("d", values) for values in zip(*runs)) if runs else (array("d"),) * 2
     return course._replace(times=times, rates=rates, days=0)

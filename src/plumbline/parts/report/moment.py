@@ -153,7 +153,6 @@ def past_runs_figure(past: Past, probed: Probed) -> Figure:
 
 
 def _plot_runs(past: Past, runs: Sequence[PastRun]) -> Iterator[Plot]:
-    """Yield a plot for each quantity."""
     rated = [run for run in runs if run.rate is not None]
     for quantity in dict.fromkeys(run.quantity for run in rated):
         layout = time_layout(past)

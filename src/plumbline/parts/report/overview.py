@@ -188,7 +188,6 @@ def _behind(suspects: Suspects) -> Iterator[tuple[tuple[str, str], str]]:
 
 
 def _suspects(sources: _Sources) -> Iterator[Entry]:
-    """Yield each suspect with the next measurement or remedy."""
     for suspect_set in sources.suspects.sets:
         places = suspect_set.explains
         yield Entry(

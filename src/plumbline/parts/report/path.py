@@ -321,7 +321,6 @@ def _bars(
 
 
 def _limit(number: int) -> dict[str, Any]:
-    """Return the frame around a limiting stage."""
     return {
         "type": "rect",
         "xref": "paper",

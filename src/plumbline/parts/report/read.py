@@ -294,7 +294,6 @@ class _HourQueries:
         self._hour = f"[{span.end - span.start:.0f}s] @ {span.end:.3f}"
 
     def charts(self, kind: _Kind) -> Iterator[charts.Chart]:
-        """Yield the charts of a kind, all with the same series."""
         names = self._foremost(kind)
         if not names:
             return
@@ -385,7 +384,6 @@ class _HourQueries:
         )
 
     def _holds(self, metric: str) -> bool:
-        """Return whether a metric has data in this hour."""
         expression = f"count(count_over_time({metric}{self._hour}))"
         return any(curve.points for curve in self._query(expression, self._moment))
 

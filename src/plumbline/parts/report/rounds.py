@@ -137,7 +137,6 @@ class _Network:
         return Round(at, operation, len(rates), self._of, moved_Bps, ceiling_Bps, tuple(loads))
 
     def _loads(self, rates: Mapping[_Pair, float]) -> Iterator[PartLoad]:
-        """Yield the parts with a rate that at least two pairs use."""
         users: dict[str, list[_Pair]] = {}
         for pair in rates:
             for name in self.paths[pair]:

@@ -360,7 +360,6 @@ def _together(courses: Sequence[Course]) -> tuple[Sequence[float], Sequence[floa
 def _of_days(
     times: Sequence[float], rates: Sequence[float], days: Collection[int]
 ) -> tuple[Sequence[float], Sequence[float]]:
-    """Return times and rates of some days."""
     if not days:
         return (), ()
     at, rate = np.asarray(times, float), np.asarray(rates, float)
@@ -371,7 +370,6 @@ def _of_days(
 def _latest(
     times: Sequence[float], rates: Sequence[float], until: float
 ) -> tuple[Optional[float], Optional[float]]:
-    """Return time and rate of the latest measurement before ``until``."""
     if times and max(times) == times[-1] < until and not isnan(rates[-1]):
         # the usual case: the latest arrived last
         return times[-1], rates[-1]

@@ -66,7 +66,6 @@ def _plot(sets: Sequence[SuspectSet]) -> Plot:
 
 
 def _column(index: int, crossings: Sequence[Crossing]) -> list[tuple[float, Crossing]]:
-    """Return the measurements of one column, side by side."""
     step = _COLUMN / max(1, len(crossings) - 1)
     start = index - _COLUMN / 2 if len(crossings) > 1 else float(index)
     return [

@@ -276,7 +276,6 @@ def _table(site: Site, drawn: Metrics) -> Table:
 
 
 def _groups(site: Site, drawn: Metrics, width: int) -> Iterable[Row]:
-    """Yield a row for each judged group."""
     pairs = ((metric.layer, member) for metric, members in drawn.items() for member in members)
     for layer, group in dict.fromkeys((layer, member.entry.group) for layer, member in pairs):
         verdict = site.groups.get((layer, group))

@@ -90,7 +90,6 @@ def compare(arguments: argparse.Namespace) -> int:
 
 
 def _figures(test: Test) -> dict[str, object]:
-    """Return the rates of a test as figures in their unit."""
     rates = {"ceiling": test.ceiling, "before": test.before, "after": test.after}
     figures = {
         name: None if rate is None else test.quantity.figure(rate) for name, rate in rates.items()

@@ -153,7 +153,6 @@ class _NodeEvidence:
         return Weighing({"": expectations}, {"": memory}, counting=False)
 
     def unweighed(self) -> tuple[Weighing, list[Subject]]:
-        """Return the components without evidence, and their weighing."""
         subjects = (entry.subject for entry in self.look.node.chosen)
         return self._weighing, [subject for subject in subjects if subject not in self._evidence]
 
@@ -179,7 +178,6 @@ class _NodeEvidence:
         return self._evidence[subject]
 
     def verdict(self, entry: Expectation) -> Verdict:
-        """Return the verdict of the service of a component."""
         key = entry.layer, entry.component
         if key not in self._verdicts:
             judging = Judging(self._measuring.memory, self, self._now, evidence=False)
@@ -320,7 +318,6 @@ def _accepted(records: Iterable[Record], members: Sequence[Member]) -> Baselines
 
 
 def _nodes(members: Sequence[Member], baselines: Baselines) -> dict[str, list[Expectation]]:
-    """Return the expectations of each node, with its baselines."""
     nodes: dict[str, list[Expectation]] = {}
     for member in members:
         nodes.setdefault(member.node, []).append(_with(member.expectation, baselines))

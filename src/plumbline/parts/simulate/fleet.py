@@ -466,7 +466,7 @@ class Losses(NamedTuple):
     chosen: tuple[float, ...] = ()
 
     def draw(self, chance: Random) -> float:
-        """Return one of them."""
+        """Draw a loss."""
         if self.chosen:
             return chance.choice(self.chosen)
         return chance.uniform(self.lowest, self.highest)

@@ -157,7 +157,6 @@ def _of_spells(busy: _Array, days: _Array, rest: _Array) -> dict[str, Optional[f
 
 
 def _repeats(records: Sequence[Record]) -> float:
-    """Return the deviation of the repeats of a run from their median."""
     apart = [
         log(rate) - log(record.rate)
         for record in records

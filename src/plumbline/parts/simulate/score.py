@@ -228,7 +228,6 @@ class Score:
         return self._trials[fault].kind in _SHARED_KINDS
 
     def _find(self, fault: Fault, day: int, by: tuple[str, str]) -> None:
-        """Note the first alarm of a fault."""
         trial = self._trials[fault]
         if trial.found is None:
             self._trials[fault] = trial._replace(found=day - fault.since + 1, by=by)

@@ -68,7 +68,6 @@ def _paragraphs(setup: Setup, outcome: Outcome) -> Iterator[Sequence[str]]:
 
 
 def _summary(setup: Setup, outcome: Outcome) -> Iterator[str]:
-    """Yield the false alarms, and the setup of the simulation."""
     alarms, days = false_alarm_rate(outcome), outcome.fleets * outcome.days
     share = f"on {alarms.days} of {days} days ({100 * alarms.days_share:.1f} %)"
     counted = f"{alarms.number} in {alarms.months:.1f} months"

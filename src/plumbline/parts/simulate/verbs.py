@@ -70,7 +70,6 @@ def simulate(arguments: argparse.Namespace) -> int:
 
 
 def _outcomes(setting: Setting, fleets: int, show: Callable[[Step], None]) -> Iterator[Outcome]:
-    """Yield the outcome of each fleet in turn; ``show`` takes each step."""
     if fleets == 1:
         yield outcome_of(setting, 0, lambda day: show(Step(f"day {day}", day, setting.days)))
         return
@@ -111,7 +110,6 @@ def _campaign(arguments: argparse.Namespace, setting: Setting) -> None:
 
 
 def _campaign_lines(settings: dict[str, Any], tally: Tally) -> Iterator[str]:
-    """Yield the results of a campaign."""
     yield ", ".join(f"{name} {value}" for name, value in settings.items())
     if not settings["faults at once"]:
         yield f"{tally.suspected} of {tally.attempts} healthy fleets have a suspect."

@@ -342,7 +342,6 @@ class Capacity:
         return {flow: min(rate, self._caps_Bps.get(flow, rate)) for flow, rate in rates.items()}
 
     def _reads(self, place: _Place, share: Mapping[str, float]) -> dict[str, float]:
-        """Return the rate of each read of a sum."""
         capacities = {name: self._capacity(name, place.direction, share) for name in place.path}
         return {name: _rate(limit) for name, limit in together(capacities, place.reads).items()}
 
@@ -583,7 +582,6 @@ class Measuring:
 
 
 def _moved(record: Record) -> int:
-    """Return the bytes of the repeats of a run."""
     return len(record.repeats) * int((record.spec or {}).get("bytes", 0))
 
 

@@ -129,7 +129,6 @@ class _Look(NamedTuple):
     silence: str
 
     def target(self, name: str, kind: str, state: str) -> TargetSpace:
-        """Return the space of a listed target."""
         if state != _ACTIVE:
             return TargetSpace(
                 name, kind, inactive=True, trouble=f"it is {state.lower()} on this client"

@@ -7,28 +7,10 @@ from random import Random
 
 import pytest
 
-from tests.bench.locating_campaign import Fault, Fleet, campaign, false_suspects
+from tests.bench.locating_campaign import Fault, Fleet, false_suspects
 
 FLEETS = ("edison", "redstorm")
 fleet = cache(Fleet)
-
-
-@pytest.mark.study
-@pytest.mark.parametrize("name", FLEETS)
-def test_single_faults_are_among_the_suspects_and_alone_where_they_can_be(name: str) -> None:
-    score = campaign(fleet(name), 40, 1, Random(f"7 {name}"), verbose=False)
-    assert score.inside == score.runs == 40
-    assert score.identifiable > 0
-    assert score.alone == score.identifiable
-    assert score.parts < 3
-
-
-@pytest.mark.study
-@pytest.mark.parametrize("name", FLEETS)
-def test_double_faults_are_among_the_suspects(name: str) -> None:
-    score = campaign(fleet(name), 20, 2, Random(f"7 {name}"), verbose=False)
-    assert score.inside == score.runs == 20
-    assert score.parts < 6
 
 
 @pytest.mark.parametrize("name", FLEETS)

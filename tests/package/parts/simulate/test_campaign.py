@@ -19,7 +19,6 @@ from plumbline.parts.simulate.campaign import (
 from plumbline.parts.simulate.fleet import NONE, QUIET, Fault, Losses, Noise
 from plumbline.parts.simulate.weather import Capacity
 from tests.package.parts.simulate.fleets import fleet
-from tests.package.sites import site
 
 SITE = fleet()
 CAPACITY = Capacity(SITE)
@@ -31,27 +30,6 @@ def attempts_of(
 ) -> list[Attempt]:
     terms = Terms(faults, losses, noise, days_for(SITE))
     return list(islice(campaign(SITE, CAPACITY, terms, "1"), number))
-
-
-@pytest.mark.study
-def test_hosts_of_different_speed_are_not_suspects_and_a_slow_one_is() -> None:
-    """A host has one baseline for all its partners; not all pairs can reach it."""
-    document = site()
-    document["parts"] += [
-        {"name": "login[1-4]", "kind": "client", "rate": "125 MB/s", "feeds": "switch1"},
-        {"name": "old1", "kind": "client", "rate": "60 MB/s", "feeds": "switch1"},
-    ]
-    document["parts"][-2]["address"] = "10.0.1.[1-4]"
-    document["parts"][-1]["address"] = "10.0.1.9"
-    mixed = fleet(document)
-    capacity = Capacity(mixed)
-    terms = Terms(0, LARGE, QUIET, days_for(mixed))
-    assert [attempt.named for attempt in islice(campaign(mixed, capacity, terms, "1"), 2)] == [
-        frozenset()
-    ] * 2
-    terms = terms._replace(faults=1)
-    attempts_ = islice(campaign(mixed, capacity, terms, "1"), 6)
-    assert all(attempt.inside for attempt in attempts_)
 
 
 def test_equal_seeds_give_equal_attempts() -> None:

@@ -10,9 +10,9 @@ from plumbline.judge.judging import Alarming, Judging
 from plumbline.model.service import PathAlarms
 from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.parts.simulate.course import Today, weigh
-from plumbline.parts.simulate.fleet import NONE, QUIET, YEAR, Fault
+from plumbline.parts.simulate.fleet import Fault
 from plumbline.parts.simulate.memory import Memory
-from plumbline.parts.simulate.score import Outcome, Score, Source, Suspects, Trial, add
+from plumbline.parts.simulate.score import Outcome, Score, Source, Suspects, add
 from plumbline.parts.simulate.weather import Capacity
 from tests.package.parts.simulate.fleets import fleet, outcome
 from tests.package.sites import part, site
@@ -260,26 +260,3 @@ def test_outcomes_can_be_added() -> None:
     assert (both.fleets, both.days, both.healthy_days) == (2, 4, 2 * single.healthy_days)
     assert both.raised == {Source("raw", False, Reason.BELOW_LEVEL): 2}
     assert both.trials == single.trials * 2
-
-
-def alarms(outcomes: Outcome) -> int:
-    return sum(outcomes.raised.values())
-
-
-@pytest.mark.study
-def test_noise_beyond_the_model_of_the_judge_raises_false_alarms() -> None:
-    worse = YEAR._replace(run=0.6, tail_share=0.5, tail_loss=2.0)
-    none, quiet, bad = (outcome(FLEET, 20, noise=noise) for noise in (NONE, QUIET, worse))
-    assert alarms(none) == alarms(quiet) == 0
-    assert (none.false_days, quiet.false_days) == (0, 0)
-    assert alarms(bad) > 0
-    assert bad.false_days > 0
-
-
-@pytest.mark.study
-def test_a_larger_loss_is_not_found_later() -> None:
-    faults = [Fault("scratch-OST1", loss, 4) for loss in (0.12, 0.3, 0.6)]
-    trials: list[Trial] = [outcome(FLEET, 16, fault, noise=QUIET).trials[0] for fault in faults]
-    days = [float("inf") if trial.found is None else trial.found for trial in trials]
-    assert days == sorted(days, reverse=True)
-    assert days[-1] <= 4

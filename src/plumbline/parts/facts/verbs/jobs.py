@@ -92,7 +92,6 @@ def _logs(arguments: argparse.Namespace, window: Window) -> tuple[Sequence[Log],
 
 
 def _job_lists(arguments: argparse.Namespace) -> Iterator[tuple[list[Job], list[str]]]:
-    """Yield the jobs from Slurm and from a file of job times."""
     if arguments.slurm:
         name = "standard input" if arguments.slurm == "-" else arguments.slurm
         yield parse_slurm(_text(arguments.slurm), name)

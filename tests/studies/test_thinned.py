@@ -164,8 +164,7 @@ def figures(life: Life) -> Any:
     return members, site.pairs, site.changes, site.run
 
 
-@pytest.mark.study
-@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.long)])
+@pytest.mark.parametrize("seed", [0, 1])
 def test_thinning_a_history_does_not_change_results(tmp_path: Path, seed: int) -> None:
     life = Life(tmp_path, seed, NIGHTS)
     life.keep_days = 400
@@ -179,7 +178,6 @@ def test_thinning_a_history_does_not_change_results(tmp_path: Path, seed: int) -
         life.now += 25 * DAY_S
 
 
-@pytest.mark.study
 def test_thinning_keeps_saved_verdicts(tmp_path: Path) -> None:
     life = Life(tmp_path, 0, NIGHTS)
     with History(life.history) as history:
