@@ -140,7 +140,12 @@ def _plan_lines(plan: Plan, node: Optional[str]) -> Iterator[str]:
                 )
     yield from _meetings(plan, names)
     entries = (entry for name in names for entry in plan.expectations[name])
-    notes = (*share_notes(entries), *collisions(plan.schedule), *plan.left_out)
+    notes = (
+        *share_notes(entries),
+        *collisions(plan.schedule),
+        *plan.left_out,
+        *plan.one_by_one,
+    )
     yield from (f"note: {note}" for note in notes)
     chosen = [service for service in plan.services if node in (None, service.node)]
     yield f"{len(rows)} measurements, {len(chosen)} services"

@@ -57,7 +57,7 @@ def check(arguments: argparse.Namespace) -> int:
     plan, measured = compiled(inventory, topology)
     entries = [entry for entries in plan.expectations.values() for entry in entries]
     notes = [*_notes(topology, deployed_hosts(inventory)), *share_notes(entries)]
-    notes += [*baseline_notes(entries), *collisions(plan.schedule)]
+    notes += [*baseline_notes(entries), *collisions(plan.schedule), *plan.one_by_one]
     found = list(exposures(topology, measured))
     document = {
         "schema": 1,

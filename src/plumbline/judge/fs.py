@@ -145,7 +145,7 @@ def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdic
     ]
     tested = [(test, ruling) for test, of_test in ruled.tests for ruling in of_test]
     test_faults = [(test, ruling) for test, ruling in tested if _is_news(ruling)]
-    watched = [(test, ruling) for test, ruling in tested if ruling.finding.reason is Reason.WATCHED]
+    watched = [(test, ruling) for test, ruling in tested if ruling.finding.reason in _QUIET]
     of_tests = [ruling for _, ruling in (*test_faults, *watched)]
     decided = deciding([*(ruling for _, ruling in notable), *of_tests, *own])
     text = _fine_text(own, ruled.members)
@@ -163,6 +163,10 @@ def decide_whole(ruled: Ruled, running: Sequence[Running], now: float) -> Verdic
 
 _NO_NEWS = (Reason.KNOWN_STATE, Reason.NO_REFERENCE, Reason.NEVER_MEASURED)
 """Reasons of a test that the whole reports too, or that are usual in its first runs."""
+
+
+_QUIET = (Reason.WATCHED, Reason.ALARM_ELSEWHERE)
+"""Reasons of a slow test that is no alarm of its file system, or not yet, and is named."""
 
 
 def _lacks_baseline(decided: Ruling, members: Sequence[Entry]) -> bool:

@@ -9,7 +9,17 @@ from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.floor import REMEDY, group_below
 from plumbline.judge.operations import label
-from plumbline.judge.phrases import Finding, Ruling, also, over_runs, several, so_far, weighed
+from plumbline.judge.phrases import (
+    Finding,
+    Ruling,
+    also,
+    elsewhere,
+    likewise,
+    over_runs,
+    several,
+    so_far,
+    weighed,
+)
 from plumbline.judge.service import severity
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
@@ -122,8 +132,9 @@ class _Median(NamedTuple):
         if self.evidence and self.alarm:
             text = f"{self.what} {over_runs(self.evidence)}{also(self.evidence)}"
             if self.evidence.borne_by and not self.floor:
-                text += f"; its alarm is that of group {self.evidence.borne_by}"
+                text += elsewhere(self.evidence, "group")
                 return Finding(State.OK, Reason.ALARM_ELSEWHERE, text)
+            text += likewise(self.evidence)
             return Finding(severity(self.evidence.ratio, self.limits), Reason.SLOW, text)
         if self.floor:
             return self.floor

@@ -63,6 +63,18 @@ def evidence_of(
     )
 
 
+def best_of(compared: Compared, evidence: Evidence) -> float:
+    """Return the best ratio since a loss began, of its operation; in some runs alone, its middle.
+
+    1 if none of its runs is known.
+    """
+    if evidence.partial and evidence.ratio is not None:
+        return evidence.ratio
+    runs = merge([item.source.runs for item in compared if item.measurement.what == evidence.what])
+    ratios = since(runs, evidence.since)[:, RATIO]
+    return exp(float(ratios.max())) if len(ratios) else 1.0
+
+
 def _slow_moments(
     compared: Compared, weight: Weight, limit: float
 ) -> tuple[int, tuple[Optional[float], ...]]:

@@ -121,6 +121,16 @@ def also(evidence: Evidence) -> str:
     return "".join(f"; {what} {100 * ratio:.0f} %" for what, ratio in evidence.also)
 
 
+def elsewhere(evidence: Evidence, kind: str) -> str:
+    """Return that the alarm is another one's, which is a ``kind`` such as ``group``."""
+    return f"; its alarm is that of {kind} {evidence.borne_by}"
+
+
+def likewise(evidence: Evidence) -> str:
+    """Return the names of those that one change has slowed as much, empty if there are none."""
+    return f"; likewise {several(evidence.bears)}" if evidence.bears else ""
+
+
 def slow_nights(evidence: Optional[Evidence]) -> str:
     """Return a note on a component that was slow in some nights and good after; empty for others.
 

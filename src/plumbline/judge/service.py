@@ -11,8 +11,10 @@ from plumbline.judge.operations import label
 from plumbline.judge.phrases import (
     Finding,
     Ruling,
+    elsewhere,
     figures,
     figures_and_ceiling,
+    likewise,
     limited,
     moment,
     more,
@@ -186,10 +188,7 @@ def _finding(ruling: Ruling, weighed: Optional[Evidence], *, alarm: bool) -> Fin
     if measured is None or finding.reason is Reason.KNOWN_STATE:
         return finding
     if alarm and weighed:
-        # another operation represents the one with the largest loss if that has no figure today
-        lost = "" if measured.what == weighed.what else f"{weighed.what} "
-        text = f"{figures_and_ceiling(measured)}: {lost}{over_runs(weighed)}{more(weighed)}"
-        return Finding(severity(weighed.ratio, measured.limits), Reason.SLOW, text)
+        return _alarm(measured, weighed)
     if weighed and weighed.alarm and weighed.what != measured.what and finding.reason.single_run:
         # the operation with the largest loss has the alarm
         return _watched(measured, finding, weighed)
@@ -205,6 +204,19 @@ def _finding(ruling: Ruling, weighed: Optional[Evidence], *, alarm: bool) -> Fin
     if weighed and finding.reason.fine and weighed.reportable and weighed.what == measured.what:
         return _watched(measured, finding, weighed)
     return finding
+
+
+def _alarm(measured: Measured, weighed: Evidence) -> Finding:
+    """Return the finding on an alarm; OK if the alarm is that of another file system."""
+    # another operation represents the one with the largest loss if that has no figure today
+    lost = "" if measured.what == weighed.what else f"{weighed.what} "
+    text = f"{figures_and_ceiling(measured)}: {lost}{over_runs(weighed)}{more(weighed)}"
+    if not weighed.borne_by:
+        text += likewise(weighed)
+        return Finding(severity(weighed.ratio, measured.limits), Reason.SLOW, text)
+    text += elsewhere(weighed, "file system")
+    silent = Finding(State.OK, Reason.ALARM_ELSEWHERE, text)
+    return below_goal(measured) or below_floor(measured) or silent
 
 
 def _gross(measured: Measured, weighed: Optional[Evidence]) -> Optional[Finding]:

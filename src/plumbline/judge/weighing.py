@@ -9,11 +9,11 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import chain, islice
 from math import inf
-from typing import Hashable, Iterable, Iterator, Mapping, Optional, Sequence
+from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.cases import Compared, case_of, further_runs, last_change, question_of
 from plumbline.judge.kinds import MIN_SIZE, Era, Measurement, separate_pairs
-from plumbline.judge.losses import evidence_of
+from plumbline.judge.losses import best_of, evidence_of
 from plumbline.judge.measured import doubt_about, era_of
 from plumbline.judge.memory import Weighable
 from plumbline.judge.operations import label
@@ -42,6 +42,14 @@ Group = tuple[str, str]
 
 _MIN_MEMBERS = 2
 
+
+class _Raised(NamedTuple):
+    """An alarm since a change: the moment that raised it, in epoch seconds, and the best ratio."""
+
+    at: float
+    best: float
+
+
 Questions = dict[Subject, tuple[Compared, Question]]
 """Questions on some components and groups, with their runs and references."""
 
@@ -67,6 +75,8 @@ class Weighing:
             for expectation in expectations
         }
         self._systems = _systems(nodes)
+        self._wholes = _wholes(nodes)
+        self._changed: dict[Component, float] = {}
         self._group_of: dict[Component, Group] = {
             (expectation.layer, expectation.component): (
                 expectation.layer,
@@ -94,7 +104,7 @@ class Weighing:
         self._lost: dict[Hashable, bool] = {}
         self._joint: dict[Component, Compared] = {}
         self._evidence: dict[Subject, Optional[Evidence]] = {}
-        self._raised: dict[Group, float] = {}
+        self._raised: dict[Subject, _Raised] = {}
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return the evidence on a component or group, None if nothing can be compared.
@@ -132,15 +142,16 @@ class Weighing:
         """Keep the evidence on some subjects."""
         more = self._more(questions, weights) if self._counting else {}
         for (subject, (compared, question)), weight in zip(questions.items(), weights):
-            self._evidence[subject] = evidence_of(compared, question, weight, more.get(subject))
-            if subject[2] and weight.raised is not None and _of_a_change(compared, weight.since):
-                self._raised[subject[:2]] = weight.raised
+            evidence = evidence_of(compared, question, weight, more.get(subject))
+            self._evidence[subject] = evidence
+            if weight.raised is not None and self._of_a_change(subject, compared, weight.since):
+                self._raised[subject] = _Raised(weight.raised, best_of(compared, evidence))
         self._join_alarms()
         for subject, (compared, _) in questions.items():
-            evidence = self._evidence[subject]
+            joined = self._evidence[subject]
             lone = any(item.source.noise is not PEER_NOISE for item in compared)
-            if evidence and evidence.alarm and lone and not subject[2]:
-                self._evidence[subject] = self._unless_shared(subject[:2], evidence)
+            if joined and joined.alarm and lone and not subject[2]:
+                self._evidence[subject] = self._unless_shared(subject[:2], joined)
 
     def _more(
         self, questions: Questions, weights: Sequence[Weight]
@@ -209,18 +220,48 @@ class Weighing:
         return evidence._replace(alarm=not shared, shared=shared)
 
     def _join_alarms(self) -> None:
-        """Let groups that one change has slowed as much have one alarm, that of the first."""
-        speakers: dict[tuple[str, str], list[tuple[str, float]]] = {}
-        for group in sorted(self._raised, key=lambda group: (self._raised[group], group)):
-            evidence = self._evidence[(*group, True)]
+        """Let what one change has slowed as much have one alarm, that of the first.
+
+        It is a group of targets, or one test of all targets of a file system.  Noise only takes
+        away: one that has lost more has done so in its best run, too.
+        """
+        bearers: dict[tuple[str, ...], list[tuple[Subject, Evidence]]] = {}
+        for subject in sorted(self._raised, key=lambda each: (self._raised[each].at, each)):
+            evidence = self._evidence[subject]
             if evidence is None or evidence.ratio is None:
                 continue
-            others = speakers.setdefault((group[0], evidence.against), [])
-            least = evidence.ratio / (1 - self._limits[self._groups[group][0]].peer_loss)
-            bearer = next((name for name, ratio in others if ratio <= least), "")
-            self._evidence[(*group, True)] = evidence._replace(borne_by=bearer)
-            if not bearer:
-                others.append((group[1], evidence.ratio))
+            place = subject[:2]
+            name, test = self._wholes.get(place, (place[1], ""))
+            others = bearers.setdefault((place[0], test, evidence.against), [])
+            least = self._raised[subject].best / (1 - self._limits_of(subject).peer_loss)
+            for bearer, earlier in others:
+                if earlier.ratio is not None and earlier.ratio <= least:
+                    self._bear(bearer, subject, name)
+                    break
+            else:
+                self._evidence[subject] = evidence._replace(borne_by="", bears=())
+                others.append((subject, evidence))
+
+    def _bear(self, bearer: Subject, borne: Subject, name: str) -> None:
+        """Make the alarm of ``borne``, with that name, the one of ``bearer``."""
+        speaks, silent = self._evidence[bearer], self._evidence[borne]
+        if speaks and silent:
+            speaker, _ = self._wholes.get(bearer[:2], (bearer[1], ""))
+            self._evidence[bearer] = speaks._replace(bears=(*speaks.bears, name))
+            self._evidence[borne] = silent._replace(borne_by=speaker, bears=())
+
+    def _of_a_change(self, subject: Subject, compared: Compared, begin: float) -> bool:
+        """Return whether the loss of a whole that begins then is that of a change of software."""
+        if not subject[2] and subject[:2] not in self._wholes:
+            return False
+        at = last_change([item.measurement for item in compared])
+        if at is None and not subject[2]:
+            at = self._changed.get(subject[:2])
+        return at is not None and abs(begin - at) < NIGHT_S
+
+    def _limits_of(self, subject: Subject) -> Limits:
+        place = subject[:2]
+        return self._limits[self._groups[place][0] if subject[2] else place]
 
     def _members(self, component: Component) -> Sequence[Component]:
         """Return the members of a component's group, empty without one."""
@@ -312,7 +353,12 @@ class Weighing:
         limits = _any_strength(entry.limits)
         doubt = doubt_about(reference.baseline, latest, limits)
         change = era_of(reference.baseline, latest, limits) if doubt else ""
-        era = Era(change, memory.changed_at(latest), self._has_peers(entry)) if change else None
+        changed_at = memory.changed_at(latest) if change or entry.parallel else None
+        era = Era(change, changed_at, self._has_peers(entry)) if change else None
+        if entry.parallel and changed_at is not None:
+            # without a baseline there is no era
+            place = entry.layer, entry.component
+            self._changed[place] = max(changed_at, self._changed.get(place, changed_at))
         name = partner.name if partner else ""
         return Measurement(
             self._kind(entry, latest.operation, latest.scenario, reference),
@@ -365,10 +411,17 @@ def weigh_subjects(chosen: Sequence[tuple[Weighing, Iterable[Subject]]]) -> None
         weighing.answer(questions, list(islice(weights, len(questions))))
 
 
-def _of_a_change(compared: Compared, begin: float) -> bool:
-    """Return whether a loss that begins then is that of a change of software or settings."""
-    at = last_change([item.measurement for item in compared])
-    return at is not None and abs(begin - at) < NIGHT_S
+def _wholes(nodes: Nodes) -> dict[Component, tuple[str, str]]:
+    """Return the file system of each test of all its targets, and what further test it is."""
+    return {
+        (entry.layer, entry.component): (
+            entry.file_system,
+            str(entry.target.get("test", "")) if entry.further else "",
+        )
+        for entries in nodes.values()
+        for entry in entries
+        if entry.parallel
+    }
 
 
 def _systems(nodes: Nodes) -> dict[str, str]:

@@ -44,7 +44,7 @@ from plumbline.plan.server_places import left_out
 from plumbline.plan.services import parents, path_services, services, symptom_services
 from plumbline.plan.shared import with_own_terms
 from plumbline.plan.space import space_services, space_terms
-from plumbline.plan.waves import with_waves
+from plumbline.plan.waves import one_by_one, with_waves
 from plumbline.topology.graph import Component, Target, Topology
 from plumbline.topology.names import expand
 from plumbline.topology.paths import next_to_hosts
@@ -276,6 +276,8 @@ class Plan(NamedTuple):
     """Systemd calendar of the look at space; empty for none."""
     left_out: tuple[str, ...] = ()
     """Sentences on targets that a named layer leaves out."""
+    one_by_one: tuple[str, ...] = ()
+    """Sentences on clients that measure in turn because their links have no rate."""
     fabric: Mapping[str, tuple[FabricLink, ...]] = {}
     """Links of the topology for each node that looks at the InfiniBand fabric."""
     shared: Mapping[str, Sequence[SharedReads]] = {}
@@ -392,6 +394,7 @@ def compile_plan(
             if layer.on_servers and policy.measures(name)
             for sentence in left_out(topology, layer)
         ),
+        one_by_one=tuple(one_by_one(topology, nodes)),
         fabric=fabric_links(topology, policy.symptoms),
         shared=with_own_terms(policy, measured),
     )

@@ -77,7 +77,7 @@ def gaps(text: str) -> Gaps:
 
 
 def collisions(schedule: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """Yield a note on each layer whose calendar starts it while pairs of hosts are tested.
+    """Yield a note on each layer that its calendar may start while pairs of hosts are tested.
 
     ``schedule`` is that of a plan.  Minutes are compared, as slots are in UTC and hours are not.
     """
@@ -87,12 +87,16 @@ def collisions(schedule: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
         windows = _minutes(slots["calendar"])
         for layer, timer in others.items():
             starts = _minutes(timer["calendar"])
-            apart = min((start - slot) % 3600 for start in starts for slot in windows)
-            if apart < slots["window_s"]:
+            delay_s = timer["randomized_delay_s"]
+            after = min((start - slot) % 3600 for start in starts for slot in windows)
+            before = min((slot - start) % 3600 for start in starts for slot in windows)
+            if after < slots["window_s"] or before < delay_s:
+                spread = f" or up to {format_duration(delay_s)} later" if delay_s else ""
                 yield (
-                    f"{layer} starts at {timer['calendar']}, while hosts are tested in pairs for "
-                    f"{format_duration(slots['window_s'])} ({slots['calendar']}), and both would "
-                    f"be slow; start {layer} after that, such as at six minutes past the hour"
+                    f"{layer} starts at {timer['calendar']}{spread}, while hosts are tested in "
+                    f"pairs for {format_duration(slots['window_s'])} ({slots['calendar']}), and "
+                    f"both would be slow; start {layer} after that, such as at six minutes past "
+                    "the hour"
                 )
 
 

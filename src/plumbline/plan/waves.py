@@ -26,11 +26,15 @@ Load = Mapping[tuple[str, str], float]
 
 
 class _Flow(NamedTuple):
-    """A target's unshared parts, and its load on shared parts."""
+    """A target's unshared parts, and its load on shared parts.
+
+    ``bounded`` is whether the client's link has a rate in each direction that is measured.
+    """
 
     name: str
     own: frozenset[str]
     load: Load
+    bounded: bool
 
 
 class _Wave:
@@ -64,9 +68,7 @@ def _numbered(
     topology: Topology, node: str, entries: Sequence[Expectation]
 ) -> Iterator[Expectation]:
     """Yield a node's measurements with numbers of waves, from 1 for waves of several targets."""
-    targets = [entry for entry in entries if LAYERS[entry.layer].per_target]
-    route_parts = {name for route in topology.routes[node] for name in route}
-    flows = [flow for entry in targets if (flow := _flow(topology, route_parts, node, entry))]
+    flows = [flow for flow in _flows(topology, node, entries) if flow.bounded]
     several = (
         wave for wave in _form_waves(flows, _capacities(topology, flows)) if len(wave.names) > 1
     )
@@ -74,6 +76,27 @@ def _numbered(
     for entry in entries:
         own_wave = numbers.get(entry.component, ALONE) if LAYERS[entry.layer].per_target else ALONE
         yield entry._replace(wave=own_wave) if own_wave else entry
+
+
+def one_by_one(topology: Topology, nodes: Nodes) -> Iterator[str]:
+    """Yield a sentence on each client that would measure in waves if its link had a rate."""
+    for node, entries in nodes.items():
+        flows = [flow for flow in _flows(topology, node, entries) if not flow.bounded]
+        waves = _form_waves(flows, _capacities(topology, flows))
+        if any(len(wave.names) > 1 for wave in waves):
+            yield (
+                f"{node} measures its {len(flows)} targets one after the other, as its link has no "
+                "rate; give it one, and as many are measured at the same time as it carries"
+            )
+
+
+def _flows(topology: Topology, node: str, entries: Sequence[Expectation]) -> Iterator[_Flow]:
+    """Yield the flows of a node's targets that could be measured together with others."""
+    route_parts = {name for route in topology.routes[node] for name in route}
+    for entry in entries:
+        flow = LAYERS[entry.layer].per_target and _flow(topology, route_parts, node, entry)
+        if flow:
+            yield flow
 
 
 def _form_waves(flows: Sequence[_Flow], capacities: Load) -> list[_Wave]:
@@ -107,12 +130,14 @@ def _flow(
     keys = (f"{operation.value}/{scenario.value}" for operation, scenario, _ in steps)
     rates = {key: _rate(entry, key) for key in keys}
     load: dict[tuple[str, str], float] = {}
+    bounded = True
     for key, rate in rates.items():
         rated = [name for name in shared if _capacity(topology, key, name) is not None]
-        if entry.host == node or rate is None or not set(rated) & set(link):
+        if entry.host == node or rate is None:
             return None
+        bounded = bounded and not set(rated).isdisjoint(link)
         load.update({(key, name): rate for name in rated})
-    return _Flow(entry.component, frozenset(entry.path) - frozenset(shared), load)
+    return _Flow(entry.component, frozenset(entry.path) - frozenset(shared), load, bounded)
 
 
 def _rate(entry: Expectation, key: str) -> Optional[float]:

@@ -104,6 +104,12 @@ def test_a_group_whose_alarm_is_that_of_another_is_ok_and_names_it() -> None:
     assert verdict.sentence.endswith("against chance; its alarm is that of group home")
 
 
+def test_a_group_names_the_others_whose_alarm_is_its_own() -> None:
+    verdict = judged(120e6, 120e6, 120e6, weighed=evidence(ratio=0.6, bears=("home", "work")))
+    assert verdict.reason is Reason.SLOW
+    assert verdict.sentence.endswith("against chance; likewise home, work")
+
+
 def test_the_operation_whose_alarm_is_that_of_another_group_comes_first() -> None:
     names = ["OST0", "OST1"]
     both = {"write/single": REFERENCE, "read/single": REFERENCE}

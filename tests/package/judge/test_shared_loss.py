@@ -6,11 +6,13 @@ from typing import Any, Optional, Sequence
 
 import pytest
 
+from plumbline.judge.judging import Judging
 from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence
 from plumbline.model.limits import Limits, Reference
-from plumbline.model.record import Operation, Record
+from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.series import Sample, Series
+from plumbline.model.verdict import Reason, State, Verdict
 from tests.package.judgements import BASELINE, DAY_S, NOW, Node, expectation, series, snapshot
 
 ODDS = 10_000.0
@@ -123,11 +125,18 @@ BY_THE_RELEASE = [200e6] * 10 + [130e6] * 8
 
 def test_a_release_that_slows_several_file_systems_is_one_alarm() -> None:
     evidence = of_file_systems(fs1=BY_THE_RELEASE, fs2=BY_THE_RELEASE, fs3=[200e6] * 18)
-    assert {name: (item.alarm, item.borne_by) for name, item in evidence.items()} == {
-        "fs1": (True, ""),
-        "fs2": (True, "fs1"),
-        "fs3": (False, ""),
+    assert {name: (item.alarm, item.borne_by, item.bears) for name, item in evidence.items()} == {
+        "fs1": (True, "", ("fs2",)),
+        "fs2": (True, "fs1", ()),
+        "fs3": (False, "", ()),
     }
+
+
+def test_a_busy_night_is_no_loss_of_its_own() -> None:
+    """A night that takes more from one file system makes no second alarm of one release."""
+    busy = [200e6] * 10 + [130e6] * 4 + [110e6, 110e6, 105e6, 110e6]
+    evidence = of_file_systems(fs1=[200e6] * 10 + [138e6] * 8, fs2=busy)
+    assert {name: item.borne_by for name, item in evidence.items()} == {"fs1": "", "fs2": "fs1"}
 
 
 def test_the_file_system_that_alarmed_first_keeps_the_alarm() -> None:
@@ -149,6 +158,74 @@ def test_the_file_system_that_alarmed_first_keeps_the_alarm() -> None:
 def test_a_loss_of_its_own_is_an_alarm_of_its_own(other: dict[str, list[float]]) -> None:
     evidence = of_file_systems(fs1=BY_THE_RELEASE, **other)
     assert [(item.alarm, item.borne_by) for item in evidence.values()] == [(True, "")] * 2
+
+
+def of_all_at_once(*, has_baselines: bool = True, **systems: Sequence[float]) -> dict[str, Verdict]:
+    """Return the verdicts on file systems whose targets are read together each night.
+
+    A release was installed eight nights ago.  A name with ``__`` is a further test of a system.
+    """
+    spec_hash = expectation().spec.hash()
+    baseline = BASELINE._replace(versions=BEFORE, spec_hash=spec_hash) if has_baselines else None
+    entries, all_series = [], []
+    for key, rates in systems.items():
+        system, _, test = key.partition("__")
+        name = f"{system}:{test}" if test else system
+        target = {"kind": "parallel", "file_system": system, **({"test": test} if test else {})}
+        entries.append(
+            expectation(
+                layer="fs",
+                component=name,
+                group=f"{name} as a whole",
+                target=target,
+                references={"read/together": Reference(None, baseline)},
+                limits=Limits(alarm_odds=ODDS),
+            )
+        )
+        terms = {"scenario": Scenario.TOGETHER, "spec_hash": spec_hash}
+        of_reads = {"layer": "fs", "component": name, "operation": Operation.READ}
+        all_series.append(nightly(rates, versions=AFTER, **of_reads, **terms))
+    memory = Node(snapshot(*all_series), NOW - 3610 - 7 * DAY_S)
+    weighing = Weighing({"client1": entries}, {"client1": memory})
+    judging = Judging(memory, weighing, NOW)
+    return {verdict.component: verdict for verdict in judging.groups(entries)}
+
+
+HEALTHY = [200e6] * 18
+
+
+@pytest.mark.parametrize("has_baselines", [True, False])
+def test_a_release_that_slows_all_targets_of_several_file_systems_is_one_alarm(
+    has_baselines: bool,
+) -> None:
+    verdicts = of_all_at_once(
+        has_baselines=has_baselines, fs1=BY_THE_RELEASE, fs2=BY_THE_RELEASE, fs3=HEALTHY
+    )
+    assert {name: (verdict.state, verdict.reason) for name, verdict in verdicts.items()} == {
+        "fs1": (State.WARNING, Reason.SLOW),
+        "fs2": (State.OK, Reason.ALARM_ELSEWHERE),
+        "fs3": (State.OK, Reason.FINE),
+    }
+    assert "; likewise fs2" in verdicts["fs1"].sentence
+    assert "read together 130.0 MB/s" in verdicts["fs2"].sentence
+    assert "; its alarm is that of file system fs1" in verdicts["fs2"].sentence
+
+
+def test_a_release_that_slows_one_test_of_several_file_systems_is_one_alarm() -> None:
+    verdicts = of_all_at_once(
+        fs1=HEALTHY, fs1__small=BY_THE_RELEASE, fs2=HEALTHY, fs2__small=BY_THE_RELEASE
+    )
+    assert [verdict.state for verdict in verdicts.values()] == [State.WARNING, State.OK]
+    assert "test small read together" in verdicts["fs1"].sentence
+    assert "test small read together" in verdicts["fs2"].sentence
+    assert "; its alarm is that of file system fs1" in verdicts["fs2"].sentence
+
+
+def test_another_test_of_another_file_system_has_its_own_alarm() -> None:
+    verdicts = of_all_at_once(
+        fs1=HEALTHY, fs1__small=BY_THE_RELEASE, fs2=HEALTHY, fs2__large=BY_THE_RELEASE
+    )
+    assert [verdict.state for verdict in verdicts.values()] == [State.WARNING] * 2
 
 
 def test_a_few_busy_nights_are_no_alarm() -> None:

@@ -78,6 +78,27 @@ def test_a_client_without_a_link_rate_measures_one_target_at_a_time() -> None:
     assert [len(wave) for wave in waves(plan(document))] == [1] * 4
 
 
+@pytest.mark.parametrize("rate", ["200 MB/s", ""])
+def test_the_plan_says_which_client_measures_in_turn_for_want_of_a_rate(rate: str) -> None:
+    document = wide(4, 1, rate)
+    if not rate:
+        del part(document, "client1")["rate"]
+    assert plan(document).one_by_one == (
+        ()
+        if rate
+        else (
+            "client1 measures its 4 targets one after the other, as its link has no rate; give it "
+            "one, and as many are measured at the same time as it carries",
+        )
+    )
+
+
+def test_targets_that_no_rate_would_measure_at_once_are_no_news() -> None:
+    document = wide(1, 4)
+    del part(document, "client1")["rate"]
+    assert plan(document).one_by_one == ()
+
+
 def test_the_sum_fits_a_switch_that_all_cross() -> None:
     document = wide(4, 1)
     part(document, "switch1")["rate"] = "170 MB/s"

@@ -119,24 +119,32 @@ def test_systemd_understands_the_calendar_of_slots(slot: str) -> None:
 
 @NEEDS_SYSTEMD
 @pytest.mark.parametrize(
-    ("calendar", "slot", "collides"),
+    ("calendar", "delay_s", "slot", "collides"),
     [
-        ("*-*-* 01:00", "1 h", True),
-        ("hourly", "1 h", True),
-        ("*-*-* 01:06", "1 h", False),
-        ("*-*-* 01:32", "30 min", True),
-        ("*-*-* 01:36", "30 min", False),
-        ("Sun 05:04:59", "4 h", True),
+        ("*-*-* 01:00", 0, "1 h", True),
+        ("hourly", 0, "1 h", True),
+        ("*-*-* 01:06", 0, "1 h", False),
+        ("*-*-* 01:32", 0, "30 min", True),
+        ("*-*-* 01:36", 0, "30 min", False),
+        ("Sun 05:04:59", 0, "4 h", True),
+        # a timer that is late by its own spread
+        ("*-*-* 01:55", 600, "1 h", True),
+        ("*-*-* 01:50", 600, "1 h", False),
+        ("*-*-* 01:06", 3600, "1 h", True),
     ],
 )
 def test_a_calendar_inside_of_a_network_slot_is_noted(
-    calendar: str, slot: str, *, collides: bool
+    calendar: str, delay_s: float, slot: str, *, collides: bool
 ) -> None:
     slots = parse(Slots, {"slot": slot, "window": "5 min"}, "slots")
     net = {"calendar": slots.calendar(), "window_s": 300}
-    notes = list(collisions({"net": net, "ost": {"calendar": calendar}}))
-    assert [note.partition(",")[0] for note in notes] == [f"ost starts at {calendar}"] * collides
-    assert not list(collisions({"ost": {"calendar": calendar}}))
+    timer = {"calendar": calendar, "randomized_delay_s": delay_s}
+    notes = list(collisions({"net": net, "ost": timer}))
+    late = f" or up to {delay_s / 60:.0f} min later" if delay_s else ""
+    assert [note.partition(",")[0] for note in notes] == [
+        f"ost starts at {calendar}{late}"
+    ] * collides
+    assert not list(collisions({"ost": timer}))
 
 
 @NEEDS_SYSTEMD
