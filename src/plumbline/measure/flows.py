@@ -3,13 +3,15 @@
 Each flow is a read that the node makes anyway, one at a time: of a raw device, or of the file that
 the layer of targets keeps on a target.  Nothing is written.  All that can be asked before is asked
 before the moment; a node that is late, or whose storage is busy with others' traffic, stays out.
+While its flows run, others alone write there: too much of it ends them.
 
 The record of a node is not judged: several of them make one measurement (measure.shared).
 """
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+from collections import deque
+from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from contextlib import ExitStack
 from threading import Event
 from typing import Any, Callable, Iterator, NamedTuple, Optional, Sequence, Union
@@ -39,6 +41,7 @@ from plumbline.model.record import Operation, Outcome, Record, Scenario, Tool
 from plumbline.model.shared import FLOWS, Flow, FlowResult, SharedReads, Turn
 from plumbline.model.units import format_duration, format_rate
 from plumbline.observe.command import Clock
+from plumbline.observe.mounts import Traffic
 
 LATE_S = 1.0
 """Most seconds that a flow may start after the moment."""
@@ -47,7 +50,10 @@ _AHEAD_S = 900.0
 """Moments farther in the future are taken for a wrong clock; no playbook waits so long."""
 
 _LOOK_S = 2.0
-"""Time in which the traffic of others is counted."""
+"""Time in which the traffic of others is counted, before the moment and while flows run."""
+
+LOOK_EVERY_S = 1.0
+"""Time between two looks at what others write while flows run."""
 
 _READY_S = 1.0
 """Time before the moment at which the proofs of the flows begin."""
@@ -57,20 +63,84 @@ _KEY = f"{_STEP[0].value}/{_STEP[1].value}"
 
 
 class Surroundings(NamedTuple):
-    """Node of the flows, its locks and clock, and a maker of command runners for a lock."""
+    """Node of the flows, its locks and clock, and a maker of command runners for a lock.
+
+    ``look_every_s`` are the seconds between two looks at what others write while flows run.
+    """
 
     expectations: Expectations
     locks: Locks
     clock: Clock
     runner: Callable[[Sequence[int], Event], CommandRunner]
+    look_every_s: float = LOOK_EVERY_S
 
 
 class _Ready(NamedTuple):
-    """A flow that can start."""
+    """A flow that can start; ``look`` reads counters while it runs, and when it is ended."""
 
     flow: Flow
     task: Task
     reached: ReadyTarget
+    look: CommandRunner
+
+    def traffic(self) -> Optional[Traffic]:
+        """Return what all have moved on its storage, None if this node cannot tell."""
+        try:
+            return self.reached.target.traffic(self.look)
+        except (SkipTarget, ToolError):
+            return None
+
+    def excess(self, max_load: float, verb: str, moved_bytes: int, seconds: float) -> str:
+        """Return the sentence on others that move more than they may, empty if they do not."""
+        rate = max(0, moved_bytes) / seconds
+        if rate <= max_load * self.flow.free_Bps:
+            return ""
+        return (
+            f"others {verb} {format_rate(rate)} on {self.flow.component}, more than "
+            f"{100 * max_load:.0f} % of what it may take (max_load)"
+        )
+
+
+class _Writes:
+    """Writes of others on the storage of running flows, which only read.
+
+    What others read meanwhile cannot be told from what the flows read before these have ended.
+    """
+
+    def __init__(self, ready: Sequence[_Ready], max_load: float, now: float) -> None:
+        counts = [(item, item.traffic()) for item in ready]
+        self._ready = [item for item, traffic in counts if traffic]
+        self._max_load = max_load
+        self._looks = deque([(now, [traffic for _, traffic in counts if traffic])])
+
+    def excess(self, now: float) -> str:
+        """Return the storage that others write too much, empty if none.
+
+        Bytes count over the last two seconds or more, as before the start, so that one flush of a
+        cache or journal is not taken for a load.
+        """
+        traffic = [item.traffic() for item in self._ready]
+        _, latest = self._looks[-1]
+        self._looks.append((now, [new or old for new, old in zip(traffic, latest)]))
+        while now - self._looks[1][0] >= _LOOK_S:
+            self._looks.popleft()
+        since, before = self._looks[0]
+        seconds = max(_LOOK_S, now - since)
+        excesses = (
+            item.excess(self._max_load, "write", new.written - old.written, seconds)
+            for item, old, new in zip(self._ready, before, self._looks[-1][1])
+        )
+        return next(filter(None, excesses), "")
+
+
+class _Span(NamedTuple):
+    """Start of a read in seconds since the epoch, and its duration."""
+
+    started: float
+    seconds: float
+
+
+_Reading = Future[_Span]
 
 
 def drive(around: Surroundings, reads: SharedReads, turn: Turn) -> Record:
@@ -151,28 +221,27 @@ class _Run:
         try:
             lock = stack.enter_context(self._around.locks.hold(flow.layer, flow.component))
             reached = _reach(task.entry, self._around.runner((lock,), self._stop))
+            look = self._around.runner((lock,), Event())
         except (BusyError, PlumblineError) as error:
             self._failed[flow.component] = str(error)
             return
         if isinstance(reached, Failure):
             self._failed[flow.component] = reached.reason
         else:
-            yield _Ready(flow, task, reached)
+            yield _Ready(flow, task, reached, look)
 
     def _busy(self, ready: Sequence[_Ready]) -> str:
         """Return the storage that others use too much, empty if none."""
-        before = [_traffic(item) for item in ready]
+        before = [item.traffic() for item in ready]
         self._around.clock.sleep(_LOOK_S)
         for item, moved in zip(ready, before):
-            after = _traffic(item)
+            after = item.traffic()
             if moved is None or after is None:
                 continue
-            rate = max(0, after - moved) / _LOOK_S
-            if rate > self._reads.max_load * item.flow.free_Bps:
-                return (
-                    f"others move {format_rate(rate)} on {item.flow.component}, more than "
-                    f"{100 * self._reads.max_load:.0f} % of what it may take (max_load)"
-                )
+            grown = after.bytes - moved.bytes
+            excess = item.excess(self._reads.max_load, "move", grown, _LOOK_S)
+            if excess:
+                return excess
         return ""
 
     def _read(self, ready: Sequence[_Ready]) -> list[FlowResult]:
@@ -187,7 +256,9 @@ class _Run:
             try:
                 list(threads.map(WatchedTrial.begin, trials))
                 clock.sleep(max(0.0, self._at - clock.wall()))
-                starts = list(threads.map(self._timed, trials))
+                running = [threads.submit(self._timed, trial) for trial in trials]
+                self._guard(ready, trials, running)
+                spans = [reading.result() for reading in running]
             except BaseException:
                 # tools of the other flows would go on to their ends
                 self._stop.set()
@@ -195,22 +266,49 @@ class _Run:
         for trial in trials:
             trial.end()
         self._tool = trials[0].tool
-        return [self._row(*flow) for flow in zip(ready, trials, starts)]
+        return [self._row(*flow) for flow in zip(ready, trials, spans)]
 
-    def _timed(self, trial: WatchedTrial) -> float:
-        """Read once; return the start by the wall clock."""
+    def _guard(
+        self, ready: Sequence[_Ready], trials: Sequence[WatchedTrial], running: Sequence[_Reading]
+    ) -> None:
+        """Wait for the reads; end them all if others begin to write too much.
+
+        The part gives the others what an ended flow leaves, so the rest would be no measurement.
+        """
+        clock = self._around.clock
+        begun = clock.monotonic()
+        writes = _Writes(ready, self._reads.max_load, begun)
+        waiting = set(running)
+        while waiting:
+            done, waiting = wait(waiting, self._around.look_every_s, FIRST_EXCEPTION)
+            for reading in done:
+                reading.result()
+            now = clock.monotonic()
+            excess = writes.excess(now) if waiting else ""
+            if excess:
+                reason = f"ended after {format_duration(now - begun)}: {excess}"
+                for trial in trials:
+                    trial.fail(Failure(Outcome.SKIPPED, reason))
+                self._stop.set()
+                return
+
+    def _timed(self, trial: WatchedTrial) -> _Span:
+        """Read once."""
+        begun = self._around.clock.monotonic()
         started = self._around.clock.wall()
         if started - self._at > LATE_S:
             late = format_duration(started - self._at)
             trial.fail(Failure(Outcome.SKIPPED, f"it would have started {late} late"))
         trial.repeat()
-        return started
+        return _Span(started, self._around.clock.monotonic() - begun)
 
-    def _row(self, item: _Ready, trial: WatchedTrial, started: float) -> FlowResult:
+    def _row(self, item: _Ready, trial: WatchedTrial, span: _Span) -> FlowResult:
         record = trial.record(self._recorder)
         name = item.flow.layer, item.flow.component
+        started = span.started
         if record.rate is None:
-            return FlowResult(*name, reason=record.reason)
+            ended = started + span.seconds
+            return FlowResult(*name, None, 0, started, ended, reason=record.reason)
         ended = started + record.seconds
         return FlowResult(*name, record.rate, record.bytes, started, ended, record.coverage)
 
@@ -246,14 +344,6 @@ class _Run:
             details={"flows": [item._asdict() for item in (*results, *failed)]},
             **(measured if rated else {"outcome": Outcome.SKIPPED, "reason": reasons[0]}),
         )
-
-
-def _traffic(item: _Ready) -> Optional[int]:
-    """Return the bytes that all have moved on a flow's storage, None if this node cannot tell."""
-    try:
-        return item.reached.target.traffic(item.reached.watch)
-    except (SkipTarget, ToolError):
-        return None
 
 
 def _reach(entry: Expectation, runner: CommandRunner) -> Union[ReadyTarget, Failure]:

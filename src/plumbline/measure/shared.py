@@ -141,7 +141,22 @@ def _obstacle(entry: Expectation, of_flows: Sequence[_Read], rated: Sequence[_Re
             f"not measured, {number} have no rate, and the others ask for "
             f"{format_rate(asked)} of {format_rate(ceiling.rate)}{first}"
         )
-    return _apart(rated) or _uneven(rated)
+    return _partial(failed) or _apart(rated) or _uneven(rated)
+
+
+def _partial(failed: Sequence[_Read]) -> str:
+    """Return the flow that took of the part for a time and gave no rate, empty if none did.
+
+    A flow that ends within the second in which others may still start takes next to nothing.
+    """
+    for item in failed:
+        if item.result.seconds > LATE_S:
+            ran = format_duration(item.result.seconds)
+            return (
+                f"not measured, {item.name} read beside the others for {ran} and has no rate: "
+                f"{item.result.reason}"
+            )
+    return ""
 
 
 def _apart(rated: Sequence[_Read]) -> str:

@@ -36,6 +36,7 @@ from plumbline.model.record import Measurement, Operation, Outcome, Record, Scen
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import format_duration
 from plumbline.observe.command import Clock
+from plumbline.observe.mounts import Traffic
 
 NO_STATE = TargetState(fill=None, flags=(), versions={})
 """State of a target without a file system, or without an answer."""
@@ -397,7 +398,7 @@ class WatchedTrial(Trial):
 
     def __init__(self, task: Task, spec: ProbeSpec, reached: ReadyTarget, clock: Clock) -> None:
         self._reached = reached
-        self._before: Optional[int] = None
+        self._before: Optional[Traffic] = None
         self._growth: Optional[int] = None
         target = reached.target
         job = Job(task.operation, spec, reached.path, within=target.within(), proof=target.proof())
@@ -436,7 +437,7 @@ class WatchedTrial(Trial):
         with self._voiding():
             after = self._reached.target.traffic(self._reached.watch)
             if after is not None and self._before is not None:
-                self._growth = after - self._before
+                self._growth = after.bytes - self._before.bytes
             self._reached.target.verify(self._reached.watch, self._reached.path)
 
     def _explain(self) -> None:

@@ -34,7 +34,8 @@ class SharedReads(NamedTuple):
     """Flows of all nodes through one part, and their terms.
 
     Each flow reads at most ``bytes`` (a target the bytes of its file), for ``seconds``.  A node
-    does not start if others move more than ``max_load`` of what a flow may take, a fraction.
+    does not start if others move more than ``max_load`` of what a flow may take, a fraction, and
+    ends its flows if others write so much meanwhile.
     """
 
     component: str
@@ -61,9 +62,10 @@ class SharedReads(NamedTuple):
 
 @lenient
 class FlowResult(NamedTuple):
-    """Result of one flow; without a rate it has the ``reason``, and the other figures are 0.
+    """Result of one flow; without a rate it has the ``reason``, and no bytes.
 
-    Start and end are in seconds since the epoch, by the clock of its node.
+    Start and end are in seconds since the epoch, by the clock of its node; both are 0 if it did
+    not start.
     """
 
     layer: str

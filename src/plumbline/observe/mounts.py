@@ -50,6 +50,18 @@ class Room(NamedTuple):
     inodes: Optional[Space] = None
 
 
+class Traffic(NamedTuple):
+    """Bytes read from and written to storage by all, counted since it was attached."""
+
+    read: int
+    written: int
+
+    @property
+    def bytes(self) -> int:
+        """Return the bytes of both directions."""
+        return self.read + self.written
+
+
 class Mount(NamedTuple):
     """One mount; ``device`` is ``major:minor``, ``root`` the mounted folder of ``source``.
 
@@ -97,7 +109,7 @@ def mount_holding(run: CommandRunner, path: str) -> Mount:
     return [mount for mount in holding if len(mount.point) == longest][-1]
 
 
-def bytes_moved(run: CommandRunner, device: str) -> Optional[int]:
+def traffic_of(run: CommandRunner, device: str) -> Optional[Traffic]:
     """Return the bytes read from and written to a block device since it was attached.
 
     ``device`` is ``major:minor``; None if it is no local block device, as for a network file
@@ -108,7 +120,8 @@ def bytes_moved(run: CommandRunner, device: str) -> Optional[int]:
     if not completed.ok or len(fields) < 7:
         return None
     try:
-        return sum(whole(fields[place], "a counter") for place in (2, 6)) * _SECTOR_BYTES
+        read, written = (whole(fields[place], "a counter") * _SECTOR_BYTES for place in (2, 6))
+        return Traffic(read, written)
     except ToolError:
         return None
 

@@ -2,7 +2,7 @@
 
 A part that lost some of its rate slows only what asks it for more than it has left.  So a loss of a
 third shows in one measurement, in all devices of a server read at once, in devices of several
-servers read at once, or in nothing that is measured.
+servers read at once, in all pairs of hosts of a slot, or in nothing that is measured.
 
 The flows of a set are limited by all other parts on their paths.  The sum that they reach without
 the part in question must be larger than what is left of the part, by as much as the judge can tell.
@@ -11,12 +11,15 @@ the part in question must be larger than what is left of the part, by as much as
 from __future__ import annotations
 
 from enum import Enum
+from functools import cached_property
 from itertools import chain, zip_longest
-from math import ceil, inf
+from math import inf
+from statistics import median
 from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Operation
+from plumbline.model.rounds import Role, cycle, pairing
 from plumbline.model.units import LARGEST, format_rate
 from plumbline.plan.places import Assignment
 from plumbline.plan.speeds import Speeds, speeds
@@ -40,6 +43,9 @@ _MAX_LEFT_OUT = 64
 MAX_AT_ONCE = 16
 """Most targets at once: fio needs about 30 MiB for each, and the unit may use 1 GiB."""
 
+_ROUNDS = 9
+"""Rounds of pairs that are looked at, evenly spread over all: a large site has 63."""
+
 
 class Way(str, Enum):
     """Measurements in which a loss of a part shows."""
@@ -50,6 +56,9 @@ class Way(str, Enum):
     """All devices of one server, read at once by the layer ``raw``."""
     TOGETHER = "together"
     """Devices of several servers, or targets, read at once by the layer ``shared``."""
+    ROUNDS = "rounds"
+    """All pairs of hosts of a slot, tested at once by the layer ``net``; their sum is drawn in the
+    report, and no service judges it."""
     NOTHING = "nothing"
 
 
@@ -142,6 +151,9 @@ class _Site:
             total_Bps = sum(flow.free_Bps for flow in flows)
             if total_Bps >= least:
                 return Exposure(part, capacity_Bps, Way.TOGETHER, total_Bps, flows)
+        rounds_Bps = self._pairs.at_once(part.name)
+        if rounds_Bps >= least:
+            return Exposure(part, capacity_Bps, Way.ROUNDS, rounds_Bps)
         reason = self._reason(part, capacity_Bps)
         return Exposure(part, capacity_Bps, Way.NOTHING, alone_Bps, reason=reason)
 
@@ -216,12 +228,13 @@ class _Site:
         ]
         texts = [_too_little(*max(sums), capacity_Bps)] if sums else []
         if self._pairs.crosses(part.name):
-            each_Bps = self._pairs.best(part.name)
-            number = ceil(capacity_Bps / each_Bps) if each_Bps else 0
-            texts.append(
-                f"a pair of hosts gives {format_rate(each_Bps)}, and no layer drives {number} "
-                "pairs at once"
-            )
+            of_pairs = [
+                (self._pairs.best(part.name), "a pair of hosts gives", ""),
+                (self._pairs.at_once(part.name), "the pairs of a slot give", ", at once"),
+            ]
+            largest_Bps, who, how = max(of_pairs)
+            share = 100 * largest_Bps / capacity_Bps
+            texts.append(f"{who} {format_rate(largest_Bps)}, {share:.0f} % of its rate{how}")
         return "; ".join(texts) or "no measurement crosses it"
 
 
@@ -252,6 +265,9 @@ class _Pairs:
         self._hosts = _crossing(hosts)
         self._networks = {item.component: item.target["hosts"] for item in hosts}
         self._paths = {item.component: item.path for item in hosts}
+        self._rounds = {
+            tuple(item.target["hosts"]) for item in hosts if LAYERS[item.layer].of_hosts
+        }
 
     def crosses(self, name: str) -> bool:
         return name in self._hosts
@@ -268,6 +284,37 @@ class _Pairs:
         far = next((other for other in self._networks[own] if other not in behind), None)
         partners = [other for other in (*near[:1], far) if other is not None]
         return max((self._free(name, own, other) for other in partners), default=0.0)
+
+    def at_once(self, name: str) -> float:
+        """Return what all pairs of a usual slot move through a part, 0 if none crosses it."""
+        return self._sums.get(name, 0.0)
+
+    @cached_property
+    def _sums(self) -> Mapping[str, float]:
+        """Medians over some rounds, by part; both slots of a round have the same pairs."""
+        sums: dict[str, float] = {}
+        for hosts in self._rounds:
+            rounds = cycle(len(hosts)) // 2
+            step = max(1, rounds // _ROUNDS)
+            moved = [self._moved(hosts, 2 * place) for place in range(0, rounds, step)]
+            for name in set(chain(*moved)):
+                middle = median(of_round.get(name, 0.0) for of_round in moved)
+                sums[name] = max(sums.get(name, 0.0), middle)
+        return sums
+
+    def _moved(self, hosts: Sequence[str], slot: int) -> Mapping[str, float]:
+        """Return what the pairs of a slot move through each part with a rate."""
+        paths = {
+            host: join([self._paths[host]], [self._paths[turn.partner]])
+            for host, turn in pairing(hosts, slot).items()
+            if turn.role is Role.INITIATOR
+        }
+        moved: dict[str, float] = {}
+        for host, limit in together(self._slower, paths).items():
+            for name in paths[host]:
+                if limit and name in self._slower:
+                    moved[name] = moved.get(name, 0.0) + limit.ceiling.rate
+        return moved
 
     def _free(self, name: str, own: str, other: str) -> float:
         path = join([self._paths[own]], [self._paths[other]])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from threading import Event
+from typing import Any, Callable, Sequence
 
 import pytest
 
 from plumbline.measure.flows import Surroundings, commands, drive
 from plumbline.measure.lock import Locks
+from plumbline.model.command import Completed
 from plumbline.model.expectation import Expectations
 from plumbline.model.record import Outcome, Record
 from plumbline.model.shared import Flow, SharedReads, Turn, next_moment, results_in
@@ -130,6 +132,85 @@ def test_a_flow_that_cannot_be_read_has_its_reason(tmp_path: Path) -> None:
     first = next(result for result in results_in(record) if result.component == "sda")
     assert "the device is gone" in first.reason
     assert record.rate == pytest.approx(200e6, rel=1e-3)
+
+
+class SecondsPass(FakeClock):
+    """A clock whose monotonic time goes on by a second whenever it is read."""
+
+    seconds = 0.0
+
+    def monotonic(self) -> float:
+        self.seconds += 1.0
+        return self.seconds
+
+
+Writers = Callable[[float], float]
+"""Bytes that others have written so many seconds after the flows began."""
+
+
+def driven_beside(folder: Path, writers: Writers) -> Record:
+    """Drive flows that run until they are ended, or for many looks at the counters."""
+    clock, began, enough = SecondsPass(), [0.0], Event()
+    stops: list[Event] = []
+    counted = [0]
+
+    def count(_argv: tuple[str, ...]) -> Completed:
+        counted[0] += bool(began[0])
+        if counted[0] > 20:
+            enough.set()
+        written = writers(clock.seconds - began[0]) if began[0] else 0.0
+        # the flows themselves read 400 MB/s
+        return answer(f"1 2 {781_250 * int(clock.seconds - began[0])} 4 5 6 {int(written) // 512}")
+
+    def read(_argv: tuple[str, ...]) -> Completed:
+        began[0] = began[0] or clock.seconds
+        while not enough.wait(0.002):
+            if any(stop.is_set() for stop in stops):
+                return answer(exit_code=-15)._replace(timed_out=True)
+        return answer(stderr=DONE)
+
+    idle = answer("1 2 0 4 5 6 0")
+    before = {"cat /sys/dev/block/8:16/stat": lambda argv: count(argv) if began[0] else idle}
+    runner = server(**before, timeout=read)
+
+    def of_lock(_locks: Sequence[int], stop: Event) -> FakeRunner:
+        stops.append(stop)
+        return runner
+
+    around = Surroundings(NODE, Locks(folder, clock), clock, of_lock, look_every_s=0.02)
+    return drive(around, READS, Turn("ctl", AT))
+
+
+@pytest.mark.parametrize("rate", [50e6, 400e6])
+def test_flows_end_when_others_begin_to_write(tmp_path: Path, rate: float) -> None:
+    record = driven_beside(tmp_path, lambda seconds: rate * seconds)
+    assert (record.outcome, record.rate) == (Outcome.SKIPPED, None)
+    assert record.reason.startswith("ended after ")
+    assert "MB/s on sda, more than 10 % of what it may take (max_load)" in record.reason
+    # both are ended: what the others get is not what the part gives to all
+    assert [result.reason for result in results_in(record)] == [record.reason] * 2
+    assert all(result.seconds > 0 for result in results_in(record))
+
+
+@pytest.mark.parametrize(
+    "writers",
+    [
+        lambda seconds: 30e6 * seconds,
+        # one flush of a journal: 60 MB at once
+        lambda seconds: 60e6 if seconds > 2 else 0.0,
+        lambda seconds: 1e12 if seconds <= 2 else 0.0,
+    ],
+    ids=["little", "flush", "a counter that starts again"],
+)
+def test_little_that_others_write_ends_no_flow(tmp_path: Path, writers: Writers) -> None:
+    record = driven_beside(tmp_path, writers)
+    assert record.outcome is Outcome.OK
+    assert record.rate == pytest.approx(400e6, rel=1e-3)
+
+
+def test_flows_on_storage_without_counters_run_to_their_end(tmp_path: Path) -> None:
+    uncounted = server(**{"cat /sys/dev/block/8:16/stat": answer(exit_code=1)})
+    assert driven(tmp_path, uncounted)[0].outcome is Outcome.OK
 
 
 def test_the_calls_are_shown_before() -> None:

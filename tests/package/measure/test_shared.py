@@ -112,6 +112,19 @@ def test_a_missing_flow_counts_only_if_the_others_ask_for_less_than_the_part_has
     assert (enough.outcome, enough.rate) == (Outcome.OK, 450e6)
 
 
+def test_a_flow_that_read_for_a_time_without_a_rate_leaves_no_sum() -> None:
+    def ended(after_s: float) -> Record:
+        record = of_node("oss2", 150e6, None)
+        assert record.details is not None
+        record.details["flows"][1].update(started_at=AT, finished_at=AT + after_s)
+        return total(of_node("oss1", 150e6, 150e6), record, free=300e6)
+
+    assert ended(4.0).reason == (
+        "not measured, oss2-disk2 read beside the others for 4 s and has no rate: it is gone"
+    )
+    assert ended(0.5).rate == 450e6
+
+
 def test_flows_that_did_not_run_together_are_no_measurement() -> None:
     late = of_node("oss2", 200e6, 200e6, started_at=AT + 3.0, finished_at=AT + 13.0)
     record = total(of_node("oss1", 200e6, 200e6), late)

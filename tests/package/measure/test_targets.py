@@ -19,7 +19,10 @@ def test_a_target_is_ready_or_has_a_reason(kind: str, case: Mapping[str, Any]) -
 
 def test_the_traffic_of_an_ost_is_read_on_its_server() -> None:
     run = FakeRunner(healthy("lustre", stats=OST_STATS))
-    assert target("lustre").traffic(run) == 478150656 + 747634688
+    traffic = target("lustre").traffic(run)
+    assert traffic is not None
+    assert sorted(traffic) == [478150656, 747634688]
+    assert traffic.bytes == 478150656 + 747634688
 
 
 IDLE: dict[str, Answer] = {"lfs df --ost=0": data("lustre/lfs_df.txt").splitlines()[2]}

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from plumbline.doors.exposure import shown_in
 from plumbline.plan.assignments import assignments
 from plumbline.plan.exposure import Exposure, Way, exposures, folded
 from plumbline.plan.policy import load
@@ -152,9 +153,10 @@ def test_a_part_that_no_measurement_crosses_says_so() -> None:
     assert (found.way, found.reason) == (Way.NOTHING, "no measurement crosses it")
 
 
-def test_hosts_in_pairs_expose_their_own_links_and_not_the_switch_of_many() -> None:
-    network = (
-        {"name": "core", "kind": "switch", "rate": "10 GB/s"},
+def network(rate: str) -> tuple[dict[str, Any], ...]:
+    """Return a switch of forty hosts."""
+    return (
+        {"name": "core", "kind": "switch", "rate": rate},
         {
             "name": "node[01-40]",
             "kind": "client",
@@ -163,10 +165,22 @@ def test_hosts_in_pairs_expose_their_own_links_and_not_the_switch_of_many() -> N
             "feeds": "core",
         },
     )
-    assert exposed("node07", *network).way is Way.ALONE
-    core = exposed("core", *network)
-    assert core.reason == (
-        "a pair of hosts gives 1000.0 MB/s, and no layer drives 10 pairs at once"
+
+
+def test_hosts_in_pairs_expose_their_own_links() -> None:
+    assert exposed("node07", *network("10 GB/s")).way is Way.ALONE
+
+
+def test_all_pairs_of_a_slot_expose_the_switch_of_many() -> None:
+    # twenty pairs at once ask for 20 GB/s
+    core = exposed("core", *network("10 GB/s"))
+    assert (core.way, core.sum_Bps) == (Way.ROUNDS, 10e9)
+    assert shown_in(core).startswith("the sum of all pairs of a slot")
+    assert exposed("core", *network("26 GB/s")).way is Way.ROUNDS
+    wide = exposed("core", *network("28 GB/s"))
+    assert (wide.way, wide.reason) == (
+        Way.NOTHING,
+        "the pairs of a slot give 20.0 GB/s, 71 % of its rate, at once",
     )
 
 
@@ -201,12 +215,12 @@ def test_the_sites_of_the_inventories() -> None:
         "edison": [(1, "login1", "together", 3), (8, "nid[00001-00008]", "nothing", 0)],
         "jaguar": [(1, "login[1-40]", "together", 5), (39, "login[1-40]", "nothing", 0)],
         "bgl": [
-            (1, "switch[1-5]", "nothing", 0),
-            (4, "switch[1-5]", "nothing", 0),
+            (5, "switch[1-5]", "rounds", 0),
             (1, "switch6", "nothing", 0),
             (1, "card[01-40]", "nothing", 0),
             (39, "card[01-40]", "nothing", 0),
-            (3, "card[41-43]", "nothing", 0),
+            (1, "card[41-43]", "nothing", 0),
+            (2, "card[41-43]", "nothing", 0),
             (1, "server-switches", "nothing", 0),
             (224, "oss[001-224]", "nothing", 0),
             (224, "oss[001-224]-fc", "nothing", 0),

@@ -9,7 +9,7 @@ from plumbline.measure.targets.probe_file import absolute
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import BrokenTarget, DocumentError, PrivilegeError, SkipTarget
 from plumbline.model.validation import whole
-from plumbline.observe.mounts import bytes_moved, is_rotating
+from plumbline.observe.mounts import Traffic, is_rotating, traffic_of
 from plumbline.observe.query import QUICK_S, complaint, objection
 
 
@@ -43,9 +43,9 @@ class DeviceTarget(Target):
         if path != self._path or self._look(run) != self._number:
             raise SkipTarget(f"{path} is not the same device as before; look at udev and multipath")
 
-    def traffic(self, run: CommandRunner) -> Optional[int]:
+    def traffic(self, run: CommandRunner) -> Optional[Traffic]:
         """Return the bytes that the kernel counts for the device."""
-        return bytes_moved(run, self._look(run))
+        return traffic_of(run, self._look(run))
 
     def refuse_rotating(self, run: CommandRunner) -> None:
         """Raise SkipTarget unless the kernel calls the device flash (sysfs: queue/rotational)."""

@@ -21,7 +21,7 @@ from plumbline.measure.targets.probe_file import NAME, FileTarget, absolute
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import SkipTarget
 from plumbline.model.validation import whole
-from plumbline.observe.mounts import Mount, Room, Space, bytes_moved, mount_holding
+from plumbline.observe.mounts import Mount, Room, Space, Traffic, mount_holding, traffic_of
 from plumbline.observe.query import ask
 
 
@@ -56,9 +56,9 @@ class DirectoryTarget(FileTarget):
         """Return nothing: the directory is the entire target."""
         return ""
 
-    def traffic(self, run: CommandRunner) -> Optional[int]:
+    def traffic(self, run: CommandRunner) -> Optional[Traffic]:
         """Return the bytes of the underlying block device, None for a network file system."""
-        return bytes_moved(run, self._mount(run).device)
+        return traffic_of(run, self._mount(run).device)
 
     def _mount(self, run: CommandRunner) -> Mount:
         mount = mount_holding(run, self._directory)

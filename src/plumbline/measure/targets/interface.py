@@ -12,7 +12,7 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 from plumbline.model.command import CommandRunner, Proof, Within
 from plumbline.model.errors import UsageError
 from plumbline.model.record import Flag
-from plumbline.observe.mounts import Mount, Room
+from plumbline.observe.mounts import Mount, Room, Traffic
 
 
 class TargetState(NamedTuple):
@@ -109,8 +109,8 @@ class Target(ABC):
         """Return why a query about this target may hang because of another server, else empty."""
         return ""
 
-    def traffic(self, run: CommandRunner) -> Optional[int]:  # noqa: ARG002
-        """Return the target's byte counter, None if this node cannot read it."""
+    def traffic(self, run: CommandRunner) -> Optional[Traffic]:  # noqa: ARG002
+        """Return the target's byte counters, None if this node cannot read them."""
         return None
 
     def cause(self, run: CommandRunner, output: str, since: float) -> str:  # noqa: ARG002

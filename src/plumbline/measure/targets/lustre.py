@@ -48,7 +48,7 @@ from plumbline.model.errors import (
     UsageError,
 )
 from plumbline.model.names import OST
-from plumbline.model.record import Flag
+from plumbline.model.record import Flag, Operation
 from plumbline.model.validation import whole
 from plumbline.observe.lustre_output import (
     TUNABLES,
@@ -65,7 +65,7 @@ from plumbline.observe.lustre_output import (
     parse_usage,
     parse_version,
 )
-from plumbline.observe.mounts import Mount, Space, mount_at
+from plumbline.observe.mounts import Mount, Space, Traffic, mount_at
 from plumbline.observe.query import (
     NEEDS_DEBUGFS,
     QUICK_S,
@@ -239,14 +239,15 @@ class LustreTarget(FileTarget):
         versions = {"client": version, "server": connection.version}
         return {**versions, **self._settings(run, connection)}
 
-    def traffic(self, run: CommandRunner) -> Optional[int]:
-        """Return the OST's byte counter if this node is also its server, None on a client."""
+    def traffic(self, run: CommandRunner) -> Optional[Traffic]:
+        """Return the OST's byte counters if this node is also its server, None on a client."""
         name = f"obdfilter.{self.name}.stats"
         completed = run(["lctl", "get_param", "-n", name], QUICK_S)
         if not completed.ok:
             return None
         try:
-            return sum(lustre_stats(completed.stdout, name).values())
+            moved = lustre_stats(completed.stdout, name)
+            return Traffic(moved[Operation.READ], moved[Operation.WRITE])
         except ToolError:
             # unknown traffic of others must not fail the measurement
             return None

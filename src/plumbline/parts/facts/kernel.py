@@ -471,9 +471,12 @@ def _text(message: object) -> str:
 
 def _buffer(node: Node) -> Iterator[LogEntry]:
     text = ask(node.system, ["dmesg", "--time-format=iso", "--nopager"], _TIMEOUT_S)
+    at = 0.0
     for line in text.splitlines()[-_MAX_LINES:]:
-        parsed = _line(line)
-        if parsed.at >= node.now - DAY_S:
+        # dmesg indents the further lines of a message by the width of its time
+        parsed = _line(line) if line[:1].strip() else LogEntry(at, line.strip())
+        at = parsed.at
+        if at >= node.now - DAY_S:
             yield parsed
 
 

@@ -164,13 +164,22 @@ def _ask(node: Node, disk: str) -> Mapping[str, Any]:
     report = parse_json("smartctl", completed.stdout)
     if not isinstance(report, dict) or not isinstance(report.get("smartctl"), dict):
         raise ToolError(f"output of smartctl on {disk} is not understood")
+    entries = report["smartctl"].get("messages", ())
+    messages = "; ".join(
+        f"{message.get('string')!s:.200}" for message in entries if isinstance(message, dict)
+    )
     if completed.exit_code & _NO_ANSWER:
-        entries = report["smartctl"].get("messages", ())
-        messages = [
-            f"{message.get('string')!s:.200}" for message in entries if isinstance(message, dict)
-        ]
-        raise ToolError(f"{disk}: {'; '.join(messages) or 'smartctl could not ask it'}")
+        raise ToolError(f"{disk}: {messages or 'smartctl could not ask it'}")
+    if not _tells_health(report):
+        # an NVMe device without the log page, a virtual disk, or one behind a RAID controller
+        raise ToolError(f"{disk} does not tell its health: {messages or 'it has no SMART data'}")
     return report
+
+
+def _tells_health(report: Mapping[str, Any]) -> bool:
+    """Return whether a report has a state or a counter that a fault would change."""
+    states = (("smart_status", "passed"), (_NVME,), ("ata_smart_attributes", "table"), *_WEAR)
+    return any(_get(report, *place) is not None for place in states) or any(_counters(report))
 
 
 def _disk_symptoms(node: Node, disk: str, report: Mapping[str, Any]) -> Iterator[Symptom]:

@@ -37,6 +37,7 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.profile import Block, pack, unpack
 from plumbline.model.ranks import Method, Place, limit_s, spread
 from plumbline.model.record import Measurement, Operation, Outcome, Record, Tool
+from plumbline.observe.mounts import Traffic
 from plumbline.observe.query import SLOW_S, ask
 from plumbline.parts.parallel.job import JOB, Fixed, Job, Result, State, result_name
 from plumbline.parts.parallel.launch import (
@@ -100,7 +101,7 @@ class Member:
         self._server = server
         self._targets = [self._target(index) for index in range(share.files)]
         self._paths: list[str] = []
-        self._moved: Optional[int] = None
+        self._moved: Optional[Traffic] = None
         self._device = entry.component
 
     @property
@@ -157,7 +158,7 @@ class Member:
         with self._failing():
             traffic = self._targets[0].traffic(self.watch)
             if traffic is not None and self._moved is not None:
-                self.grown = traffic - self._moved
+                self.grown = traffic.bytes - self._moved.bytes
             for target, path in zip(self._targets, self._paths):
                 target.verify(self.watch, path)
 
