@@ -69,12 +69,14 @@ class Steps:
         """Return the step that makes a measurement, None if no unit does.
 
         Units exist for the plan's own measurements; not for reads from another client or on another
-        path.
+        path.  Adapters are measured in the slots of the plan alone.
         """
         test = candidate.of
         if candidate.intrusion is Intrusion.TOGETHER and LAYERS[test.layer].on_devices:
             return self.all(test.layer, test.node)
         if candidate.intrusion in (Intrusion.OTHER_CLIENT, Intrusion.TOGETHER, Intrusion.FAILOVER):
+            return None
+        if LAYERS[test.layer].by_verbs:
             return None
         if LAYERS[test.layer].of_hosts:
             return self._pair(test)

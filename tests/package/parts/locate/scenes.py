@@ -7,6 +7,7 @@ from functools import cached_property, partial
 from typing import Any, Callable, Iterable, Mapping, Sequence, Union
 
 from plumbline.judge.service import severity
+from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits
 from plumbline.model.record import Record
 from plumbline.model.verdict import State
@@ -161,8 +162,9 @@ def with_baselines(plan: Plan, share: float = 1.0, runs: int = 12) -> dict[str, 
 def record_of(placed: PlannedMeasurement, rate: float, *, clean: bool, **values: Any) -> Record:
     """Return the record of a measurement; one that is not clean sends segments again."""
     if placed.partner:
-        retransmits = 0 if clean else 50_000
-        values = {"partner": placed.partner.name, "retransmits": retransmits, **values}
+        values = {"partner": placed.partner.name, **values}
+    if LAYERS[placed.of.layer].of_hosts:
+        values = {"retransmits": 0 if clean else 50_000, **values}
     return record(
         layer=placed.of.layer,
         component=placed.of.component,
