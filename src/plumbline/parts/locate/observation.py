@@ -101,7 +101,7 @@ class Site:
         near = _lane(ends[0] in self.servers, sends)
         far = _lane(ends[1] in self.servers, not sends)
         for name in partner.path:
-            lanes = (far,)
+            lanes: tuple[str, ...] = (far,)
             if name in entry.path:
                 lanes = BOTH if name in other else (near,)
             passes = LAYERS[entry.layer].by_verbs and name in ends

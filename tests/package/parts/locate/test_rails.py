@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Collection
 
 import pytest
 
 from plumbline.model.verdict import Reason
+from plumbline.parts.locate.investigate import UnreachableNodes
+from plumbline.parts.locate.investigation import Budget, Findings, Investigation, Step, Steps
 from plumbline.parts.locate.next_probe import Candidates, Intrusion
 from plumbline.parts.locate.observation import BOTH, Measurable, Observation, Site, Vote
 from plumbline.parts.locate.publish import Terms, publish
@@ -25,6 +28,7 @@ from tests.package.parts.locate.scenes import (
     rate,
     suspects,
 )
+from tests.package.parts.locate.test_investigation import measures
 from tests.package.parts.report.years import NOW, Year, document, records, write
 from tests.package.rails import POLICY, rails
 
@@ -157,3 +161,75 @@ def test_after_some_nights_the_path_service_of_the_slow_part_is_red(
     alarms = [name for name, verdict in verdicts.items() if verdict.state.alarm]
     assert alarms == red
     assert all(verdicts[name].reason is Reason.SUSPECT for name in red)
+
+
+PLACED = tuple(Site(PLAN.expectations).measurables())
+PLENTY = Budget(1e6, 1e15)
+
+
+class Night:
+    """An investigation of the site; a slot measures all adapters of a node."""
+
+    def __init__(self, remaining: LaneRates) -> None:
+        self._votes = {vote.of.name: vote for vote in observed(remaining)}
+        self.done: list[Step] = []
+
+    def investigate(
+        self, *targets: str, unreferenced: Collection[tuple[str, str]] = ()
+    ) -> list[tuple[tuple[str, ...], ...]]:
+        """Return the alternatives at its end."""
+        asked = Investigation(PLAN.expectations, targets, unreferenced=unreferenced)
+        while step := asked.decide(self._findings(), self.done, PLENTY).step:
+            self.done.append(step)
+            assert len(self.done) < 20, "it does not end"
+        return alternatives(self._findings().slow)
+
+    def _findings(self) -> Findings:
+        measured = [
+            self._votes[placed.of.name]
+            for placed in PLACED
+            if any(
+                measures(step._replace(component="") if placed.of.layer == "rdma" else step, placed)
+                for step in self.done
+            )
+        ]
+        return Findings(locate(measured), locate([]))
+
+
+def test_an_adapter_in_question_is_measured_with_three_partners_and_named() -> None:
+    night = Night({"oss1-ib1": both(LEFT_BPS)})
+    assert night.investigate("oss1-ib1") == [(("oss1-ib1",),)]
+    first = night.done[0]
+    assert (first.layer, first.component, first.node) == ("rdma", "oss1-ib1", "oss1")
+    assert first.words.startswith("RDMA between oss1-ib1 and ")
+    # the partner is asked as a host, and the other adapter takes its turn in the same slot
+    assert first.partner in ("oss2", "oss3", "oss4", "c1", "c2")
+    assert first.seconds == pytest.approx(2 * (3 * 10 + 4))
+    assert len(night.done) >= 3
+
+
+def test_all_adapters_are_measured_if_nothing_else_is_slow() -> None:
+    night = Night({"leaf3": both(LEFT_BPS)})
+    assert night.investigate() == [(("leaf3",),)]
+    (everything,) = (step for step in night.done if step.layer == "rdma" and not step.node)
+    assert everything.words == "RDMA between pairs of adapters"
+    assert everything.slots == tuple(range(10))
+    # ten slots, in each of which a host measures two adapters one after the other
+    assert everything.seconds == pytest.approx(10 * 2 * (3 * 10 + 4))
+
+
+def test_a_pair_without_a_baseline_is_measured_as_a_pair_alone() -> None:
+    night = Night({})
+    night.investigate("oss1-ib1", unreferenced={("rdma", "oss1-ib1"), ("rdma", "oss1-ib0")})
+    assert all(step.slots for step in night.done if step.layer == "rdma")
+
+
+def test_a_node_waits_only_if_none_of_its_adapters_has_a_partner_that_is_asked() -> None:
+    nodes = PLAN.expectations
+    step = Steps(nodes).all("rdma")
+    assert step is not None
+    findings = Findings(locate([]), locate([]))
+    idle = UnreachableNodes(nodes, ["oss1"], findings).idle(step)
+    waiting = [node for names in idle.values() for node in names]
+    # each of the five others begins one slot with it, on both rails
+    assert sorted(waiting) == ["c1", "c2", "oss2", "oss3", "oss4"]
