@@ -16,11 +16,11 @@ LAYERS = ("ost", "raw", "fs", "net", "mdt", "oss", "shared", "rdma")
 IF_NAMED = ("mdt", "oss", "shared", "rdma")
 """Layers that are off until the policy names them."""
 
-PAIRED = ("net", "rdma")
-"""Layers that measure in pairs, in the slots of rounds."""
+RECEIVERS = {"net": "plumbline-netserver.service", "rdma": "plumbline-receiver.service"}
+"""Receiving ends of layers that measure in pairs; they close at the end of their window."""
 
-RECEIVER = "plumbline-netserver.service"
-"""Receiving end of network measurements; it closes at the end of its window."""
+PAIRED = tuple(RECEIVERS)
+"""Layers that measure in pairs, in the slots of rounds."""
 
 _LATE = 124
 """Exit code of timeout(1) at its limit (coreutils)."""
@@ -63,14 +63,14 @@ def measure(run: Run, unit: str, limit_s: Optional[int] = None) -> Outcome:
     return Outcome(unit, f"failed: {_reason(run, unit, errors)}")
 
 
-def open_window(run: Run) -> None:
-    """Open the receiving end of network measurements for another window."""
-    run(["systemctl", "restart", RECEIVER])
+def open_window(run: Run, layer: str) -> None:
+    """Open the receiving end of measurements in pairs for another window."""
+    run(["systemctl", "restart", RECEIVERS[layer]])
 
 
-def close_window(run: Run) -> None:
-    """Close the receiving end of network measurements."""
-    run(["systemctl", "stop", RECEIVER])
+def close_window(run: Run, layer: str) -> None:
+    """Close the receiving end of measurements in pairs."""
+    run(["systemctl", "stop", RECEIVERS[layer]])
 
 
 def _reason(run: Run, unit: str, errors: str) -> str:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
 from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import (
+    PAIRED,
     Outcome,
     close_window,
     measure,
@@ -187,7 +188,7 @@ class Investigation:
 
     def _measure(self, step: Mapping[str, Any], answer: Mapping[str, Any]) -> None:
         until = self._console.clock() + answer["left_s"]
-        if step["layer"] == "net":
+        if step["layer"] in PAIRED:
             self._measure_pairs(step, answer["idle"], until)
             return
         names = [step["node"]] if step["node"] else self._crew.measuring(step["layer"])
@@ -196,8 +197,13 @@ class Investigation:
     def _measure_pairs(
         self, step: Mapping[str, Any], idle: Mapping[str, Sequence[str]], until: float
     ) -> None:
-        """Measure slot by slot; the windows of all hosts open anew for each, and close at last."""
-        hosts = [step["node"], step["partner"]] if step["node"] else self._crew.measuring("net")
+        """Measure slot by slot; the windows of all hosts open anew for each, and close at last.
+
+        A node measures all of its adapters, whose partners in a slot may be several hosts.
+        """
+        layer, say = step["layer"], self._console.say
+        one_pair = step["node"] and layer == "net"
+        hosts = [step["node"], step["partner"]] if one_pair else self._crew.measuring(layer)
         beginning = [name for name in hosts if step["node"] in ("", name)]
         opened = False
         try:
@@ -205,12 +211,12 @@ class Investigation:
                 if self._console.clock() >= until:
                     break
                 opened = True
-                self._crew.each(lambda node: open_window(node.run), self._console.say, hosts)
+                self._crew.each(lambda node: open_window(node.run, layer), say, hosts)
                 busy = [name for name in beginning if name not in idle.get(str(slot), ())]
-                self._start(busy, unit_name("net", slot=slot), until)
+                self._start(busy, unit_name(layer, slot=slot), until)
         finally:
             if opened:
-                self._crew.each(lambda node: close_window(node.run), self._console.say, hosts)
+                self._crew.each(lambda node: close_window(node.run, layer), say, hosts)
 
     def _start(self, names: Sequence[str], unit: str, until: float) -> None:
         """Start a unit on these nodes and show failures.

@@ -33,7 +33,7 @@ class Course(NamedTuple):
 
 
 class PairTest(NamedTuple):
-    """Latest test of a pair of hosts in one direction.
+    """Latest test of a pair of hosts or adapters by one operation.
 
     ``rate`` and ``retransmits`` are None if unknown.
     """

@@ -13,7 +13,6 @@ from operator import itemgetter
 from pathlib import Path
 from typing import Any, Iterator, Mapping, Optional, Sequence
 
-from plumbline.model.layers.net import NET
 from plumbline.model.limits import Limits
 from plumbline.model.space import SPACE
 from plumbline.model.trend import SERVER, Course, PairTest, Run, VersionChange
@@ -123,9 +122,9 @@ class Pictures(Store):
         """Return the nodes that did not answer the last collection."""
         return tuple(self.select(Unanswered, "FROM collected WHERE trouble != '' ORDER BY node"))
 
-    def pairs(self) -> tuple[PairTest, ...]:
-        """Return the latest test of each pair of hosts, in each direction."""
-        rows = self.rows(_PAIRS, (NET.name, self._since))
+    def pairs(self, layer: str) -> tuple[PairTest, ...]:
+        """Return the latest test of each pair of a layer by each operation."""
+        rows = self.rows(_PAIRS, (layer, self._since))
         return tuple(self._pair(cells, body) for *cells, body, _ in rows)
 
     def version_changes(self) -> tuple[VersionChange, ...]:

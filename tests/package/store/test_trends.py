@@ -67,7 +67,7 @@ def test_a_pair_has_its_latest_test_in_each_direction(tmp_path: Path) -> None:
         record(**{**NET, "partner": "oss3"}),
     )
     with Pictures(path, 0.0) as pictures:
-        pairs = {(pair.partner, pair.operation): pair for pair in pictures.pairs()}
+        pairs = {(pair.partner, pair.operation): pair for pair in pictures.pairs("net")}
     assert set(pairs) == {("oss2", "send"), ("oss2", "receive"), ("oss3", "send")}
     latest = pairs["oss2", "send"]
     assert (latest.rate, latest.retransmits, latest.started_at) == (9e7, 7, 2000.0)

@@ -63,10 +63,7 @@ class Layer(NamedTuple):
 
     @property
     def of_hosts(self) -> bool:
-        """True if its components are hosts, measured in pairs by TCP.
-
-        Locating and simulating take the paths of hosts, and leave their adapters out.
-        """
+        """True if its components are hosts, measured in pairs by TCP."""
         return self.paired and not self.by_verbs
 
     @property

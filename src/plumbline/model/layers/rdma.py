@@ -42,6 +42,7 @@ RDMA = Layer(
     depth=4,
     results="RDMA",
     measured_by="rdma",
+    all="RDMA between pairs of adapters",
     paired=True,
     by_verbs=True,
     if_named=True,

@@ -185,16 +185,19 @@ class UnreachableNodes:
             expectation.component: (name, expectation.target["hosts"])
             for name, expectations in self._nodes.items()
             for expectation in expectations
-            if LAYERS[expectation.layer].of_hosts
+            if LAYERS[expectation.layer].paired and expectation.layer == step.layer
         }
         return {str(slot): list(self._waiting(hosts, slot)) for slot in step.slots}
 
     def _waiting(self, hosts: Mapping[str, tuple[str, Sequence[str]]], slot: int) -> Iterator[str]:
+        """Yield the nodes that begin in a slot, if all of their partners are not asked."""
         unasked = {*self._silent, *self._outside}
+        partners: dict[str, set[str]] = {}
         for component, (node, all_hosts) in hosts.items():
             meeting = turn(all_hosts, component, slot)
-            if meeting and meeting.role is Role.INITIATOR and hosts[meeting.partner][0] in unasked:
-                yield node
+            if meeting and meeting.role is Role.INITIATOR:
+                partners.setdefault(node, set()).add(hosts[meeting.partner][0])
+        yield from (node for node, asked in partners.items() if asked <= unasked)
 
 
 def _without_rate(observation: Observation) -> bool:

@@ -29,7 +29,7 @@ class Step(NamedTuple):
     """Measurements of one step: one component or, if that is empty, all of a layer.
 
     ``node`` measures; if it is empty, all nodes of the layer do.  ``slots`` are those of the rounds
-    of host pairs, empty in other layers; ``partner`` is the other host of a single pair.
+    of pairs, empty in other layers; ``partner`` is the other host of a single pair.
     ``seconds`` and ``bytes`` are the cost while everything is healthy.
     """
 
@@ -76,7 +76,7 @@ class Steps:
             return self.all(test.layer, test.node)
         if candidate.intrusion in (Intrusion.OTHER_CLIENT, Intrusion.TOGETHER, Intrusion.FAILOVER):
             return None
-        if LAYERS[test.layer].of_hosts:
+        if LAYERS[test.layer].paired:
             return self._pair(test)
         return self.one(test.layer, test.component, test.node)
 
@@ -104,7 +104,7 @@ class Steps:
             return None
         where = f" of {node}" if node else ""
         words = layer_of(layer).all + where
-        if LAYERS[layer].of_hosts:
+        if LAYERS[layer].paired:
             return self._rounds(layer, words) if len(costs) > 1 else None
         seconds = self._batches(len(costs)) * max(seconds for seconds, _ in costs)
         return Step(layer, "", node, words, seconds, sum(moved for _, moved in costs))
@@ -133,33 +133,38 @@ class Steps:
         ]
         slots = max(span(len(_hosts(expectation))) for expectation in entries)
         costs = [_cost([expectation]) for expectation in entries]
+        rails = max(map(_rails, entries))
         # in each slot half of the hosts begin, and a pair moves at most the mean of its two hosts
-        seconds = slots * self._batches(len(entries) // 2) * max(seconds for seconds, _ in costs)
+        longest = rails * max(seconds for seconds, _ in costs)
+        seconds = slots * self._batches(len(entries) // rails // 2) * longest
         total = slots * sum(moved for _, moved in costs) // 2
         return Step(layer, "", "", words, seconds, total, tuple(range(slots)))
 
     def _pair(self, measurable: Measurable) -> Optional[Step]:
+        """Return the step that measures a pair: in its slot the other adapters of its node too."""
         expectation = next(
             entry
             for entry in self._entries(measurable.layer, measurable.node)
             if entry.component == measurable.component
         )
-        partner = measurable.operation.rpartition(" ")[2]
+        partner = measurable.partner
         hosts = _hosts(expectation)
         for slot in range(cycle(len(hosts))):
             meeting = turn(hosts, expectation.component, slot)
             if meeting and meeting.partner == partner and meeting.role is Role.INITIATOR:
-                words = f"the network between {expectation.component} and {partner}"
+                kind = "RDMA" if LAYERS[expectation.layer].by_verbs else "the network"
+                words = f"{kind} between {expectation.component} and {partner}"
                 seconds, moved = _cost([expectation], partner)
+                rails = _rails(expectation)
                 return Step(
                     expectation.layer,
                     expectation.component,
                     measurable.node,
                     words,
-                    seconds,
-                    moved,
+                    rails * seconds,
+                    rails * moved,
                     (slot,),
-                    partner,
+                    measurable.path[-1],
                 )
         return None
 
@@ -167,6 +172,11 @@ class Steps:
 def _hosts(entry: Expectation) -> Sequence[str]:
     hosts: Sequence[str] = entry.target["hosts"]
     return hosts
+
+
+def _rails(entry: Expectation) -> int:
+    """Return the adapters of its host, which take turns in a slot; 1 in other layers."""
+    return int(entry.target.get("rails", 1))
 
 
 def _cost(expectations: Sequence[Expectation], partner: str = "") -> tuple[float, int]:
@@ -291,7 +301,7 @@ class Investigation:
             if not any(located.sets for located in findings):
                 yield from self._path_steps()
         elif not findings.certain:
-            yield from self._layers(layer for layer in BY_DEPTH if layer.local)
+            yield from self._layers(layer for layer in BY_DEPTH if layer.local or layer.by_verbs)
 
     def _opening(self) -> Iterator[Step]:
         if not self._targets:
@@ -304,12 +314,13 @@ class Investigation:
             if not own:
                 yield from self._measuring(name, crossing=True)
 
-    def _pairs(self, host: str) -> Iterator[Step]:
-        possible = self._candidates.crossing([host], ())
+    def _pairs(self, name: str) -> Iterator[Step]:
+        """Yield the first few pairs that a host or adapter begins."""
+        possible = self._candidates.crossing([name], ())
         own = [
             candidate
             for candidate in possible
-            if LAYERS[candidate.of.layer].of_hosts and candidate.of.component == host
+            if LAYERS[candidate.of.layer].paired and candidate.of.component == name
         ]
         steps = {step.key: step for candidate in own if (step := self._steps.of(candidate))}
         yield from islice((step for step in steps.values() if not self._is_silent(step)), _PAIRS)
@@ -333,7 +344,7 @@ class Investigation:
     ) -> Iterator[Step]:
         """Yield the steps that divide the alternatives, the best first, each once.
 
-        A pair of hosts without a baseline has no peers: it shows lost segments, not a low rate.
+        A pair without a baseline has no peers: it shows lost segments, not a low rate.
         """
         pairs = list(self._dividing_candidates(located, ambiguity, done))
         vague = [pair for pair in pairs if self._has_no_reference(pair[1])]
@@ -341,7 +352,7 @@ class Investigation:
         yield from _best_first(located, ambiguity, vague)
 
     def _has_no_reference(self, step: Step) -> bool:
-        return LAYERS[step.layer].of_hosts and (step.layer, step.component) in self._unreferenced
+        return LAYERS[step.layer].paired and (step.layer, step.component) in self._unreferenced
 
     def _dividing_candidates(
         self, located: Located, ambiguity: AmbiguitySet, done: Sequence[Step]
@@ -368,7 +379,7 @@ class Investigation:
         }
         for candidate in self._candidates.crossing(sorted(parts), ()):
             test, step = candidate.of, self._steps.of(candidate)
-            if LAYERS[test.layer].of_hosts:
+            if LAYERS[test.layer].paired:
                 on_path = {test.component, step.partner if step else ""} <= parts
             else:
                 on_path = LAYERS[test.layer].local and test.component in parts
@@ -394,7 +405,8 @@ class Investigation:
 
     def _judgeable(self, step: Step, budget: Budget) -> Iterator[Step]:
         """Yield a step; with peers if its target or device has no other reference."""
-        if (step.layer, step.component) not in self._unreferenced:
+        alone = (step.layer, step.component) not in self._unreferenced
+        if alone or LAYERS[step.layer].paired:
             yield step
             return
         joint = self._joint_step(step, budget)

@@ -144,7 +144,8 @@ class Candidates:
 def _planned(placed: PlannedMeasurement) -> Candidate:
     expectation, test = placed.expectation, placed.of
     if placed.partner:
-        words = f"a network test of {expectation.component} with {placed.partner.name}"
+        kind = "an RDMA test" if LAYERS[expectation.layer].by_verbs else "a network test"
+        words = f"{kind} of {expectation.component} with {placed.partner.name}"
         words += f" ({placed.operation.value})"
         return Candidate(test, Intrusion.PAIR, words)
     if placed.scenario is Scenario.TOGETHER:

@@ -19,7 +19,7 @@ Nodes = Mapping[str, Sequence[Expectation]]
 
 
 class PlannedMeasurement(NamedTuple):
-    """A measurement and its expectation; ``partner`` is None except for host pairs."""
+    """A measurement and its expectation; ``partner`` is None except for pairs."""
 
     of: Measurable
     expectation: Expectation
@@ -40,9 +40,9 @@ class Site:
         )
         """The hosts that have targets or devices."""
         self._own = {
-            expectation.component: frozenset(expectation.path)
+            (expectation.layer, expectation.component): frozenset(expectation.path)
             for expectation in expectations
-            if LAYERS[expectation.layer].of_hosts
+            if LAYERS[expectation.layer].paired
         }
 
     def measurables(self) -> Iterator[PlannedMeasurement]:
@@ -55,16 +55,20 @@ class Site:
 
         The expected rate is the baseline's, else the ceiling, else 0.  Writes cross a part towards
         storage, reads away from it; a host's test sends away from storage if the host is a server,
-        and crosses the parts that both hosts share in both lanes.  A joint run counts as its
-        targets; their sum is no measurement of its own.  Parts carry bytes: other quantities are
-        left out.
+        and crosses the parts that both hosts share in both lanes.  So does an adapter's write into
+        the memory of its partner; its read comes back.  A joint run counts as its targets; their
+        sum is no measurement of its own.  Parts carry bytes: other quantities are left out.
+
+        TCP and verbs share the lanes of adapters, links and switches, which carry bytes of any
+        kind: verbs at full rate clear them of slow TCP, which processors may limit, and slow TCP
+        accuses the hosts.  TCP that needs less than what slow verbs leave clears nothing.  At the
+        two hosts verbs pass the kernel and have lanes of their own, so they clear no host of slow
+        TCP or slow devices.
         """
         expectations = self._nodes[node]
         flows, excluded = _flows_by_part(expectations), _not_one_path(expectations)
         for expectation in expectations:
-            if LAYERS[expectation.layer].by_verbs:
-                continue
-            if LAYERS[expectation.layer].of_hosts:
+            if LAYERS[expectation.layer].paired:
                 yield from self._pairs(node, expectation)
             elif (expectation.layer, expectation.component) not in excluded:
                 yield from _unpaired(node, expectation, flows)
@@ -72,28 +76,36 @@ class Site:
     def _pairs(self, node: str, entry: Expectation) -> Iterator[PlannedMeasurement]:
         for operation, scenario, reference in entry.steps_in_bytes():
             for partner in entry.partners:
-                other = self._own.get(partner.name, frozenset())
-                sends = operation is Operation.SEND
-                near = _lane(entry.component in self.servers, sends)
-                far = _lane(partner.name in self.servers, not sends)
-                lanes = tuple(
-                    (BOTH if name in other else (near,)) if name in entry.path else (far,)
-                    for name in partner.path
-                )
                 words = f"{operation.value} with {partner.name}"
                 test = Measurable(
-                    f"net {entry.component} {words}",
+                    f"{entry.layer} {entry.component} {words}",
                     entry.layer,
                     entry.component,
                     words,
                     partner.path,
                     _rate(of_pair(entry, partner, operation, reference)),
-                    lanes,
+                    tuple(self._pair_lanes(entry, partner, operation)),
                     (),
                     node,
                     partner.name,
                 )
                 yield PlannedMeasurement(test, entry, operation, scenario, partner)
+
+    def _pair_lanes(
+        self, entry: Expectation, partner: Partner, operation: Operation
+    ) -> Iterator[tuple[str, ...]]:
+        """Yield the lanes of each part between two hosts, or two adapters with their hosts."""
+        ends = partner.path[0], partner.path[-1]
+        other = self._own.get((entry.layer, partner.name), frozenset())
+        sends = operation in _SENDS
+        near = _lane(ends[0] in self.servers, sends)
+        far = _lane(ends[1] in self.servers, not sends)
+        for name in partner.path:
+            lanes: tuple[str, ...] = (far,)
+            if name in entry.path:
+                lanes = BOTH if name in other else (near,)
+            passes = LAYERS[entry.layer].by_verbs and name in ends
+            yield tuple(VERBS + lane for lane in lanes) if passes else lanes
 
 
 def _flows_by_part(expectations: Sequence[Expectation]) -> Counter[tuple[str, str]]:
@@ -159,6 +171,10 @@ def _lanes(entry: Expectation, operation: Operation) -> Iterator[str]:
     return (SERVER + lane if local and name == entry.component else lane for name in entry.path)
 
 
+_SENDS = (Operation.SEND, Operation.WRITE)
+"""Operations of pairs whose bytes go from the measuring end to its partner."""
+
+
 def _lane(server: bool, leaves: bool) -> str:
     """Return the lane of a host's own parts: data that leaves a server was read."""
     return READ if server is leaves else WRITE
@@ -185,6 +201,9 @@ SERVER = "server "
 """Prefix of a target's lane on its own server: its file system there, without what serves it to
 clients.  A slow file system slows both lanes, a slow daemon only that of the clients."""
 
+VERBS = "RDMA "
+"""Prefix of a host's lane: its remaining rate by verbs, which pass its kernel."""
+
 SEGMENTS = "segments "
 """Prefix of a lane for retransmitted segments, which show a bad cable before rates fall."""
 
@@ -200,12 +219,12 @@ class Vote(str, Enum):
 class Measurable(NamedTuple):
     """A measurement that can be made, and the parts that its bytes cross.
 
-    ``name`` is unique in a site; ``component`` is the measured target, disk or host, ``path`` the
-    components crossed, each once, client end first.  ``lanes`` are the lanes crossed in each of
-    them, empty if all are crossed in the lane ``operation``; ``flows`` the number of flows of the
-    same run that share each evenly, empty if this is the only one.  ``expected`` is the rate in
-    bytes per second while everything is healthy, ``node`` the measuring node, ``partner`` the other
-    host of a pair, else empty.
+    ``name`` is unique in a site; ``component`` is the measured target, disk, host or adapter,
+    ``path`` the components crossed, each once, client end first.  ``lanes`` are the lanes crossed
+    in each of them, empty if all are crossed in the lane ``operation``; ``flows`` the number of
+    flows of the same run that share each evenly, empty if this is the only one.  ``expected`` is
+    the rate in bytes per second while everything is healthy, ``node`` the measuring node,
+    ``partner`` the other host or adapter of a pair, else empty.
     """
 
     name: str

@@ -244,7 +244,7 @@ def _figures(observation: Observation) -> tuple[str, str, str]:
 
 
 def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
-    """Return how many slow and healthy components, or pairs of hosts, cross the suspects.
+    """Return how many slow and healthy components, or pairs of these, cross the suspects.
 
     Those of the main layer count, and if the suspects differ, those that cross any of them.  What
     was measured before the fault does not.
@@ -263,7 +263,9 @@ def _tally(located: Located, ambiguity: AmbiguitySet) -> str:
             name = frozenset((observation.of.component, observation.of.partner))
             side[name] = side.get(name, False) or crosses
     fine = [crosses for name, crosses in healthy.items() if name not in slow]
-    noun, rest = ("pair", " of hosts") if LAYERS[layer].paired else (LAYERS[layer].noun, "")
+    noun, rest = LAYERS[layer].noun, ""
+    if LAYERS[layer].paired:
+        noun, rest = "pair", f" of {noun}s"
     them = "it" if len(suspects) == 1 else "them"
     crossing = sum(slow.values())
     what = f"{noun}{'s' * (len(slow) != 1)}{rest}"

@@ -6,9 +6,10 @@ a block.
 
 from __future__ import annotations
 
-from typing import Any, Iterable, NamedTuple, Optional, Sequence
+from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import number, several
+from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.names import anchor
@@ -59,6 +60,20 @@ _MIN_PX, _MAX_PX, _LETTER_PX = 400, 1100, 7
 _NOWHERE: dict[str, float] = {}
 
 
+class End(NamedTuple):
+    """A host or adapter in a plot: its rates in two directions and its ceiling, in B/s."""
+
+    name: str
+    state: State
+    rates_Bps: tuple[Optional[float], Optional[float]]
+    ceiling_Bps: Optional[float]
+
+    def known(self) -> list[float]:
+        """Return the known rates, in MB/s."""
+        rates = map(megabytes, self.rates_Bps)
+        return [rate for rate in rates if rate is not None]
+
+
 class Node(NamedTuple):
     """One host; rates in B/s, ``retransmits`` of the latest tests with all partners."""
 
@@ -70,6 +85,12 @@ class Node(NamedTuple):
     ceiling_Bps: Optional[float]
     retransmits: Optional[int]
     partners: int
+
+    @property
+    def end(self) -> End:
+        """Return what is plotted of it."""
+        rates = self.send_Bps, self.receive_Bps
+        return End(self.name, self.state, rates, self.ceiling_Bps)
 
 
 def network_figure(site: Site) -> Figure:
@@ -88,7 +109,7 @@ def network_figure(site: Site) -> Figure:
         plots=[
             _rates(nodes),
             *_retransmits(nodes),
-            *(_matrix(operation, site.pairs, ceilings) for operation in operations),
+            *(_image(operation, site.pairs, ceilings) for operation in operations),
         ],
         table=table,
         numbers=[NUMBERS, *(_numbers(test, ceilings) for test in site.pairs)],
@@ -124,10 +145,14 @@ def find_nodes(site: Site) -> list[Node]:
 
 
 def _ceilings(site: Site) -> dict[str, dict[str, float]]:
+    return ceilings_of(entry for entry in site.expectations if LAYERS[entry.layer].of_hosts)
+
+
+def ceilings_of(entries: Iterable[Expectation]) -> dict[str, dict[str, float]]:
+    """Return the ceilings of pairs in B/s, by the measuring end and by its partner."""
     return {
         entry.component: {partner.name: partner.ceiling.rate for partner in entry.partners}
-        for entry in site.expectations
-        if LAYERS[entry.layer].of_hosts
+        for entry in entries
     }
 
 
@@ -140,63 +165,60 @@ def _finding(nodes: Sequence[Node], pairs: Sequence[PairTest]) -> str:
     return f"{text} No segment was retransmitted." if counted and not any(counted) else text
 
 
-def _axis(nodes: Sequence[Node]) -> dict[str, Any]:
-    axis: dict[str, Any] = {"range": [-0.7, len(nodes) - 0.3], "automargin": True}
-    step = 1 + (len(nodes) - 1) // _NAMED
-    names = [shown(node.name) for node in nodes[::step]]
-    return {**axis, "tickvals": list(range(0, len(nodes), step)), "ticktext": names}
+def _axis(ends: Sequence[End]) -> dict[str, Any]:
+    axis: dict[str, Any] = {"range": [-0.7, len(ends) - 0.3], "automargin": True}
+    step = 1 + (len(ends) - 1) // _NAMED
+    names = [shown(end.name) for end in ends[::step]]
+    return {**axis, "tickvals": list(range(0, len(ends), step)), "ticktext": names}
 
 
 def _rates(nodes: Sequence[Node]) -> Plot:
-    places = list(range(len(nodes)))
-    names = [shown(node.name) for node in nodes]
-    directions = (
-        ("send", BLUE, "circle", [node.send_Bps for node in nodes]),
-        ("receive", ORANGE, "diamond-open", [node.receive_Bps for node in nodes]),
-    )
+    return rates_plot("rate of each host", ("send", "receive"), [node.end for node in nodes])
+
+
+def rates_plot(title: str, directions: tuple[str, str], ends: Sequence[End]) -> Plot:
+    """Return a plot of the rates of hosts or adapters in two directions, with their ceilings."""
+    places = list(range(len(ends)))
+    names = [shown(end.name) for end in ends]
     data: list[dict[str, Any]] = [
         scatter(
             "markers",
             name,
             f"%{{text}}<br>{name} %{{y}} MB/s",
             x=places,
-            y=[megabytes(rate) for rate in rates],
+            y=[megabytes(end.rates_Bps[number]) for end in ends],
             text=names,
             marker={"color": colour, "symbol": symbol, "size": 7},
         )
-        for name, colour, symbol, rates in directions
+        for number, (name, colour, symbol) in enumerate(
+            zip(directions, (BLUE, ORANGE), ("circle", "diamond-open"))
+        )
     ]
     data.append(
         scatter(
             "lines",
             "ceiling",
             x=places,
-            y=[megabytes(node.ceiling_Bps) for node in nodes],
+            y=[megabytes(end.ceiling_Bps) for end in ends],
             line={"shape": "hvh", "width": 2, "color": CEILING, "dash": "dash"},
             hoverinfo="skip",
         )
     )
     layout = {
-        "xaxis": _axis(nodes),
+        "xaxis": _axis(ends),
         "yaxis": value_axis("MB/s"),
-        "annotations": list(_labels(nodes)),
+        "annotations": list(_labels(ends)),
     }
-    return Plot("rate of each host", data, layout)
+    return Plot(title, data, layout)
 
 
-def _labels(nodes: Sequence[Node]) -> Iterable[dict[str, Any]]:
-    """Return labels for the hosts that are not OK, the slowest first."""
-    faulty = [(place, node) for place, node in enumerate(nodes) if node.state is not State.OK]
-    named = [NamedPoint(place, min(_both(node), default=0.0), node.name) for place, node in faulty]
-    rates = [rate for node in nodes for rate in (*_both(node), megabytes(node.ceiling_Bps))]
+def _labels(ends: Sequence[End]) -> Iterable[dict[str, Any]]:
+    """Return labels for those that are not OK, the slowest first."""
+    faulty = [(place, end) for place, end in enumerate(ends) if end.state is not State.OK]
+    named = [NamedPoint(place, min(end.known(), default=0.0), end.name) for place, end in faulty]
+    rates = [rate for end in ends for rate in (*end.known(), megabytes(end.ceiling_Bps))]
     top = max((rate for rate in rates if rate is not None), default=0.0)
-    return labels(sorted(named, key=lambda label: label.height), len(nodes), top)
-
-
-def _both(node: Node) -> list[float]:
-    """Return the known rates of a host, in MB/s."""
-    rates = (megabytes(node.send_Bps), megabytes(node.receive_Bps))
-    return [rate for rate in rates if rate is not None]
+    return labels(sorted(named, key=lambda label: label.height), len(ends), top)
 
 
 def _retransmits(nodes: Sequence[Node]) -> Iterable[Plot]:
@@ -213,17 +235,30 @@ def _retransmits(nodes: Sequence[Node]) -> Iterable[Plot]:
         "hovertemplate": "%{text}<br>%{y} segments retransmitted<extra></extra>",
     }
     layout = {
-        "xaxis": _axis(nodes),
+        "xaxis": _axis([node.end for node in nodes]),
         "yaxis": value_axis("segments retransmitted"),
         "showlegend": False,
     }
     yield Plot("segments retransmitted by each host", [trace], layout, 260)
 
 
-def _matrix(
-    operation: str, pairs: Sequence[PairTest], ceilings: dict[str, dict[str, float]]
+def _image(
+    operation: str, pairs: Sequence[PairTest], ceilings: Mapping[str, Mapping[str, float]]
 ) -> Plot:
     tests = [pair_test for pair_test in pairs if pair_test.operation == operation]
+    return pairs_image(f"every pair, {operation}", operation, tests, ceilings)
+
+
+def pairs_image(
+    title: str,
+    operation: str,
+    tests: Sequence[PairTest],
+    ceilings: Mapping[str, Mapping[str, float]],
+) -> Plot:
+    """Return an image of an operation: a cell for each pair, in percent of its ceiling in B/s.
+
+    ``ceilings`` are by the measuring end, and by its partner.
+    """
     names = list(dict.fromkeys([*ceilings, *(pair_test.component for pair_test in tests)]))
     columns = list(dict.fromkeys([*names, *(pair_test.partner for pair_test in tests)]))
     places = {name: place for place, name in enumerate(columns)}
@@ -246,7 +281,7 @@ def _matrix(
         zmax=100,
     )
     layout = {"xaxis": axis, "yaxis": {**axis, "autorange": "reversed", "scaleanchor": "x"}}
-    return Plot(f"every pair, {operation}", [trace], layout, size)
+    return Plot(title, [trace], layout, size)
 
 
 def _cells(node: Node) -> tuple[str, ...]:

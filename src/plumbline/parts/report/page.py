@@ -28,6 +28,7 @@ from plumbline.parts.report.moment import Past, Probed, moment_figure, past_runs
 from plumbline.parts.report.network import network_figure
 from plumbline.parts.report.overview import RANK, Entry, Kind
 from plumbline.parts.report.path import path_figure
+from plumbline.parts.report.rails import rails_figures
 from plumbline.parts.report.rounds import rounds_figure
 from plumbline.parts.report.site import Metrics, Site
 from plumbline.parts.report.space import space_figure
@@ -69,6 +70,7 @@ def figures(site: Site, metrics: Metrics, extras: Extras) -> list[Figure]:
         heat_map_figure(metrics),
         change_figure(site, metrics, extras.against),
         network_figure(site),
+        *rails_figures(site),
         rounds_figure(site.rounds),
         composite_figure(site),
         calls_figure(extras.profile, site.run),

@@ -19,6 +19,8 @@ from plumbline.model import parts
 from plumbline.model.errors import ToolError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import BY_DEPTH, LAYERS
+from plumbline.model.layers.net import NET
+from plumbline.model.layers.rdma import RDMA
 from plumbline.model.limits import Limits
 from plumbline.model.record import Record, step_name
 from plumbline.model.space import SystemCourse
@@ -110,7 +112,8 @@ def read_site(plan: SitePlan, path: Path, now: float, days: int) -> Site:
             },
             groups=_group_verdicts(verdict for verdict in judged if verdict.group),
             courses=courses,
-            pairs=pictures.pairs(),
+            pairs=pictures.pairs(NET.name),
+            rails=pictures.pairs(RDMA.name),
             run=pictures.latest_run(_BY_SECOND),
             notes=[note for note in read_notes(path) if note.at >= since],
             changes=pictures.version_changes(),

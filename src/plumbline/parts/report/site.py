@@ -194,7 +194,8 @@ class Site(NamedTuple):
 
     ``nodes`` has the measuring node by layer and component, ``unseen`` the hosts where nobody looks
     for symptoms, ``spaces`` the file systems whose space is read, ``last_runs`` those of the day
-    before ``now``, ``rounds`` the last rounds of network tests.
+    before ``now``, ``rounds`` the last rounds of network tests, ``rails`` the latest tests of
+    adapters.
     """
 
     name: str
@@ -215,6 +216,7 @@ class Site(NamedTuple):
     spaces: Sequence[SystemCourse] = ()
     last_runs: Sequence[LastRun] = ()
     rounds: Sequence[Round] = ()
+    rails: Sequence[PairTest] = ()
 
     @property
     def until(self) -> float:

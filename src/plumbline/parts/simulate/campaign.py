@@ -13,7 +13,6 @@ from plumbline.judge.judging import Judging, judge_day
 from plumbline.model import parts
 from plumbline.model.errors import UsageError
 from plumbline.model.layers import LAYERS
-from plumbline.model.layers.net import NET
 from plumbline.model.rounds import cycle
 from plumbline.model.suspects import Named
 from plumbline.model.units import DAY_S
@@ -123,12 +122,14 @@ class Attempt(NamedTuple):
 
 
 def days_for(fleet: Fleet) -> int:
-    """Return the days until each target, and each pair of hosts, has had enough runs."""
-    layers = {member.key[0] for member in fleet.members}
-    hosts = sum(LAYERS[member.key[0]].of_hosts for member in fleet.members)
-    periods = [fleet.periods_s[layer] for layer in layers if not LAYERS[layer].of_hosts]
-    if hosts:
-        periods.append(cycle(hosts) * fleet.periods_s[NET.name])
+    """Return the days until each target, and each pair, has had enough runs."""
+    hosts: dict[str, set[str]] = {}
+    for member in fleet.members:
+        hosts.setdefault(member.key[0], set()).add(member.node)
+    periods = [
+        fleet.periods_s[layer] * (cycle(len(nodes)) if LAYERS[layer].paired else 1)
+        for layer, nodes in hosts.items()
+    ]
     longest = max(_DAYS * DAY_S, _RUNS * max(periods))
     return ceil(_FURTHER * longest / DAY_S)
 

@@ -22,6 +22,7 @@ from plumbline.plan.baseline import Baselines, Key
 from plumbline.plan.duration import seconds_of
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import Policy
+from plumbline.plan.schedule import Slots
 from plumbline.plan.shared import flows_of
 from plumbline.plan.speeds import Speeds, speeds
 from plumbline.topology.graph import Topology
@@ -47,7 +48,7 @@ class Noise(NamedTuple):
 
     ``contended`` and ``contended_in_spell`` are the shares of runs whose coverage is below
     MAX_COVERAGE; it is lower by ``coverage_lost`` in the mean, and the run loses
-    ``contention_cost`` x -log(coverage).  ``network``: of one test of a host pair.
+    ``contention_cost`` x -log(coverage).  ``network``: of one test of a pair of hosts or adapters.
 
     A disturbance goes on into a run that follows at once with probability ``goes_on``, which fades
     with (1 + hours) ** -FADES; a share ``alike`` of these takes as much again.
@@ -165,7 +166,7 @@ _COVERED_KINDS = ("device", "directory", "server-folder")
 
 
 class Flow(NamedTuple):
-    """One operation of one component; ``partner`` is empty except for host pairs."""
+    """One operation of one component; ``partner`` is empty except for pairs."""
 
     layer: str
     component: str
@@ -233,6 +234,8 @@ class Fleet(NamedTuple):
     """Kind of each part of the plan."""
     demonstrated: Mapping[Flow, float] = MappingProxyType({})
     """Rates of flows while all is well, in bytes per second; others give a share of a ceiling."""
+    after_s: Mapping[str, float] = MappingProxyType({})
+    """Seconds from a slot to its tests, by layer; 0 for others."""
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -290,13 +293,13 @@ def build(topology: Topology, policy: Policy, healthy: Optional[Baselines] = Non
     periods = {
         name: policy.layer(name).period_s() for name, layer in LAYERS.items() if layer.has_peers
     }
-    # measurements of other layers have a noise of their own, which nobody has fitted
+    # measurements of other layers have a noise of their own, which nobody has fitted; verbs have
+    # that of TCP for lack of a better one
     members = tuple(
         Member(node, expectation, _system(expectation, systems), _covered(expectation, node))
         for node, expectations in plan.expectations.items()
         for expectation in expectations
         if expectation.layer in periods and any(simulated(expectation))
-        if not LAYERS[expectation.layer].by_verbs
     )
     if not members:
         raise DocumentError(
@@ -318,7 +321,15 @@ def build(topology: Topology, policy: Policy, healthy: Optional[Baselines] = Non
         plan.paths,
         plan.parts,
         _demonstrated(topology, members, healthy or {}),
+        _after_s(policy),
     )
+
+
+def _after_s(policy: Policy) -> dict[str, float]:
+    schedules = {name: policy.layer(name).schedule for name in LAYERS}
+    return {
+        name: schedule.after for name, schedule in schedules.items() if isinstance(schedule, Slots)
+    }
 
 
 def _demonstrated(
@@ -365,7 +376,7 @@ def _system(expectation: Expectation, systems: Mapping[str, str]) -> str:
 
 
 def _covered(expectation: Expectation, node: str) -> bool:
-    if LAYERS[expectation.layer].of_hosts:
+    if LAYERS[expectation.layer].paired:
         return False
     if LAYERS[expectation.layer].joint:
         return LAYERS[flows_of(expectation.target)[0].layer].on_devices

@@ -25,7 +25,8 @@ _ALARMS = {State.WARNING: 1, State.CRITICAL: 2}
 """States that notify somebody, by severity."""
 
 _MIN_SHARE = 0.5
-"""Share of a group's members, or of a host's partners, that must be slow for it to be slow."""
+"""Share of a group's members, or of the partners of a host or adapter, that must be slow for it to
+be slow."""
 
 
 class Source(NamedTuple):
@@ -254,7 +255,7 @@ def _kind(fleet: Fleet, fault: Fault) -> str:
 
 
 class _SlowKeys(NamedTuple):
-    """Components and hosts that a fault slows; of groups ``any`` member, or ``most`` of them."""
+    """Components that a fault slows; of groups ``any`` member, or ``most`` of them."""
 
     any: frozenset[Key]
     most: frozenset[Key]
@@ -276,14 +277,14 @@ def _slows(capacity: Capacity, fault: Fault, faults: Sequence[Fault]) -> float:
 
 
 def _slow(fleet: Fleet, rates: Mapping[Flow, float]) -> _SlowKeys:
-    """Return the slower components, the mostly slower hosts, and their groups."""
+    """Return the slower components, the mostly slower hosts and adapters, and their groups."""
     components: set[Key] = set()
     groups: dict[Key, list[bool]] = {}
     for member in fleet.members:
         layer, component = member.key
         flows = list(member.flows())
         slower = [flow in rates for flow in flows]
-        if sum(slower) >= _MIN_SHARE * len(flows) if LAYERS[layer].of_hosts else any(slower):
+        if sum(slower) >= _MIN_SHARE * len(flows) if LAYERS[layer].paired else any(slower):
             components.add((layer, component, False))
         groups.setdefault((layer, member.expectation.group, True), []).append(any(slower))
     most = {

@@ -21,11 +21,9 @@ from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
-from plumbline.model.layers.net import NET
 from plumbline.model.record import Operation, Record, Scenario
-from plumbline.model.rounds import Role, cycle, pairing
 from plumbline.model.units import DAY_S, HOUR_S
-from plumbline.parts.simulate.days import slots, starts
+from plumbline.parts.simulate.days import starts
 from plumbline.parts.simulate.fleet import (
     CALLS_PER_S,
     COVERAGE_ALONE,
@@ -44,6 +42,7 @@ from plumbline.parts.simulate.fleet import (
     Noise,
 )
 from plumbline.parts.simulate.memory import Memory, Rate
+from plumbline.parts.simulate.pairs import rounds_of
 from plumbline.plan.capture import LAST_RUNS
 from plumbline.plan.shared import flows_of
 from plumbline.topology.ceiling import Capacities, Limit, alone, together
@@ -91,7 +90,8 @@ class Weather:
         """Draw from ``chance``, which has no other user."""
         self._noise = noise
         self._chance = self._planned = chance
-        self._further = Random(repr(chance.getstate()[1][:_KEY]))
+        key = repr(chance.getstate()[1][:_KEY])
+        self._further, self._verbs = Random(key), Random(f"verbs {key}")
         self._disturbances: dict[Flow, _Disturbance] = {}
         self._reruns: dict[Flow, _Disturbance] = {}
         self._system_days: dict[str, SystemDay] = {}
@@ -166,9 +166,10 @@ class Weather:
             coverage = self._size_of_coverage()
         return _Disturbance(at, tail, coverage)
 
-    def test(self) -> float:
-        """Return the loss of one test of a host pair."""
-        return self._chance.gauss(0, self._noise.network)
+    def test(self, layer: str) -> float:
+        """Return the loss of one test of a pair: verbs draw apart, so that days stay as without."""
+        chance = self._verbs if LAYERS[layer].by_verbs else self._chance
+        return chance.gauss(0, self._noise.network)
 
     def repeats(self, flow: Flow, rate: float, count: int, most: float) -> tuple[float, ...]:
         """Return the rates of the repeats of a run, none of them above ``most``."""
@@ -227,7 +228,8 @@ class Weather:
 
 
 _DIRECTIONS = {Operation.WRITE: "away", Operation.SEND: "pair", Operation.RECEIVE: "pair"}
-"""A pair of hosts is limited by the slower direction of each part, all others by their own."""
+"""A pair of hosts is limited by the slower direction of each part, all others by their own; verbs
+have the same capacity in both."""
 
 
 class _Place(NamedTuple):
@@ -253,7 +255,12 @@ class Capacity:
         }
         calls = dict.fromkeys(self._metadata, CALLS_PER_S)
         writes, reads = {**fleet.speeds.writes, **calls}, {**fleet.speeds.reads, **calls}
-        self._speeds = {"away": writes, "back": reads, "pair": _slower_direction(reads, writes)}
+        self._speeds = {
+            "away": writes,
+            "back": reads,
+            "pair": _slower_direction(reads, writes),
+            "verbs": fleet.speeds.verbs,
+        }
         self._places = _places(fleet)
         self._systems = {
             member.key[1]: member.system
@@ -409,7 +416,7 @@ def _places(fleet: Fleet) -> dict[Flow, _Place]:
     reads = _joint_reads(fleet.members)
     return {
         flow: _Place(
-            _DIRECTIONS.get(flow.operation, "back"),
+            "verbs" if LAYERS[flow.layer].by_verbs else _DIRECTIONS.get(flow.operation, "back"),
             tuple(dict.fromkeys(chain(*reads[flow].values()))) if flow in reads else path,
             (flow,) if flow in reads else tuple(groups.get(servers.get(flow, _NO_SERVER), (flow,))),
             reads.get(flow, {}),
@@ -470,13 +477,7 @@ class Measuring:
         self._periods_s = fleet.periods_s
         self._groups = _groups(fleet.members)
         self._flows = {member.key: tuple(member.flows()) for member in fleet.members}
-        self._hosts = {
-            member.key[1]: member for member in fleet.members if LAYERS[member.key[0]].of_hosts
-        }
-        # hosts meet only within their network
-        self._networks = sorted(
-            {tuple(sorted(host.expectation.target["hosts"])) for host in self._hosts.values()}
-        )
+        self._rounds = tuple(rounds_of(fleet))
         self._members = {member.key: member for member in fleet.members}
         self._expected: Mapping[tuple[str, str], Expectation] = {}
 
@@ -492,7 +493,8 @@ class Measuring:
         """Return the number of days until there are enough runs for baselines."""
         layers = {group.layer for group in self._groups}
         longest = max((self._periods_s[layer] for layer in layers), default=0.0)
-        return max(1, ceil(LAST_RUNS * longest / DAY_S), self._days_of_rounds())
+        of_pairs = max((rounds.days for rounds in self._rounds), default=0)
+        return max(1, ceil(LAST_RUNS * longest / DAY_S), of_pairs)
 
     def day(self, number: int, rates_Bps: Mapping[Flow, float]) -> Iterator[Record]:
         """Measure the due runs of a day, the first of which is 1, and yield the records.
@@ -504,15 +506,11 @@ class Measuring:
                 for record in self._run(group, start, rates_Bps):
                     self.planned_bytes += _moved(record)
                     yield record
-        if number > -self._days_of_rounds():
-            for slot in slots(number, self._periods_s[NET.name]) if self._hosts else ():
-                yield from self._test_pairs(slot, rates_Bps)
-
-    def _days_of_rounds(self) -> int:
-        if not self._networks:
-            return 0
-        slots = max(cycle(len(hosts)) for hosts in self._networks)
-        return ceil(slots * self._periods_s[NET.name] / DAY_S)
+        for rounds in self._rounds:
+            if number > -rounds.days:
+                for flow, rate in rounds.day(number, rates_Bps, self._weather.test):
+                    self.memory.add_run({flow: rate})
+                    yield self.memory.latest(flow)
 
     def confirm(
         self, chosen: Sequence[Expectation], start: float, rates_Bps: Mapping[Flow, float]
@@ -567,19 +565,6 @@ class Measuring:
         coverage = draw.coverage if member.covered else None
         return Rate(start, median(repeats), repeats, coverage)
 
-    def _test_pairs(self, slot: int, rates_Bps: Mapping[Flow, float]) -> Iterator[Record]:
-        slot_s = self._periods_s[NET.name]
-        turns = (pairing(hosts, slot).items() for hosts in self._networks)
-        for host, turn in chain.from_iterable(turns):
-            if turn.role is not Role.INITIATOR:
-                continue
-            for flow in self._hosts[host].flows():
-                if flow.partner == turn.partner:
-                    most_Bps = rates_Bps[flow]
-                    rate = min(most_Bps, REACHED * most_Bps * exp(-self._weather.test()))
-                    self.memory.add_run({flow: Rate(slot * slot_s, rate, (rate,), None)})
-                    yield self.memory.latest(flow)
-
 
 def _moved(record: Record) -> int:
     return len(record.repeats) * int((record.spec or {}).get("bytes", 0))
@@ -592,7 +577,7 @@ def _key(flow: Flow) -> tuple[str, str]:
 def _groups(members: Sequence[Member]) -> tuple[_Group, ...]:
     groups: dict[tuple[str, str, str], list[Member]] = {}
     for member in members:
-        if not LAYERS[member.expectation.layer].of_hosts:
+        if not LAYERS[member.expectation.layer].paired:
             place = (member.expectation.layer, member.node, member.expectation.group)
             groups.setdefault(place, []).append(member)
     return tuple(_Group(*place, tuple(peers)) for place, peers in groups.items())

@@ -7,8 +7,10 @@ from functools import cached_property, partial
 from typing import Any, Callable, Iterable, Mapping, Sequence, Union
 
 from plumbline.judge.service import severity
+from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits
-from plumbline.model.record import Record
+from plumbline.model.quantity import BYTES_PER_S
+from plumbline.model.record import Operation, Record
 from plumbline.model.verdict import State
 from plumbline.parts.locate.next_probe import Candidates
 from plumbline.parts.locate.observation import (
@@ -27,6 +29,8 @@ from tests.package.sites import inventory_document, paper
 
 ERROR = 0.02
 SLOW = 0.9
+CALLS_PER_S = 500_000.0
+"""Operations of a healthy component that are no bytes, such as small reads of 2 µs."""
 ROUND = {"rate": "200 MB/s", "link": "1 Gbit/s"}
 
 LaneRates = Mapping[str, Mapping[str, float]]
@@ -142,10 +146,11 @@ def with_baselines(plan: Plan, share: float = 1.0, runs: int = 12) -> dict[str, 
     raw: dict[str, Any] = json.loads(json.dumps(plan.to_json()))
     for node, expected in plan.expectations.items():
         for entry, expectation in zip(raw["nodes"][node]["entries"], expected):
-            for reference in entry["references"].values():
+            for key, reference in entry["references"].items():
                 ceiling = reference["ceiling"] or entry["partners"][0]["ceiling"]
+                moves_bytes = Operation(key.partition("/")[0]).quantity == BYTES_PER_S
                 reference["baseline"] = {
-                    "median": share * ceiling["rate"],
+                    "median": share * ceiling["rate"] if moves_bytes else CALLS_PER_S,
                     "spread": 0.01,
                     "runs": runs,
                     "first": "2026-01-01",
@@ -161,8 +166,9 @@ def with_baselines(plan: Plan, share: float = 1.0, runs: int = 12) -> dict[str, 
 def record_of(placed: PlannedMeasurement, rate: float, *, clean: bool, **values: Any) -> Record:
     """Return the record of a measurement; one that is not clean sends segments again."""
     if placed.partner:
-        retransmits = 0 if clean else 50_000
-        values = {"partner": placed.partner.name, "retransmits": retransmits, **values}
+        values = {"partner": placed.partner.name, **values}
+    if LAYERS[placed.of.layer].of_hosts:
+        values = {"retransmits": 0 if clean else 50_000, **values}
     return record(
         layer=placed.of.layer,
         component=placed.of.component,

@@ -54,7 +54,7 @@ class Night:
         slow: list[Observation] = []
         failures: list[Observation] = []
         for placed in PLACED:
-            if any(_measures(step, placed) for step in self.done):
+            if any(measures(step, placed) for step in self.done):
                 bad = not self._broken.isdisjoint(placed.of.path)
                 values = {"vote": Vote.BAD if bad else Vote.GOOD, "error": 0.01}
                 failures.append(observation(failing(placed.of), 50.0 if bad else 100.0, **values))
@@ -78,7 +78,7 @@ class Night:
         return [ambiguity.alternatives for _, ambiguity in self.findings().sets()]
 
 
-def _measures(step: Step, placed: PlannedMeasurement) -> bool:
+def measures(step: Step, placed: PlannedMeasurement) -> bool:
     of = placed.of
     if step.layer != of.layer or step.node not in ("", of.node):
         return False

@@ -1,4 +1,4 @@
-"""The floor of BlueGene/L's first file system, and of the repaired one."""
+"""Floors of all targets at once on the machines of the papers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Optional
 import pytest
 
 from plumbline.model.record import Operation, Scenario
-from plumbline.model.verdict import Reason, State
+from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.plan.expectations import compile_plan
 from plumbline.plan.policy import Policy, load
 from tests.package.judge.test_floor import recorded

@@ -25,8 +25,8 @@ from ansible_collections.hpcops.plumbline.tests.unit.plugins.plugin_utils.preten
 
 PLAN = {
     "nodes": {
-        "client1": {"entries": [{"layer": "ost"}, {"layer": "net"}]},
-        "oss1": {"entries": [{"layer": "raw"}, {"layer": "net"}]},
+        "client1": {"entries": [{"layer": "ost"}, {"layer": "net"}, {"layer": "rdma"}]},
+        "oss1": {"entries": [{"layer": "raw"}, {"layer": "net"}, {"layer": "rdma"}]},
         "oss2": {"entries": [{"layer": "raw"}, {"layer": "net"}]},
     }
 }
@@ -209,6 +209,18 @@ def test_in_a_single_pair_one_node_begins_and_the_other_has_its_window_open(
     client, oss1, oss2 = (node.units() for node in all_nodes)
     assert len(client) == 2
     assert oss1[1] == "start plumbline-net@2.service"
+    assert oss2 == []
+
+
+def test_for_a_pair_of_adapters_all_windows_of_rdma_open_and_one_node_begins(
+    tmp_path: Path, all_nodes: list[FakeNode]
+) -> None:
+    pair = step("rdma", "oss1-ib1", "oss1", slots=[2], partner="client1")
+    Desk(tmp_path, pair).run(*all_nodes)
+    client, oss1, oss2 = (node.units() for node in all_nodes)
+    window = [f"{what} plumbline-receiver.service" for what in ("restart", "stop")]
+    assert client == window
+    assert oss1 == [window[0], "start plumbline-rdma@2.service", window[1]]
     assert oss2 == []
 
 
