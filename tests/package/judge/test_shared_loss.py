@@ -219,6 +219,7 @@ def test_a_release_that_slows_one_test_of_several_file_systems_is_one_alarm() ->
     assert "test small read together" in verdicts["fs1"].sentence
     assert "test small read together" in verdicts["fs2"].sentence
     assert "; its alarm is that of file system fs1" in verdicts["fs2"].sentence
+    assert "fs1:small" not in verdicts["fs2"].sentence
 
 
 def test_another_test_of_another_file_system_has_its_own_alarm() -> None:
