@@ -288,7 +288,7 @@ def own_history() -> Iterator[str]:
         f"runs, {FEWER_INJECTIONS} in each series. A run of a series that varies by a quarter says "
         "little about such a loss, so no odds give both few alarms and all losses. More runs do: "
         f"the last column has {2 * WITHIN}. So where a component has no peers and a loss must be "
-        "found within a week, measure it twice a day, hours apart. Better still, give it four "
+        "found within a week, measure it twice a day, half a day apart. Better still, give it four "
         "peers: measure others of its kind in the same run, such as a folder on each server. "
         "They find such a loss in its first nights (below)."
     )
