@@ -64,15 +64,14 @@ def evidence_of(
 
 
 def best_of(compared: Compared, evidence: Evidence) -> float:
-    """Return the best ratio since a loss began, of its operation; in some runs alone, its middle.
+    """Return the best ratio since a loss with a ratio began, of its operation.
 
-    1 if none of its runs is known.
+    Of a loss in some of the runs it is the middle of those.
     """
     if evidence.partial and evidence.ratio is not None:
         return evidence.ratio
     runs = merge([item.source.runs for item in compared if item.measurement.what == evidence.what])
-    ratios = since(runs, evidence.since)[:, RATIO]
-    return exp(float(ratios.max())) if len(ratios) else 1.0
+    return exp(float(since(runs, evidence.since)[:, RATIO].max()))
 
 
 def _slow_moments(

@@ -144,8 +144,9 @@ class Weighing:
         for (subject, (compared, question)), weight in zip(questions.items(), weights):
             evidence = evidence_of(compared, question, weight, more.get(subject))
             self._evidence[subject] = evidence
-            if weight.raised is not None and self._of_a_change(subject, compared, weight.since):
-                self._raised[subject] = _Raised(weight.raised, best_of(compared, evidence))
+            raised = weight.raised if evidence.ratio is not None else None
+            if raised is not None and self._of_a_change(subject, compared, weight.since):
+                self._raised[subject] = _Raised(raised, best_of(compared, evidence))
         self._join_alarms()
         for subject, (compared, _) in questions.items():
             joined = self._evidence[subject]

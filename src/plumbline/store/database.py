@@ -318,6 +318,8 @@ class Store:
                 f"there is no history {path}; name with --history the one that holds the records "
                 "of all nodes"
             )
+        if not is_new and not path.is_file():
+            raise StoreError(f"history {path} is no plain file; name the file itself")
         with self._trouble():
             _refuse_link(path)
             self._connection = sqlite3.connect(

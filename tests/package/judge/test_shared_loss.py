@@ -153,6 +153,8 @@ def test_the_file_system_that_alarmed_first_keeps_the_alarm() -> None:
         # slow before the release, or by another one
         {"fs2": [200e6] * 6 + [130e6] * 12},
         {"FS2": BY_THE_RELEASE},
+        # on most nights alone
+        {"fs2": [200e6] * 10 + [100e6, 200e6, 100e6, 200e6, 100e6, 100e6, 200e6, 100e6]},
     ],
 )
 def test_a_loss_of_its_own_is_an_alarm_of_its_own(other: dict[str, list[float]]) -> None:
@@ -219,6 +221,7 @@ def test_a_release_that_slows_one_test_of_several_file_systems_is_one_alarm() ->
     assert "test small read together" in verdicts["fs1"].sentence
     assert "test small read together" in verdicts["fs2"].sentence
     assert "; its alarm is that of file system fs1" in verdicts["fs2"].sentence
+    assert "fs1:small" not in verdicts["fs2"].sentence
 
 
 def test_another_test_of_another_file_system_has_its_own_alarm() -> None:

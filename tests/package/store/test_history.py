@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import sqlite3
 import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
 from statistics import median
-from typing import Any, Optional
+from typing import Any, Callable, Optional
 
 import pytest
 from hypothesis import given
@@ -228,6 +229,15 @@ def test_a_damaged_history_names_the_remedy_and_is_not_touched(
     with pytest.raises(StoreError, match=r"it is damaged; move it aside \(mv .*\.damaged\)"):
         History(path)
     assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, Path.mkdir])
+def test_a_pipe_or_folder_in_place_of_a_history_is_named(
+    tmp_path: Path, make: Callable[[Path], None]
+) -> None:
+    make(tmp_path / "history.sqlite")
+    with pytest.raises(StoreError, match=r"history.sqlite is no plain file; name the file itself"):
+        History(tmp_path / "history.sqlite")
 
 
 def test_a_history_in_a_missing_folder_is_one_sentence(tmp_path: Path) -> None:
