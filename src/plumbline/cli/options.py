@@ -96,15 +96,15 @@ def deployed(arguments: argparse.Namespace) -> Expectations:
     """Return the deployed expectations of this node.
 
     Raises:
-        DocumentError: they are damaged or missing; the message names a call that needs none.
+        DocumentError: they are damaged or missing; the message names a call that needs none, if the
+            verb has one.
     """
-    call = arguments.verb
+    call, remedy = arguments.verb, "deploy the role agent"
     if call == "probe":
         call += f" {arguments.layer if LAYERS[arguments.layer].on_targets else OST.name}"
-    return load_expectations(
-        arguments.expectations or EXPECTATIONS,
-        f"deploy the role agent; without it {_undeployed(call)}",
-    )
+    if hasattr(arguments, "directory"):
+        remedy += f"; without it {_undeployed(call)}"
+    return load_expectations(arguments.expectations or EXPECTATIONS, remedy)
 
 
 def nothing_deployed(arguments: argparse.Namespace) -> bool:

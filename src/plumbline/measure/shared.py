@@ -220,10 +220,11 @@ def sentence(record: Record, capacity_Bps: Optional[float]) -> str:
     flows = (record.details or {}).get("flows", ())
     if record.rate is None:
         return f"{record.component}: {record.reason}."
-    nodes = len({flow["node"] for flow in flows})
+    nodes = sorted({flow["node"] for flow in flows})
+    where = nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes"
     rated = sum(bool(flow["rate_Bps"]) for flow in flows)
     rate = format_rate(record.rate)
-    text = f"{record.component}: {rated} reads of {nodes} nodes at once gave {rate}"
+    text = f"{record.component}: {rated} reads of {where} at once gave {rate}"
     if capacity_Bps is None:
         return f"{text}; nothing on their way has a rate."
     share = 100 * record.rate / capacity_Bps

@@ -10,7 +10,7 @@ from math import ceil
 from pathlib import Path
 from typing import Iterator, Mapping, Optional, Sequence
 
-from plumbline.measure.flows import Surroundings, drive
+from plumbline.measure.flows import LATE_S, Surroundings, drive
 from plumbline.measure.lock import Locks
 from plumbline.measure.shared import SharedUnit, sum_id
 from plumbline.measure.shared import summed as summed_record
@@ -18,12 +18,13 @@ from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers.shared import SHARED
 from plumbline.model.record import Operation, Record, Scenario
-from plumbline.model.shared import FLOWS, SharedReads, Turn, next_moment, reads_of
+from plumbline.model.shared import FLOWS, SharedReads, Turn, next_moment, reads_of, results_in
+from plumbline.model.trend import NodeClock
 from plumbline.model.units import DAY_S, HOUR_S
 from plumbline.model.validation import read_json
 from plumbline.observe.command import SystemClock, SystemRunner
 from plumbline.site import measure as runs
-from plumbline.store.collection import ConsoleHistory
+from plumbline.store.collection import ConsoleHistory, read_clocks
 from plumbline.store.database import Selection
 from plumbline.store.history import History
 
@@ -120,6 +121,9 @@ _RECENT_S = 2 * DAY_S
 _PATIENCE_S = HOUR_S
 """Time after which a node without a record of a turn is no longer waited for."""
 
+_MAX_WITHIN_S = LATE_S / 4
+"""Largest uncertainty with which a node's clock is corrected before starts are compared."""
+
 
 def keep_sums(path: Path, nodes: Mapping[str, Expectations], now: float) -> int:
     """Record the sums of the turns whose flows a console has collected; return their number.
@@ -134,13 +138,14 @@ def keep_sums(path: Path, nodes: Mapping[str, Expectations], now: float) -> int:
         return 0
     turns: dict[str, list[Record]] = {}
     with ConsoleHistory(path) as history:
+        clocks = {clock.node: clock for clock in read_clocks(history)}
         for record in history.records(Selection(layer=FLOWS, since=now - _RECENT_S)):
             if record.component in parts and not history.has(sum_id(record.run_id)):
                 turns.setdefault(record.run_id, []).append(record)
         sums = [
             summed
             for records in turns.values()
-            if (summed := _sum_of(parts[records[0].component], records, nodes, now))
+            if (summed := _sum_of(parts[records[0].component], records, nodes, clocks, now))
         ]
         for summed in sums:
             history.add(summed)
@@ -148,7 +153,11 @@ def keep_sums(path: Path, nodes: Mapping[str, Expectations], now: float) -> int:
 
 
 def _sum_of(
-    reads: SharedReads, records: Sequence[Record], nodes: Mapping[str, Expectations], now: float
+    reads: SharedReads,
+    records: Sequence[Record],
+    nodes: Mapping[str, Expectations],
+    clocks: Mapping[str, NodeClock],
+    now: float,
 ) -> Optional[Record]:
     """Return the record of a turn, None while a node may still bring its flows."""
     missing = set(reads.nodes) - {record.host for record in records}
@@ -160,10 +169,35 @@ def _sum_of(
         return None
     turn = Turn.parse(records[0].run_id, [reads.component])
     try:
-        return summed_record(entry, reads, turn, records, now)
+        return summed_record(entry, reads, turn, _by_one_clock(records, clocks), now)
     except DocumentError:
         # a damaged record of a node is no measurement; collecting has named it
         return None
+
+
+def _by_one_clock(records: Sequence[Record], clocks: Mapping[str, NodeClock]) -> Sequence[Record]:
+    """Return records whose flows began by the console's clock, if all nodes' clocks are known.
+
+    A node that waits for a moment by a wrong clock starts on time by that clock.
+    """
+    known = [clocks.get(record.host) for record in records]
+    if not all(clock and clock.within_s <= _MAX_WITHIN_S for clock in known):
+        return records
+    return [_shifted(record, -clock.ahead_s) for record, clock in zip(records, known) if clock]
+
+
+def _shifted(record: Record, seconds: float) -> Record:
+    flows = [
+        result._replace(
+            started_at=result.started_at + seconds, finished_at=result.finished_at + seconds
+        )
+        if result.started_at
+        else result
+        for result in results_in(record)
+    ]
+    return record._replace(
+        details={**(record.details or {}), "flows": [flow._asdict() for flow in flows]}
+    )
 
 
 def records_in(text: str) -> list[Record]:

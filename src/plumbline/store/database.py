@@ -315,8 +315,7 @@ class Store:
         is_new = not path.exists()
         if existing and is_new:
             raise StoreError(
-                f"there is no history {path}; name with --history the one that holds the records "
-                "of all nodes"
+                f"there is no history {path}; name the one that holds the records of all nodes"
             )
         if not is_new and not path.is_file():
             raise StoreError(f"history {path} is no plain file; name the file itself")

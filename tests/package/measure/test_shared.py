@@ -86,6 +86,14 @@ def test_the_rates_of_all_flows_are_added() -> None:
     )
 
 
+def test_a_part_that_one_node_reads_names_the_node() -> None:
+    record = total(of_node("oss1", 190e6, 180e6), of_node("oss2", 185e6, 195e6))
+    assert record.details is not None
+    own = [flow for flow in record.details["flows"] if flow["node"] == "oss1"]
+    alone = record._replace(details={"flows": own})
+    assert sentence(alone, None).startswith("ctl: 2 reads of oss1 at once gave 750.0 MB/s")
+
+
 def test_a_turn_is_one_record_wherever_it_is_added() -> None:
     records = of_node("oss1", 190e6, 180e6), of_node("oss2", 185e6, 195e6)
     assert total(*records) == total(*reversed(records))

@@ -15,6 +15,7 @@ from plumbline.model.exchange import Cursor
 from plumbline.model.expectation import Expectations
 from plumbline.model.record import Outcome, Record
 from plumbline.model.shared import Turn
+from plumbline.model.trend import NodeClock
 from plumbline.observe.command import SystemClock
 from plumbline.site.measure import RunOptions
 from plumbline.site.shared import (
@@ -69,6 +70,24 @@ def test_a_console_waits_an_hour_for_a_node_that_did_not_answer(tmp_path: Path) 
     collected(path, of_node("oss2", 190e6, 190e6))
     assert keep_sums(path, site(), AT + 1900.0) == 1
     assert sums(path)[0].outcome is Outcome.OK
+
+
+def of_clocks(path: Path, ahead_s: float, within_s: float = 0.01) -> Record:
+    """Return the sum of two nodes, of which one has a clock that the console has compared."""
+    collected(path, of_node("oss1", 200e6, 180e6), of_node("oss2", 190e6, 190e6))
+    with ConsoleHistory(path) as history:
+        history.clock(NodeClock("oss1", AT, 0.1, 0.01))
+        history.clock(NodeClock("oss2", AT, ahead_s, within_s))
+    assert keep_sums(path, site(), AT + 300.0) == 1
+    return sums(path)[0]
+
+
+def test_flows_that_only_a_wrong_clock_put_at_one_moment_are_no_measurement(tmp_path: Path) -> None:
+    ahead = of_clocks(tmp_path / "ahead.sqlite", 5.1)
+    assert ahead.reason == "not measured, oss1-disk1 began 5 s after oss2-disk1"
+    assert of_clocks(tmp_path / "right.sqlite", -0.4).rate == 760e6
+    # the answer of the node took too long to know its clock
+    assert of_clocks(tmp_path / "vague.sqlite", 5.1, within_s=3.0).rate == 760e6
 
 
 def test_a_node_that_brings_nothing_makes_the_turn_unmeasured(tmp_path: Path) -> None:

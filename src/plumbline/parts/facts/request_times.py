@@ -90,7 +90,7 @@ class QueueTimes(NamedTuple):
     handled: Mapping[str, Timed] = {}
 
 
-@form(1, "request times", "print them again: plumbline stages --json")
+@form(1, "request times", "print them again: plumbline stages --times")
 class RequestTimes(NamedTuple):
     """Times of all requests of a node during ``seconds``."""
 

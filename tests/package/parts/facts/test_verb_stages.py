@@ -79,7 +79,9 @@ def test_files_of_one_node_are_refused_twice(run: Run, files: list[str]) -> None
 
 def test_a_damaged_file_is_refused_with_its_name(run: Run, files: list[str]) -> None:
     put(Path(files[0]), '{"schema": 1, "node": "a", "seconds": -1}')
-    assert files[0] in run("stages", *files, code=65).err
+    refusal = run("stages", *files, code=65).err
+    assert files[0] in refusal
+    assert "plumbline stages --times" in refusal
 
 
 def test_a_server_alone_says_what_it_cannot_know(run: Run, files: list[str]) -> None:
