@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
-from tests.processes import bare_python
+from tests.processes import bare_python, run_to_end
 from tests.project.repository import tracked
 
 LIGHT = {
@@ -29,6 +30,15 @@ exec(compile(open(path).read(), path, "exec"), {"__name__": "check", "__file__":
 print(*sys.modules)
 """
 
+CALL = """
+import sys
+from plumbline.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    print(*sys.modules)
+"""
+
 
 def loaded(check: Path) -> set[str]:
     """Return the modules that a check loads."""
@@ -46,3 +56,11 @@ def test_a_check_loads_no_slow_module(check: Path) -> None:
 def test_a_check_can_be_started(check: Path) -> None:
     assert check.stat().st_mode & 0o111 == 0o111
     assert check.read_text(encoding="utf-8").startswith("#!/usr/bin/env python3\n")
+
+
+@pytest.mark.parametrize("word", ["--version", "--help"])
+def test_version_and_help_of_all_verbs_load_no_part(word: str) -> None:
+    done = run_to_end(sys.executable, "-c", CALL, word, check=True)
+    names = done.stdout.split()
+    assert "plumbline.cli" in names
+    assert not [name for name in names if name.startswith("plumbline.parts.")]

@@ -111,7 +111,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def build_parser(called: Optional[str] = None) -> argparse.ArgumentParser:
-    """Return the parser of the whole command line, or of the verb ``called`` only."""
+    """Return the parser of the whole command line, or of the verb ``called`` only.
+
+    If ``called`` is empty, verbs have names and help, and no arguments.
+    """
     parser = _Parser(
         prog="plumbline",
         description="Find the slow part of a parallel storage system.",
@@ -122,7 +125,10 @@ def build_parser(called: Optional[str] = None) -> argparse.ArgumentParser:
     actions: dict[str, Any] = {"": verbs}
     for name, verb in {**PEOPLE, **MACHINES}.items():
         parent, _, action = name.rpartition(" ")
-        if called in (None, parent or action) and parent in actions:
+        if called == "":
+            if not parent:
+                verbs.add_parser(name, **_summary(name, verb))
+        elif called in (None, parent or action) and parent in actions:
             _add(name, verb, actions[parent], actions)
     lines = (f"    {name:12} {_help(verb)}" for name, verb in MACHINES.items())
     parser.epilog = _EPILOG.format(machine_verbs="\n".join(lines))
@@ -131,7 +137,7 @@ def build_parser(called: Optional[str] = None) -> argparse.ArgumentParser:
 
 def _add(name: str, verb: Verb, parsers: Any, actions: dict[str, Any]) -> None:
     """Declare a verb or an action; a verb absent from this host prints where to call it."""
-    help_text: dict[str, Any] = {} if name in MACHINES else {"help": _help(verb)}
+    help_text = _summary(name, verb)
     if not _is_here(verb):
         # no character begins an option: accept all words that follow
         parser = parsers.add_parser(name, add_help=False, prefix_chars="\0", **help_text)
@@ -150,6 +156,11 @@ def _add(name: str, verb: Verb, parsers: Any, actions: dict[str, Any]) -> None:
         actions[name] = parser.add_subparsers(dest="action", required=True, metavar="ACTION")
     else:
         parser.set_defaults(run=partial(_run, verb, name.rpartition(" ")[2]))
+
+
+def _summary(name: str, verb: Verb) -> dict[str, Any]:
+    """Return the line of a verb in the list of verbs; those of machines have another list."""
+    return {} if name in MACHINES else {"help": _help(verb)}
 
 
 def _is_here(verb: Verb) -> bool:
@@ -253,8 +264,15 @@ def _open_standard_files() -> None:
 
 
 def _first_verb(words: list[str]) -> Optional[str]:
-    """Return the first word if it is a verb: loading all verbs takes a quarter of a second."""
-    first = words[0] if words and "_ARGCOMPLETE" not in os.environ else ""
+    """Return the first word if it is a verb, or nothing for the help of all and the version.
+
+    None if all verbs may be needed: declaring them takes longer than what most of them do.
+    """
+    if "_ARGCOMPLETE" in os.environ:
+        return None
+    first = words[0] if words else "--help"
+    if first in ("-h", "--help", "-V", "--version"):
+        return ""
     return first if first in VERBS + MACHINE_VERBS else None
 
 

@@ -177,7 +177,7 @@ def in_stripes(members: Members, terms: Terms, *, sized: bool = False) -> Member
 
 
 def _set(entries: Sequence[Expectation], stripe_bytes: int) -> Expectation:
-    """Return several targets as one, named by the first and the number of the others."""
+    """Return a stripe set as one target, named after its first and the number of the others."""
     first, others = entries[0], len(entries) - 1
     osts = [str(entry.target.get("ost", entry.component)) for entry in entries]
     return first._replace(
