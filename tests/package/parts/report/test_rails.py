@@ -19,7 +19,7 @@ from tests.package.parts.report.years import Year, document, records, write
 from tests.package.rails import POLICY, rails
 from tests.package.sites import parts
 
-SICK = Year(20, {"oss1-ib1": both(10e9)}, since=4)
+SICK = Year(12, {"oss1-ib1": both(10e9)}, since=4)
 
 
 def planned() -> Plan:
