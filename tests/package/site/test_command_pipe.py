@@ -14,7 +14,6 @@ import pytest
 
 from plumbline.model.errors import StoreError, ToolError
 from plumbline.site.command_pipe import hand_over
-from tests.package.strangers import folder_for_all
 
 NOBODY = 65534
 ROUNDS = 25
@@ -74,9 +73,8 @@ class Site:
 
 
 @pytest.fixture
-def site() -> Iterator[Site]:
-    with folder_for_all() as home:
-        yield Site(home)
+def site(open_path: Path) -> Site:
+    return Site(open_path)
 
 
 @contextmanager

@@ -8,7 +8,6 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import Iterator
 from uuid import uuid4
 
 import pytest
@@ -19,7 +18,6 @@ from plumbline.model.series import Process, Running
 from plumbline.store.export import MAX_BYTES, extract
 from plumbline.store.history import History
 from tests.package.records import record
-from tests.package.strangers import folder_for_all
 
 SRC = str(Path(__file__).parents[3] / "src")
 NOBODY = 65534
@@ -114,11 +112,10 @@ needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become 
 
 
 @pytest.fixture
-def shared() -> Iterator[Path]:
-    """Yield a path for a history in a folder that its group can read and not write."""
-    with folder_for_all() as folder:
-        folder.chmod(0o750)
-        yield folder / "history.sqlite"
+def shared(open_path: Path) -> Path:
+    """Return a path for a history in a folder that its group can read and not write."""
+    open_path.chmod(0o750)
+    return open_path / "history.sqlite"
 
 
 @needs_root
