@@ -5,7 +5,8 @@ from __future__ import annotations
 import gc
 import os
 from collections import Counter
-from typing import Generator
+from pathlib import Path
+from typing import Generator, Iterator
 
 import pytest
 
@@ -36,3 +37,13 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     long = {item.path for item in items if item.get_closest_marker("long")}
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: (item.path not in long, -slow[item.path]))
+
+
+@pytest.fixture
+def open_path() -> Iterator[Path]:
+    """A folder of one test like ``tmp_path``, through which other users may pass."""
+    # unit tests of plug-ins load this file without the package of the tests
+    from tests.package.strangers import folder_for_all
+
+    with folder_for_all() as folder:
+        yield folder

@@ -15,13 +15,3 @@ def folder_for_all() -> Iterator[Path]:
         folder = Path(name)
         folder.chmod(0o711)
         yield folder
-
-
-def let_through(folder: Path) -> None:
-    """Let all users pass through the folders above, which pytest made private."""
-    end = Path(tempfile.gettempdir()).resolve()
-    for above in folder.resolve().parents:
-        if above == end:
-            return
-        above.chmod(0o711)
-    raise ValueError(f"{folder} does not lie in {end}; give pytest a --basetemp there")

@@ -41,7 +41,6 @@ from tests.package.judgements import (
     write,
 )
 from tests.package.parallel_runs import expected, ran
-from tests.package.strangers import let_through
 from tests.processes import may_act_for_others
 
 ROOT = Path(__file__).parents[3]
@@ -455,16 +454,14 @@ def test_missing_permissions_and_selinux_denials_are_distinguished(
 
 @pytest.mark.slow
 @pytest.mark.skipif(not may_act_for_others(), reason="only root can become another user")
-def test_the_nrpe_user_reads_verdicts_through_its_group(tmp_path: Path) -> None:
-    folder = tmp_path / "plumbline"
+def test_the_nrpe_user_reads_verdicts_through_its_group(open_path: Path) -> None:
+    folder = open_path / "plumbline"
     folder.mkdir()
     documents = deploy(folder, ost(195e6, 200e6))
     for path in (folder, *folder.rglob("*")):
         os.chown(path, 64001, 64002)
         path.chmod(0o750 if path.is_dir() else 0o640)
-    tmp_path.chmod(0o711)
-    let_through(tmp_path)
-    package = tmp_path / "library"
+    package = open_path / "library"
     shutil.copytree(ROOT / "src" / "plumbline", package / "plumbline")
     shutil.copytree(ROOT / "checks", package / "checks")
     python: dict[str, Any] = {"folder": package / "checks", "user": 64003}

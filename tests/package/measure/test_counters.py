@@ -27,7 +27,6 @@ from plumbline.observe.command import LocalSystem, SystemRunner
 from plumbline.observe.coverage import REQUESTS
 from tests.package.observe.lustre_server import OST_STATS
 from tests.package.recorded import data
-from tests.package.strangers import let_through
 from tests.processes import may_act_for_others, run_to_end
 from tests.project.repository import ROOT
 
@@ -154,21 +153,19 @@ print(*targets.names, "not", *targets.closed, "of", sum(targets.read().values())
     ],
 )
 def test_one_capability_lets_any_user_read_debugfs(
-    tmp_path: Path, capabilities: str, output: str
+    open_path: Path, capabilities: str, output: str
 ) -> None:
-    let_through(tmp_path / "package")
-    tmp_path.chmod(0o711)
-    shutil.copytree(ROOT / "src", tmp_path / "package")
+    shutil.copytree(ROOT / "src", open_path / "package")
     for path, text in ((SERVED, ""), (STATISTICS, OST_STATS)):
-        file = tmp_path / path.format(0).lstrip("/")
+        file = open_path / path.format(0).lstrip("/")
         file.parent.mkdir(parents=True)
         file.write_text(text, encoding="utf-8")
     # like systemd's mount
-    (tmp_path / "sys/kernel/debug").chmod(0o700)
+    (open_path / "sys/kernel/debug").chmod(0o700)
     options = [f"--{kind}={capabilities}" for kind in ("inh-caps", "ambient-caps", "bounding-set")]
     done = run_to_end(
         *("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "--no-new-privs"),
-        *(*options, "/usr/bin/python3", "-B", "-c", LOOK, tmp_path / "package", tmp_path),
+        *(*options, "/usr/bin/python3", "-B", "-c", LOOK, open_path / "package", open_path),
     )
     assert (done.stdout.strip(), done.stderr) == (output, "")
 

@@ -21,7 +21,6 @@ from plumbline.observe.command import SystemRunner
 from plumbline.observe.folders import UnsafeError, enter, open_base, open_file
 from plumbline.observe.query import QUESTIONS
 from plumbline.observe.starter import Helper, request_of
-from tests.package.strangers import let_through
 from tests.package.waiting import eventually
 from tests.processes import may_act_for_others
 
@@ -36,11 +35,10 @@ as_root = pytest.mark.skipif(
 
 
 @pytest.fixture
-def base(tmp_path: Path) -> Path:
+def base(open_path: Path) -> Path:
     """A file system with a world-writable root."""
-    let_through(tmp_path / "scratch")
-    (tmp_path / "precious").write_bytes(PRECIOUS)
-    scratch = tmp_path / "scratch"
+    (open_path / "precious").write_bytes(PRECIOUS)
+    scratch = open_path / "scratch"
     scratch.mkdir()
     scratch.chmod(0o777)
     return scratch

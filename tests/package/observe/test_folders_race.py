@@ -18,7 +18,6 @@ from plumbline.model.record import Outcome
 from plumbline.model.spec import ProbeSpec
 from plumbline.observe.command import SystemClock, SystemRunner
 from tests.package.measure.units import expectation, measured
-from tests.package.strangers import let_through
 from tests.processes import may_act_for_others
 
 ROUNDS = 25
@@ -137,9 +136,8 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
-    let_through(tmp_path / "any")
-    return Site(tmp_path)
+def site(open_path: Path) -> Site:
+    return Site(open_path)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from plumbline.observe.query import breaks, is_dead, lacks_space
-from tests.package.strangers import let_through
 from tests.processes import may_act_for_others
 
 BROKEN = [
@@ -61,18 +60,16 @@ CAPABLE = ("--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search")
 @pytest.mark.skipif(not may_act_for_others(), reason="only root can become another user")
 @pytest.mark.parametrize(("options", "closed"), [((), "True"), (CAPABLE, "False")])
 def test_the_capability_of_the_unit_lets_a_user_enter(
-    tmp_path: Path, options: tuple[str, ...], closed: str
+    open_path: Path, options: tuple[str, ...], closed: str
 ) -> None:
-    inside = tmp_path / "debug"
+    inside = open_path / "debug"
     inside.mkdir(mode=0o700)
-    tmp_path.chmod(0o711)
-    let_through(tmp_path)
-    shutil.copytree(ROOT / "src" / "plumbline", tmp_path / "library" / "plumbline")
+    shutil.copytree(ROOT / "src" / "plumbline", open_path / "library" / "plumbline")
     stranger = ("--reuid=65534", "--regid=65534", "--clear-groups", *options)
     done = subprocess.run(
         ["setpriv", *stranger, "/usr/bin/python3", "-c", ASK.format(inside=f"{inside}/.")],
-        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(tmp_path / "library")},
-        cwd=tmp_path,
+        env={"PATH": "/usr/bin:/bin", "PYTHONPATH": str(open_path / "library")},
+        cwd=open_path,
         capture_output=True,
         text=True,
         check=False,

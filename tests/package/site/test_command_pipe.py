@@ -14,7 +14,6 @@ import pytest
 
 from plumbline.model.errors import StoreError, ToolError
 from plumbline.site.command_pipe import hand_over
-from tests.package.strangers import let_through
 from tests.processes import may_act_for_others
 
 NOBODY = 65534
@@ -63,8 +62,6 @@ class Site:
         self.folder = home / "rw"
         self.precious = home / "precious"
         self.pipe = self.folder / "nagios.cmd"
-        let_through(home / "rw")
-        home.chmod(0o755)
         self.precious.write_text("of root")
         self.precious.chmod(0o600)
         self.folder.mkdir()
@@ -79,8 +76,8 @@ class Site:
 
 
 @pytest.fixture
-def site(tmp_path: Path) -> Site:
-    return Site(tmp_path)
+def site(open_path: Path) -> Site:
+    return Site(open_path)
 
 
 @contextmanager
@@ -111,14 +108,15 @@ def test_a_link_in_place_of_the_batch_gives_no_file_of_root_away(site: Site) -> 
     assert (os.geteuid(), os.getegid()) == (0, 0)
 
 
-def test_a_folder_of_root_behind_a_link_is_not_written_to(site: Site, tmp_path: Path) -> None:
-    (tmp_path / "configuration").mkdir(mode=0o755)
-    (site.folder / "spool").symlink_to(tmp_path / "configuration")
+def test_a_folder_of_root_behind_a_link_is_not_written_to(site: Site) -> None:
+    configuration = site.folder.parent / "configuration"
+    configuration.mkdir(mode=0o755)
+    (site.folder / "spool").symlink_to(configuration)
     reader = os.open(site.pipe, os.O_RDONLY | os.O_NONBLOCK)
     with pytest.raises(StoreError, match=r"no batch can be written to .*spool: Permission denied"):
         hand_over("command\n", site.pipe, site.folder / "spool", 0.05)
     os.close(reader)
-    assert list((tmp_path / "configuration").iterdir()) == []
+    assert list(configuration.iterdir()) == []
 
 
 def test_the_daemon_deletes_the_batch_even_in_a_folder_of_all(site: Site) -> None:

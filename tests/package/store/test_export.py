@@ -18,7 +18,6 @@ from plumbline.model.series import Process, Running
 from plumbline.store.export import MAX_BYTES, extract
 from plumbline.store.history import History
 from tests.package.records import record
-from tests.package.strangers import let_through
 from tests.processes import may_act_for_others
 
 SRC = str(Path(__file__).parents[3] / "src")
@@ -116,11 +115,10 @@ needs_root = pytest.mark.skipif(
 
 
 @pytest.fixture
-def shared(tmp_path: Path) -> Path:
+def shared(open_path: Path) -> Path:
     """Return a path for a history in a folder that its group can read and not write."""
-    let_through(tmp_path)
-    tmp_path.chmod(0o750)
-    return tmp_path / "history.sqlite"
+    open_path.chmod(0o750)
+    return open_path / "history.sqlite"
 
 
 @needs_root
