@@ -62,8 +62,8 @@ class Site:
         TCP and verbs share the lanes of adapters, links and switches, which carry bytes of any
         kind: verbs at full rate clear them of slow TCP, which processors may limit, and slow TCP
         accuses the hosts.  TCP that needs less than what slow verbs leave clears nothing.  At the
-        two hosts verbs pass the kernel and have lanes of their own, so they clear no host of slow
-        TCP or slow devices.
+        two hosts verbs bypass the kernel and have lanes of their own, so they clear no host of
+        slow TCP or slow devices.
         """
         expectations = self._nodes[node]
         flows, excluded = _flows_by_part(expectations), _not_one_path(expectations)
@@ -202,7 +202,7 @@ SERVER = "server "
 clients.  A slow file system slows both lanes, a slow daemon only that of the clients."""
 
 VERBS = "RDMA "
-"""Prefix of a host's lane: its remaining rate by verbs, which pass its kernel."""
+"""Prefix of a host's lane: its remaining rate by verbs, which bypass its kernel."""
 
 SEGMENTS = "segments "
 """Prefix of a lane for retransmitted segments, which show a bad cable before rates fall."""
