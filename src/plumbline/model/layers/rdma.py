@@ -1,4 +1,4 @@
-"""Layer ``rdma``: adapters of two hosts, of the same rail; verbs, without TCP and its addresses.
+"""Layer ``rdma``: adapters of two hosts, of the same rail, measured by verbs without TCP.
 
 In each slot an adapter writes into the memory of its partner, reads from it, and times small reads.
 The layer ``net`` measures TCP between the same hosts, on InfiniBand over IPoIB: neither
