@@ -170,7 +170,7 @@ def test_a_hung_run_is_found_in_the_history(tmp_path: Path) -> None:
 
 
 def test_a_missing_history_is_not_created(tmp_path: Path) -> None:
-    with pytest.raises(StoreError, match=r"there is no history .*all.sqlite; name with --history"):
+    with pytest.raises(StoreError, match=r"there is no history .*all.sqlite; name the one"):
         judge_site(site(1, 1), tmp_path / "all.sqlite", 0.0)
     assert list(tmp_path.iterdir()) == []
 
