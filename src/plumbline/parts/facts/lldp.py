@@ -136,7 +136,7 @@ def parse(text: str) -> Mapping[str, tuple[Announcement, ...]]:
 
 
 def _announcement(link: Mapping[str, Any]) -> Announcement:
-    (chassis,) = link["chassis"]
+    chassis = link["chassis"][0]
     port: Mapping[str, Any] = next(iter(link.get("port", ())), {})
     number = port.get("id", ())
     # the address of a port says less than its description
