@@ -41,6 +41,8 @@ RULES = rules(
     """
     wrong_switch | warning | link {link} hears switch {heard}, the topology has {drawn} there; \
         move the cable, or correct the topology
+    left_switch | warning | no storage link of this host hears switch {switch} any more, all hear \
+        {heard}; move a cable back, or correct the topology
     """,
 )
 
@@ -181,15 +183,16 @@ class _Cables:
         self._names = {port: [own.name for own in heard[port] if own.name] for port in heard}
         self._right = {port for port, names in self._names.items() if _any_same(names, self._near)}
         # a drawn name that was heard once is a system name
-        ever = [
-            node.counters.highest(f"{NAME}/{name}", float(self._is_heard(name)))
+        self._ever = [
+            name
             for name in self._near
+            if node.counters.highest(f"{NAME}/{name}", float(self._is_heard(name)))
         ]
         others = [name for text in switches.others for name in expand(text)]
         self._wrong = {
             port
             for port, names in self._names.items()
-            if port not in self._right and names and (any(ever) or _any_same(names, others))
+            if port not in self._right and names and (self._ever or _any_same(names, others))
         }
 
     def _is_heard(self, switch: str) -> bool:
@@ -201,11 +204,23 @@ class _Cables:
         return self._right | self._wrong
 
     def symptoms(self) -> Iterator[Symptom]:
-        """Yield the links that hear another switch than the topology has."""
+        """Yield the links that hear another switch than the topology has, and abandoned switches.
+
+        A switch is abandoned if it was heard before, and each link hears another drawn one now.
+        """
         for port in sorted(self._wrong):
             yield RULES["wrong_switch"].symptom(
                 self._component, link=port, heard=self._words(port), drawn=self._drawn
             )
+
+        if len(self._right) == len(self._heard):
+            for name in (name for name in self._ever if not self._is_heard(name)):
+                heard = [other for other in self._near if self._is_heard(other)]
+                yield RULES["left_switch"].symptom(
+                    self._component,
+                    switch=name,
+                    heard=" and ".join(heard),
+                )
 
     def notes(self) -> Iterator[str]:
         """Yield why a link cannot be compared."""
