@@ -387,7 +387,7 @@ def _of_collector(
 
 
 def _of_networks() -> Iterator[Reader]:
-    """Yield the readers of LNet and of an InfiniBand fabric."""
+    """Yield the readers of LNet, of an InfiniBand fabric and of LLDP."""
     lnetctl: dict[str, Answer] = {
         "lnetctl net": data("lustre/lnetctl_net_show.txt"),
         "lnetctl route": data("lustre/lnetctl_route_show_2.12.txt"),
@@ -402,6 +402,8 @@ def _of_networks() -> Iterator[Reader]:
         "ibqueryerrors": data("fabric/degraded.errors"),
     }
     yield from _of_collector("fabric", {"/sys/class/infiniband/mlx5_0/node_type": "1"}, ibdiags)
+    neighbours = data("lldp/one-link.json0").replace("Leaf1.example.com", "switch1")
+    yield from _of_collector("lldp", {}, {"lldpctl -f json0": neighbours})
 
 
 def _site_command(given: bytes, folder: Path) -> object:

@@ -26,7 +26,7 @@ from plumbline.model.record import Operation, Scenario
 from plumbline.model.shared import SharedReads
 from plumbline.model.space import SpaceTerms
 from plumbline.model.spec import ProbeSpec
-from plumbline.model.validation import Within, amounts, counts, rates, texts
+from plumbline.model.validation import Within, amounts, counts, rates, texts, unicode_text
 
 MAX_RUNS = 100
 
@@ -247,6 +247,14 @@ class Neighbour(NamedTuple):
 
 
 @lenient
+class Switches(NamedTuple):
+    """Switches of the topology: those next to a node, and all others, folded into ranges."""
+
+    near: tuple[Annotated[str, unicode_text], ...]
+    others: tuple[Annotated[str, unicode_text], ...] = ()
+
+
+@lenient
 class FabricLink(NamedTuple):
     """The way between two switches, or a switch and a host, of the topology.
 
@@ -292,6 +300,8 @@ class Expectations(NamedTuple):
     """Links of the InfiniBand fabric that the node looks at; None if it does not."""
     shared: tuple[SharedReads, ...] = ()
     """Shared parts that this node reads with others."""
+    switches: Optional[Switches] = None
+    """Switches that the node's links lead to, and all others; None if none is drawn."""
 
     def find(self, layer: str, component: Optional[str] = None) -> tuple[Expectation, ...]:
         """Return the expectations of a layer, or of one component in it, in measuring order.
@@ -368,5 +378,6 @@ class Expectations(NamedTuple):
             **({"space": write(self.space)} if self.space else {}),
             **({} if self.fabric is None else {"fabric": write(self.fabric)}),
             **({"shared": write(self.shared)} if self.shared else {}),
+            **({} if self.switches is None else {"switches": write(self.switches)}),
             "entries": self.entries,
         }

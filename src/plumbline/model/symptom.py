@@ -89,6 +89,7 @@ KIND_OF = {
     "smart": DISKS,
     "enclosure": ENCLOSURES,
     "ethernet": LINKS,
+    "lldp": LINKS,
     "fibre_channel": LINKS,
     "infiniband": LINKS,
     "sas": LINKS,

@@ -153,6 +153,7 @@ PACKAGES = {
     "sg_ses": "sg3-utils",
     "zpool": "zfsutils-linux",
     "ethtool": "ethtool",
+    "lldpctl": "lldpd",
     "iblinkinfo": "infiniband-diags",
     "ibqueryerrors": "infiniband-diags",
 }

@@ -21,6 +21,7 @@ from plumbline.model.expectation import (
     Expectations,
     FabricLink,
     Neighbour,
+    Switches,
 )
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.fs import FS
@@ -34,7 +35,7 @@ from plumbline.model.units import DAY_S, LARGEST
 from plumbline.plan.assignments import assignments
 from plumbline.plan.baseline import Baselines
 from plumbline.plan.duration import seconds_of
-from plumbline.plan.fabric import fabric_links
+from plumbline.plan.fabric import fabric_links, switches
 from plumbline.plan.file_systems import launching
 from plumbline.plan.places import Assignment
 from plumbline.plan.policy import Policy, TargetLayer
@@ -280,6 +281,8 @@ class Plan(NamedTuple):
     """Sentences on clients that measure in turn because their links have no rate."""
     fabric: Mapping[str, tuple[FabricLink, ...]] = {}
     """Links of the topology for each node that looks at the InfiniBand fabric."""
+    switches: Mapping[str, Switches] = {}
+    """Switches that the links of each node lead to, and all others."""
     shared: Mapping[str, Sequence[SharedReads]] = {}
     """Shared parts that each node reads with others."""
 
@@ -293,6 +296,7 @@ class Plan(NamedTuple):
             drops_caches=name in self.drop_caches,
             space=self.space.get(name, ()),
             fabric=self.fabric.get(name),
+            switches=self.switches.get(name),
             shared=tuple(self.shared.get(name, ())),
         )
 
@@ -396,6 +400,7 @@ def compile_plan(
         ),
         one_by_one=tuple(one_by_one(topology, nodes)),
         fabric=fabric_links(topology, policy.symptoms),
+        switches=switches(topology),
         shared=with_own_terms(policy, measured),
     )
 

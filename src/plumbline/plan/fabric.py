@@ -1,17 +1,18 @@
-"""InfiniBand fabric in the plan: which hosts look at it, and the links that the topology has."""
+"""Network in the plan: hosts that look at the fabric, its links, and the switch of each host."""
 
 from __future__ import annotations
 
 from typing import Iterator, Mapping, Optional, Sequence
 
 from plumbline.model.errors import DocumentError
-from plumbline.model.expectation import FabricLink
+from plumbline.model.expectation import FabricLink, Switches
 from plumbline.model.symptom import LINKS
 from plumbline.plan.looks import SymptomsPolicy, kinds_of
 from plumbline.topology.graph import Component, Topology
-from plumbline.topology.names import expand
+from plumbline.topology.names import expand, fold
 
-_ENDS = ("client", "server", "switch", "router")
+_SWITCH = "switch"
+_ENDS = ("client", "server", _SWITCH, "router")
 """Kinds of parts that have a port of the fabric; those between them are adapters and cables."""
 _DEPTH = 4
 """Most parts between two ends: adapter, port, link."""
@@ -38,6 +39,22 @@ def fabric_links(topology: Topology, rules: SymptomsPolicy) -> Mapping[str, tupl
             )
     links = tuple(_links(topology)) if names else ()
     return dict.fromkeys(names, links)
+
+
+def switches(topology: Topology) -> Mapping[str, Switches]:
+    """Return the switches of the topology for each host that is drawn next to one."""
+    parts = topology.components
+    every = frozenset(part.name for part in parts.values() if part.kind == _SWITCH)
+    others: dict[tuple[str, ...], tuple[str, ...]] = {}
+    found = {}
+    for host in topology.hosts():
+        ends = (way[-1] for way in _ways(parts, host, ()))
+        near = tuple(dict.fromkeys(end.name for end in ends if end.kind == _SWITCH))
+        if near:
+            if near not in others:
+                others[near] = tuple(filter(None, fold(every.difference(near)).split(", ")))
+            found[host.name] = Switches(near, others[near])
+    return found
 
 
 def _links(topology: Topology) -> Iterator[FabricLink]:

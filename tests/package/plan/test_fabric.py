@@ -1,4 +1,4 @@
-"""Fabric in the plan: the hosts that look at it, and the links that the topology has of it."""
+"""Network in the plan: hosts that look at the fabric, its links, and the switch of each host."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
+from plumbline.model.codec import read_document
 from plumbline.model.errors import DocumentError
-from plumbline.model.expectation import FabricLink
+from plumbline.model.expectation import Expectations, FabricLink, Switches
 from plumbline.plan.expectations import Plan, compile_plan
 from plumbline.plan.policy import load
 from plumbline.topology.graph import build
@@ -47,6 +48,32 @@ def test_a_named_host_gets_the_links_between_switches_and_to_hosts() -> None:
         FabricLink("oss1-nic", ("oss1", "leaf1"), 12.5e9, of_host=True),
         FabricLink("client1", ("client1", "leaf2"), None, of_host=True),
     )
+
+
+def test_each_host_gets_the_switches_that_its_links_lead_to_and_the_names_of_all_others() -> None:
+    plan = planned({})
+    assert plan.node("oss1").switches == Switches(("leaf1",), ("leaf2", "spine[1-2]"))
+    assert plan.node("client1").switches == Switches(("leaf2",), ("leaf1", "spine[1-2]"))
+    document = plan.to_json()["nodes"]["oss1"]
+    assert read_document(Expectations, document).switches == plan.node("oss1").switches
+
+
+def test_a_host_with_several_links_gets_the_switch_of_each() -> None:
+    parts = [
+        {"name": "tor[1-2]", "kind": "switch"},
+        {"name": "oss1-nic[1-2]", "kind": "nic", **EDR, "feeds": "tor[1-2]"},
+        {"name": "oss1", "kind": "server", "feeds": "oss1-nic[1-2]"},
+    ]
+    topology = build({"schema": 1, "site": "tor", "parts": parts, "file_systems": []})
+    assert compile_plan(topology, load({}), {}).node("oss1").switches == Switches(("tor1", "tor2"))
+
+
+def test_a_host_without_a_switch_gets_none() -> None:
+    parts = [{"name": "oss1", "kind": "server"}]
+    topology = build({"schema": 1, "site": "alone", "parts": parts, "file_systems": []})
+    plan = compile_plan(topology, load({}), {})
+    assert plan.node("oss1").switches is None
+    assert "switches" not in plan.to_json()["nodes"]["oss1"]
 
 
 @pytest.mark.parametrize(

@@ -7,7 +7,18 @@ from typing import Callable, Iterator, Mapping, NamedTuple
 
 from plumbline.model.errors import PlumblineError
 from plumbline.model.symptom import KIND_OF, Look, Report, Symptom
-from plumbline.parts.facts import enclosure, fabric, kernel, links, lnet, lustre, md, smart, zfs
+from plumbline.parts.facts import (
+    enclosure,
+    fabric,
+    kernel,
+    links,
+    lldp,
+    lnet,
+    lustre,
+    md,
+    smart,
+    zfs,
+)
 from plumbline.parts.facts.kernel_messages import UNMOUNTED
 from plumbline.parts.facts.node import Node
 
@@ -19,6 +30,7 @@ COLLECTORS: dict[str, Collector] = {
     smart.NAME: smart.look,
     enclosure.NAME: enclosure.look,
     links.ETHERNET: links.look_at_ethernet,
+    lldp.NAME: lldp.look,
     **{ports.name: ports.look for ports in links.PORTS},
     links.PCIE: links.look_at_pcie,
     lnet.NAME: lnet.look,

@@ -208,8 +208,8 @@ PORTS = (FIBRE_CHANNEL, INFINIBAND, SAS)
 
 ETHERNET = "ethernet"
 
-_NET = "/sys/class/net"
-_INFINIBAND_TYPE = "32"
+NET = "/sys/class/net"
+INFINIBAND_TYPE = "32"
 """ARPHRD_INFINIBAND of the kernel's if_arp.h."""
 _MBIT_BPS = 125_000.0
 _RATED = 0.98
@@ -237,9 +237,9 @@ def look_at_ethernet(node: Node) -> Look:
         ToolError: there is no such link.
     """
     storage = node.parts.storage_interfaces()
-    links = [name for name in storage or _physical(node) if node.system.names(f"{_NET}/{name}")]
+    links = [name for name in storage or _physical(node) if node.system.names(f"{NET}/{name}")]
     if not links:
-        raise ToolError(f"{_NET} has no network adapter that is up")
+        raise ToolError(f"{NET} has no network adapter that is up")
     component, rate_Bps = node.parts.of_kind("nic", "link") if storage else (node.parts.node, None)
     symptoms: list[Symptom] = []
     for number, name in enumerate(links):
@@ -251,7 +251,7 @@ def look_at_ethernet(node: Node) -> Look:
 
 def _over_infiniband(node: Node, links: Sequence[str]) -> Iterator[str]:
     """Yield a note if a link carries IP over InfiniBand."""
-    names = [name for name in links if node.system.read(f"{_NET}/{name}/type") == _INFINIBAND_TYPE]
+    names = [name for name in links if node.system.read(f"{NET}/{name}/type") == INFINIBAND_TYPE]
     if names:
         yield (
             f"{names[0]} carries IP over InfiniBand: the layer net measures TCP on it, not the "
@@ -260,17 +260,17 @@ def _over_infiniband(node: Node, links: Sequence[str]) -> Iterator[str]:
 
 
 def _physical(node: Node) -> Iterator[str]:
-    for name in node.system.names(_NET):
-        folder = f"{_NET}/{name}"
+    for name in node.system.names(NET):
+        folder = f"{NET}/{name}"
         if node.system.names(f"{folder}/device") and node.system.read(f"{folder}/carrier") == "1":
             yield name
 
 
 def _speed(node: Node, component: str, name: str, rate_Bps: Optional[float]) -> Iterator[Symptom]:
-    if node.system.read(f"{_NET}/{name}/operstate") in ("down", "lowerlayerdown"):
+    if node.system.read(f"{NET}/{name}/operstate") in ("down", "lowerlayerdown"):
         yield ETHERNET_RULES["down"].symptom(component, link=name)
         return
-    mbit = _figure(node, f"{_NET}/{name}/speed")
+    mbit = _figure(node, f"{NET}/{name}/speed")
     if mbit is None or mbit <= 0:
         # virtual links have none
         return
@@ -302,7 +302,7 @@ def _total_growth(node: Node, link: str, files: tuple[str, ...]) -> Optional[Gro
     """Return the total growth of several counters, None if there is none."""
     count, since = 0.0, 0.0
     for file in files:
-        value = _figure(node, f"{_NET}/{link}/{file}")
+        value = _figure(node, f"{NET}/{link}/{file}")
         growth = node.counters.growth(f"{ETHERNET}/{link}/{_kind(file)}", value)
         if growth:
             count, since = count + growth.amount, growth.since

@@ -181,6 +181,7 @@ class Parts:
         self._system = system
         self._neighbours = expectations.neighbours
         self.fabric = expectations.fabric or ()
+        self.switches = expectations.switches
         self.disks = {
             entry["component"]: self.block_name(_target_text(entry, "device"))
             for entry in expectations.entries

@@ -2,21 +2,21 @@
 
 Each file of tests/data/symptoms has the cases of one collector.  A case has the ``files``,
 ``links`` and ``answers`` of commands of a node, the counters of an earlier look (``counted``), the
-``highest`` speeds, the links that the topology has of a ``fabric``, and the expected result: the
-number ``examined``, the ``symptoms`` (component, kind, severity, direction, sentence, since) and
-``notes``, or part of the reason why the collector is ``unavailable``.  Texts and answers are in the
-form of :mod:`tests.package.recorded`.
+``highest`` speeds, the links that the topology has of a ``fabric``, its ``switches`` (next to the
+node, all others), and the expected result: the number ``examined``, the ``symptoms`` (component,
+kind, severity, direction, sentence, since) and ``notes``, or part of the reason why the collector
+is ``unavailable``.  Texts and answers are in the form of :mod:`tests.package.recorded`.
 """
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any, Iterable, Mapping, Sequence
+from typing import Any, Iterable, Mapping, Optional, Sequence
 
 from plumbline.model.command import Completed
 from plumbline.model.errors import ToolError
-from plumbline.model.expectation import Expectations, FabricLink
+from plumbline.model.expectation import Expectations, FabricLink, Switches
 from plumbline.observe.command import LocalSystem
 from plumbline.parts.facts.node import Counters, Node, Parts, Past
 from plumbline.plan.expectations import compile_plan
@@ -85,6 +85,13 @@ def with_fabric(node: Node, links: Iterable[Sequence[Any]]) -> Node:
         for name, end, other, rate in links
     )
     own = expectations("oss1")._replace(fabric=fabric)
+    return node._replace(parts=Parts(own, node.system))
+
+
+def with_switches(node: Node, switches: Optional[Sequence[Sequence[str]]]) -> Node:
+    """Return the node with the switches next to it, and ranges of the others; None for neither."""
+    drawn = None if switches is None else Switches(*map(tuple, switches))
+    own = expectations("oss1")._replace(switches=drawn)
     return node._replace(parts=Parts(own, node.system))
 
 

@@ -6,7 +6,7 @@ import re
 from typing import Iterable, Union
 
 from plumbline.model.symptom import KERNEL
-from plumbline.parts.facts import enclosure, fabric, links, lnet, lustre, md, smart, zfs
+from plumbline.parts.facts import enclosure, fabric, links, lldp, lnet, lustre, md, smart, zfs
 from plumbline.parts.facts.kernel_messages import HARMLESS, MESSAGES, Message
 from plumbline.parts.facts.rules import Rule
 from tests.project.repository import ROOT
@@ -24,6 +24,7 @@ RULES: dict[str, Iterable[Union[Rule, Message]]] = {
     smart.NAME: smart.RULES.values(),
     enclosure.NAME: enclosure.RULES.values(),
     links.ETHERNET: links.ETHERNET_RULES.values(),
+    lldp.NAME: lldp.RULES.values(),
     **{ports.name: ports.rules.values() for ports in links.PORTS},
     links.PCIE: links.PCIE_RULES.values(),
     lnet.NAME: lnet.RULES.values(),

@@ -22,6 +22,7 @@ from tests.package.parts.facts.symptoms_nodes import (
     files_of,
     make_node,
     with_fabric,
+    with_switches,
 )
 from tests.package.recorded import data
 from tests.project.repository import ROOT
@@ -45,6 +46,8 @@ def node_of(folder: Path, case: dict[str, Any], past: bool = True) -> Node:
         if past
         else Past(),
     )
+    if "switches" in case:
+        return with_switches(node, case["switches"])
     return with_fabric(node, case["fabric"]) if "fabric" in case else node
 
 
