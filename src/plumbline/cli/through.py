@@ -98,6 +98,7 @@ def _result(part: _Part, sums: Sequence[SlotSum]) -> Iterator[str]:
         yield render(_HEADERS, [_row(entry) for entry in measured])
     for operation in dict.fromkeys(entry.operation for entry in measured):
         yield _summary(part, [entry for entry in measured if entry.operation == operation])
+    yield from _apart(measured)
     yield from _slow(measured)
     if measured:
         yield from _missing(sums)
@@ -112,7 +113,7 @@ def _row(entry: SlotSum) -> tuple[str, ...]:
         entry.operation,
         _counted(entry, entry.slot.within),
         _counted(entry, entry.slot.leaving),
-        format_rate(entry.moved_Bps),
+        format_rate(entry.moved_Bps) if entry.at_once else "",
         ceiling,
         "" if entry.share is None else _percent(entry.share),
         limited_by,
@@ -127,6 +128,9 @@ def _counted(entry: SlotSum, pairs: Sequence[tuple[str, str]]) -> str:
 
 def _summary(part: _Part, sums: Sequence[SlotSum]) -> str:
     """Return the sentence on one direction: the highest sum, and the range of the shares."""
+    sums = [entry for entry in sums if entry.at_once] or sums
+    if not sums[0].at_once:
+        return f"{part}, {sums[0].operation}: no sum, in no slot did its pairs measure at once"
     best = max(sums, key=lambda entry: entry.moved_Bps)
     text = (
         f"{part}, {best.operation}: at most {format_rate(best.moved_Bps)} by "
@@ -139,6 +143,16 @@ def _summary(part: _Part, sums: Sequence[SlotSum]) -> str:
     if len(shares) > 1:
         text += f"; {len(shares)} slots from {_percent(shares[0])} to {_percent(shares[-1])}"
     return text
+
+
+def _apart(sums: Sequence[SlotSum]) -> Iterator[str]:
+    for entry in sums:
+        if not entry.at_once:
+            yield (
+                f"slot {entry.slot.number}, {entry.operation}: its pairs measured together for "
+                f"{_percent(entry.overlap)} of the time, so they have no sum; one began late or "
+                "ended early, or a clock is wrong"
+            )
 
 
 def _slow(sums: Sequence[SlotSum]) -> Iterator[str]:
@@ -193,6 +207,7 @@ def _sum(entry: SlotSum) -> dict[str, Any]:
         "operation": entry.operation,
         "pairs": len(entry.measured),
         "moved_Bps": entry.moved_Bps,
+        "overlap": entry.overlap,
         **_ceiling(entry.ceiling),
         "slow": entry.slow,
     }

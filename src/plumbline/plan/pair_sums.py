@@ -30,6 +30,9 @@ _MIN_OTHERS = 2
 """Fewest other pairs to compare a pair with: of two pairs alone either may be the healthy one."""
 
 
+_MIN_OVERLAP = 0.6
+"""Least share of its time in which all pairs of a slot measure; that of flows in layer shared."""
+
 _FULL = 1 + 1e-9
 """Load of a full part; sums of shares differ by rounding."""
 
@@ -203,6 +206,7 @@ class SlotSum(NamedTuple):
     """Sum of the pairs of a slot in one direction, in bytes per second.
 
     ``measured`` are the pairs with a rate; ``ceiling`` is that of their sum, None if unknown.
+    ``overlap`` is the share of their time in which all of them were measuring.
     """
 
     slot: PartSlot
@@ -211,11 +215,17 @@ class SlotSum(NamedTuple):
     moved_Bps: float
     ceiling: Optional[Ceiling]
     slow: tuple[SlowPair, ...]
+    overlap: float
+
+    @property
+    def at_once(self) -> bool:
+        """True if the pairs measured at once; otherwise their sum never crossed the part."""
+        return self.overlap >= _MIN_OVERLAP
 
     @property
     def share(self) -> Optional[float]:
-        """Moved / ceiling, None if the ceiling is unknown."""
-        return self.moved_Bps / self.ceiling.rate if self.ceiling else None
+        """Moved / ceiling, None if the ceiling is unknown or the pairs did not run at once."""
+        return self.moved_Bps / self.ceiling.rate if self.ceiling and self.at_once else None
 
 
 def sums_of(
@@ -228,10 +238,10 @@ def sums_of(
             key = record.operation.value, (record.component, record.partner)
             if key not in newest or newest[key].started_at < record.started_at:
                 newest[key] = record
-    rates = {key: record.rate for key, record in newest.items() if record.rate is not None}
-    operations = dict.fromkeys(operation for operation, _ in rates)
+    rated = {key: record for key, record in newest.items() if record.rate is not None}
+    operations = dict.fromkeys(operation for operation, _ in rated)
     return [
-        _sum(network, slot, operation, rates)
+        _sum(network, slot, operation, rated)
         for operation in sorted(operations, reverse=True)
         for slot in slots
     ]
@@ -241,12 +251,24 @@ def _sum(
     network: PairNetwork,
     slot: PartSlot,
     operation: str,
-    rates: Mapping[tuple[str, Pair], float],
+    rated: Mapping[tuple[str, Pair], Record],
 ) -> SlotSum:
-    own = {pair: rates[operation, pair] for pair in slot.pairs if (operation, pair) in rates}
-    ceiling = network.ceiling(own) if own else None
-    slow = tuple(_slow(network, own))
-    return SlotSum(slot, operation, tuple(own), sum(own.values()), ceiling, slow)
+    own = {pair: rated[operation, pair] for pair in slot.pairs if (operation, pair) in rated}
+    rates = {pair: record.rate for pair, record in own.items() if record.rate is not None}
+    ceiling = network.ceiling(rates) if rates else None
+    overlap = _overlap([*own.values()])
+    # one after the other the pairs have other shares than at once
+    slow = tuple(_slow(network, rates)) if overlap >= _MIN_OVERLAP else ()
+    return SlotSum(slot, operation, tuple(own), sum(rates.values()), ceiling, slow, overlap)
+
+
+def _overlap(records: Sequence[Record]) -> float:
+    """Return the time in which all records were measured, as a share of the longest of them."""
+    if not records:
+        return 0.0
+    end = min(record.started_at + record.seconds for record in records)
+    together_s = end - max(record.started_at for record in records)
+    return max(0.0, together_s) / max(record.seconds for record in records)
 
 
 def _slow(network: PairNetwork, rates: Mapping[Pair, float]) -> Iterator[SlowPair]:

@@ -125,3 +125,20 @@ def test_records_of_no_pair_of_the_part_are_no_result(plan: str, run: Run, tmp_p
 def test_a_part_that_is_not_planned_is_refused(plan: str) -> None:
     with pytest.raises(UsageError, match="no part leaf3; pairs of hosts cross leaf1, core, leaf2"):
         call("through", "leaf3", "--plan", plan)
+
+
+def test_pairs_that_measured_one_after_the_other_are_named(
+    plan: str, run: Run, tmp_path: Path
+) -> None:
+    slots = run("through", "leaf1", "--plan", plan, "--json").document["slots"]
+    records = measured(tmp_path, [pair for slot in slots for pair in slot["leaving"]])
+    lines = Path(records).read_text(encoding="utf-8").splitlines()
+    late = json.loads(lines[0])
+    late["started_at"] += late["seconds"]
+    late["finished_at"] += late["seconds"]
+    Path(records).write_text("\n".join([json.dumps(late), *lines[1:]]), encoding="utf-8")
+    text = run("through", "leaf1", "--plan", plan, "--records", records).out
+    assert (
+        f"slot {slots[0]['slot']}, send: its pairs measured together for 0 % of the time, so they "
+        "have no sum; one began late or ended early, or a clock is wrong\n"
+    ) in text

@@ -200,3 +200,14 @@ def test_the_newest_record_of_a_pair_counts() -> None:
     records = [*measured(slots, 0.5 * GB, at=2000.0), *measured(slots, 0.1 * GB)]
     for one in sums_of(small(), slots, records):
         assert one.moved_Bps == pytest.approx(0.5 * GB * len(one.measured))
+
+
+def test_pairs_that_measured_one_after_the_other_have_no_sum() -> None:
+    slots = slots_through(small(), "s1-up")
+    (first, *rest) = measured(slots, 0.5 * GB, slow=["h2"])
+    late = first._replace(started_at=first.started_at + 0.6 * first.seconds)
+    apart, *others = sums_of(small(), slots, [late, *rest])
+    assert (first.component, first.partner) in apart.measured
+    assert apart.overlap == pytest.approx(0.4)
+    assert (apart.at_once, apart.share, apart.slow) == (False, None, ())
+    assert all(one.at_once and one.share for one in others)
