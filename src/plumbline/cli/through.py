@@ -35,6 +35,7 @@ _HEADERS = (
     "moved",
     "ceiling",
     "of ceiling",
+    "retransmits",
     "limited by",
 )
 _MOST_NAMES = 3
@@ -116,6 +117,7 @@ def _row(entry: SlotSum) -> tuple[str, ...]:
         format_rate(entry.moved_Bps) if entry.at_once else "",
         ceiling,
         "" if entry.share is None else _percent(entry.share),
+        "" if entry.retransmits is None else str(entry.retransmits),
         limited_by,
     )
 
@@ -208,6 +210,7 @@ def _sum(entry: SlotSum) -> dict[str, Any]:
         "pairs": len(entry.measured),
         "moved_Bps": entry.moved_Bps,
         "overlap": entry.overlap,
+        "retransmits": entry.retransmits,
         **_ceiling(entry.ceiling),
         "slow": entry.slow,
     }

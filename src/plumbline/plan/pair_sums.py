@@ -206,7 +206,8 @@ class SlotSum(NamedTuple):
     """Sum of the pairs of a slot in one direction, in bytes per second.
 
     ``measured`` are the pairs with a rate; ``ceiling`` is that of their sum, None if unknown.
-    ``overlap`` is the share of their time in which all of them were measuring.
+    ``overlap`` is the share of their time in which all of them were measuring.  ``retransmits`` is
+    the number of segments that they sent again, None if no pair counted them.
     """
 
     slot: PartSlot
@@ -216,6 +217,7 @@ class SlotSum(NamedTuple):
     ceiling: Optional[Ceiling]
     slow: tuple[SlowPair, ...]
     overlap: float
+    retransmits: Optional[int]
 
     @property
     def at_once(self) -> bool:
@@ -259,7 +261,10 @@ def _sum(
     overlap = _overlap([*own.values()])
     # one after the other the pairs have other shares than at once
     slow = tuple(_slow(network, rates)) if overlap >= _MIN_OVERLAP else ()
-    return SlotSum(slot, operation, tuple(own), sum(rates.values()), ceiling, slow, overlap)
+    counts = [record.retransmits for record in own.values() if record.retransmits is not None]
+    retransmits = sum(counts) if counts else None
+    moved_Bps = sum(rates.values())
+    return SlotSum(slot, operation, tuple(own), moved_Bps, ceiling, slow, overlap, retransmits)
 
 
 def _overlap(records: Sequence[Record]) -> float:

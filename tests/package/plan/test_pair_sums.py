@@ -195,6 +195,15 @@ def test_pairs_without_a_rate_are_in_neither_the_sum_nor_its_ceiling() -> None:
     assert missing.ceiling.rate == pytest.approx(min(2.0, len(missing.measured)) * GB)
 
 
+def test_retransmits_of_a_slot_are_added_if_they_were_counted() -> None:
+    slots = slots_through(small(), "s1-up")
+    plain = measured(slots, 0.5 * GB)
+    assert all(one.retransmits is None for one in sums_of(small(), slots, plain))
+    counted = [test._replace(retransmits=7) for test in plain]
+    for one in sums_of(small(), slots, counted):
+        assert one.retransmits == 7 * len(one.measured)
+
+
 def test_the_newest_record_of_a_pair_counts() -> None:
     slots = slots_through(small(), "s1-up")
     records = [*measured(slots, 0.5 * GB, at=2000.0), *measured(slots, 0.1 * GB)]
