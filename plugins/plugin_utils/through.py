@@ -64,7 +64,14 @@ class Through:
     def run(self) -> dict[str, Any]:
         """Measure all slots; show and return the answer of ``plumbline through`` on the records."""
         # clocks may differ, so each node has its own start
-        begun = self._crew.each(lambda node: answers.head(node)["now"], self._desk.say)
+        senders = {
+            pair[0]
+            for slot in self._answer["slots"]
+            for pair in (*slot["leaving"], *slot["within"])
+        }
+        begun = self._crew.each(
+            lambda node: answers.head(node)["now"], self._desk.say, sorted(senders)
+        )
         opened: dict[str, None] = {}
         try:
             for place, slot in enumerate(self._answer["slots"], 1):
