@@ -195,8 +195,6 @@ def _missing(sums: Sequence[SlotSum]) -> Iterator[str]:
 def _slot(slot: PartSlot) -> dict[str, Any]:
     return {
         "slot": slot.number,
-        "senders": [pair[0] for pair in slot.pairs],
-        "hosts": [host for pair in slot.pairs for host in pair],
         "within": slot.within,
         "leaving": slot.leaving,
         **_ceiling(slot.ceiling),
