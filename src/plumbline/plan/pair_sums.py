@@ -46,7 +46,7 @@ class PairNetwork:
         self.paths: dict[Pair, tuple[str, ...]] = {
             (own.component, to.name): to.path for own in self.hosts.values() for to in own.partners
         }
-        self.networks = {tuple(own.target["hosts"]) for own in self.hosts.values()}
+        self.networks = [*dict.fromkeys(tuple(own.target["hosts"]) for own in self.hosts.values())]
         self.parts = parts
         # both directions cross a part, so the slower one limits
         self.capacities = {
@@ -234,9 +234,11 @@ def sums_of(
     network: PairNetwork, slots: Sequence[PartSlot], records: Iterable[Record]
 ) -> list[SlotSum]:
     """Return the sums of slots by direction, from the records of one run; the newest one counts."""
+    # nodes also have records of layers that no plan has, such as those of flows
+    of_hosts = {layer.name for layer in LAYERS.values() if layer.of_hosts}
     newest: dict[tuple[str, Pair], Record] = {}
     for record in records:
-        if LAYERS[record.layer].of_hosts and record.partner:
+        if record.layer in of_hosts and record.partner:
             key = record.operation.value, (record.component, record.partner)
             if key not in newest or newest[key].started_at < record.started_at:
                 newest[key] = record

@@ -178,6 +178,14 @@ def test_a_pair_that_is_slow_by_itself_is_named() -> None:
     assert slow.others == pytest.approx(1.0)
 
 
+def test_of_two_pairs_alone_none_is_accused() -> None:
+    two = [slot for slot in slots_through(small(), "s1") if len(slot.pairs) == 2]
+    two += [small().balanced(slot) for slot in slots_through(small(), "s1-up")]
+    assert {len(slot.pairs) for slot in two} == {2}
+    sums = sums_of(small(), two, measured(two, 0.5 * GB, slow=["h2"]))
+    assert [slow for one in sums for slow in one.slow] == []
+
+
 def test_a_part_that_slows_all_pairs_accuses_none() -> None:
     slots = slots_through(small(), "s1")
     sums = sums_of(small(), slots, measured(slots, 0.1 * GB))
@@ -202,6 +210,14 @@ def test_retransmits_of_a_slot_are_added_if_they_were_counted() -> None:
     counted = [test._replace(retransmits=7) for test in plain]
     for one in sums_of(small(), slots, counted):
         assert one.retransmits == 7 * len(one.measured)
+
+
+def test_records_of_other_layers_count_in_no_sum() -> None:
+    slots = slots_through(small(), "s1-up")
+    others = [
+        test._replace(layer=layer) for test in measured(slots, GB) for layer in ("flows", "rdma")
+    ]
+    assert sums_of(small(), slots, others) == []
 
 
 def test_the_newest_record_of_a_pair_counts() -> None:
