@@ -45,7 +45,6 @@ MACHINES.add(
     option(
         "--records FILE",
         "output of plumbline history --json on the nodes since the beginning",
-        [],
         nargs="*",
     ),
     shared.JSON,

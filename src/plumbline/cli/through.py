@@ -55,8 +55,9 @@ def through(arguments: argparse.Namespace) -> int:
     network = PairNetwork(chain.from_iterable(plan.measured().values()), plan.parts)
     slots = slots_through(network, arguments.part, balanced=arguments.balanced)
     part = _Part(arguments.part, plan.parts[arguments.part].kind)
-    sums = sums_of(network, slots, read_records(arguments.records))
-    lines = list(_result(part, sums) if arguments.records else _planned(part, slots))
+    sums = sums_of(network, slots, read_records(arguments.records or ()))
+    planned = arguments.records is None
+    lines = list(_planned(part, slots) if planned else _result(part, sums))
     document = {
         "schema": 1,
         "part": part.name,

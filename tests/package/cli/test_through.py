@@ -121,6 +121,8 @@ def test_records_of_no_pair_of_the_part_are_no_result(plan: str, run: Run, tmp_p
     assert text == (
         "switch leaf1: no pair that crosses it has a rate; look at the messages above\n"
     )
+    # no node answered
+    assert run("through", "leaf1", "--plan", plan, "--records").out == text
 
 
 def test_a_part_that_is_not_planned_is_refused(plan: str) -> None:
