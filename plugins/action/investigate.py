@@ -4,20 +4,15 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import tempfile
 from pathlib import Path
-from typing import Any, Optional, Sequence
+from typing import Any, Optional
 
 from ansible.errors import AnsibleActionFail
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
-from ansible_collections.hpcops.plumbline.plugins.module_utils.command import (
-    ARGUMENTS,
-    Answer,
-    sentence,
-)
+from ansible_collections.hpcops.plumbline.plugins.module_utils.command import ARGUMENTS
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.console import Plumbline
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew, NobodyAnswers
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.investigation import (
     Console,
@@ -72,25 +67,3 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             except (NobodyAnswers, NotFound) as error:
                 raise AnsibleActionFail(str(error)) from error
         return {**result, "changed": bool(findings["steps"]), "found": findings, "lost": crew.lost}
-
-
-class Plumbline:
-    """The command on the control host."""
-
-    def __init__(self, options: dict[str, Any]) -> None:
-        self._start = options["command"]
-        source = options["source"]
-        self._environment = {**os.environ, **({"PYTHONPATH": f"{source}/src"} if source else {})}
-
-    def ask(self, arguments: Sequence[str]) -> str:
-        """Return the output of the command, or raise AnsibleActionFail with its sentence."""
-        argv = [*self._start, *arguments]
-        try:
-            done = subprocess.run(
-                argv, env=self._environment, capture_output=True, text=True, check=False
-            )
-        except OSError as error:
-            raise AnsibleActionFail(f"{argv[0]} cannot be run: {error.strerror}") from error
-        if done.returncode != 0:
-            raise AnsibleActionFail(sentence(Answer(done.returncode, done.stdout, done.stderr)))
-        return done.stdout

@@ -50,8 +50,17 @@ def test_a_single_target_is_measured_by_its_unit_on_its_node_only(site: FakeSite
     [
         ({"layers": "raw"}, "-e layers=... is not a variable of this playbook; write -e layer=..."),
         ({"layer": "disks"}, "There is no layer disks; choose ost, raw, "),
+        ({"through": "switch1", "layer": "all"}, "-e through=PART measures layer net alone; "),
+        ({"layer": "net", "balanced": "true"}, "-e balanced=true belongs to -e through=PART"),
+        ({"through": "leaf7"}, "the plan has no part leaf7; pairs of hosts cross "),
     ],
-    ids=["misspelt variable", "unknown layer"],
+    ids=[
+        "misspelt variable",
+        "unknown layer",
+        "a part and another layer",
+        "balanced without a part",
+        "unknown part",
+    ],
 )
 def test_a_wrong_call_measures_nothing(
     site: FakeSite, variables: dict[str, str], refusal: str
@@ -147,6 +156,27 @@ def test_all_slots_of_the_network_are_measured_with_open_windows(
         for action in (f"restart {window}", f"start plumbline-net@{slot}.service")
     ]
     assert site.units() == [*rounds, f"oss1 stop {window}"]
+
+
+def test_only_pairs_through_a_part_are_measured_and_their_sums_shown(site: FakeSite) -> None:
+    site.unreachable("oss3")
+    run = site.play("probe", {"layer": "net", "through": "oss1-nic"})
+    started = [line for line in site.units() if " start " in line]
+    assert started
+    # each pair of oss1 with a host that answers, in both directions
+    slots = [line.split("@")[1] for line in started]
+    assert len(started) == len(set(slots)) == 4
+    assert {line.split()[0] for line in started} == {"client1", "oss1", "oss2"}
+    run.shows("oss1-nic, slot 1 of 6: ", "slot  direction  within  leaving  moved")
+    shown = run.output
+    assert "nic oss1-nic, send: at most 119.6 MB/s by 1 pair at once, 100 % of 119.6 MB/s" in shown
+    assert "no rate in some directions of 1 pair, which count in no sum: oss3 with oss1" in shown
+
+
+def test_check_mode_names_the_slots_of_a_part(site: FakeSite) -> None:
+    run = site.play("probe", {"through": "oss1-nic"}, "--check")
+    run.shows("The pairs of hosts through oss1-nic in slots 0, 1, 2, 3, 4, 5")
+    assert site.units() == []
 
 
 def test_check_mode_names_the_measurements_and_starts_nothing(site: FakeSite) -> None:

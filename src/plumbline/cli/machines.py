@@ -37,6 +37,24 @@ Read a question and the measurements since; print the next step, or the result, 
 )
 
 MACHINES.add(
+    "through.through",
+    "pairs of hosts at once through one part; for probe.yml",
+    positional("part", metavar="PART", help="switch, line card, uplink or router of the topology"),
+    shared.SITE_PLAN,
+    option("--balanced", "only as many pairs as all parts carry at their full speed"),
+    option(
+        "--records FILE",
+        "output of plumbline history --json on the nodes since the beginning",
+        nargs="*",
+    ),
+    shared.JSON,
+    description="""\
+Print the slots of layer net in which most pairs cross a part; with records the sum of these pairs
+in each slot and what the topology lets them carry together. Nothing is measured.""",
+    epilog="For example: plumbline through leaf1 --plan plan.json",
+)
+
+MACHINES.add(
     "console.submit",
     "hand verdicts to Nagios through its command pipe",
     positional(

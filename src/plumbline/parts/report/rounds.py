@@ -7,7 +7,7 @@ no tests of their own, as the layer ``net`` tests all pairs of a slot at the sam
 from __future__ import annotations
 
 from math import isnan
-from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import moment, number
 from plumbline.model.expectation import Expectation
@@ -29,15 +29,13 @@ from plumbline.parts.report.figure import (
     shown,
     value_axis,
 )
-from plumbline.topology.ceiling import total
+from plumbline.plan.pair_sums import Pair, PairNetwork
 
 DAYS = 14
 """Days whose rounds are drawn."""
 
 _COMPLETE = 0.9
 """Share of its pairs with which a round is a test of the whole network."""
-
-_Pair = tuple[str, str]
 
 
 class PartLoad(NamedTuple):
@@ -92,9 +90,10 @@ def find_rounds(
     paired = [entry for entry in expectations if LAYERS[entry.layer].of_hosts]
     if not paired:
         return []
-    network = _Network(paired, parts)
+    network = PairNetwork(paired, parts)
+    of_network = _Rounds(network)
     slot_s = float(paired[0].target["slot_s"])
-    tests: dict[tuple[int, str], dict[_Pair, float]] = {}
+    tests: dict[tuple[int, str], dict[Pair, float]] = {}
     for course in courses:
         pair = course.component, course.partner
         if pair in network.paths:
@@ -102,61 +101,46 @@ def find_rounds(
                 if at >= since and not isnan(rate):
                     tests.setdefault((int(at // slot_s), course.operation), {})[pair] = rate
     return [
-        network.round(slot * slot_s, operation, tests[slot, operation])
+        of_network.round(slot * slot_s, operation, tests[slot, operation])
         for slot, operation in sorted(tests)
         if _at_once(tests[slot, operation])
     ]
 
 
-def _at_once(pairs: Iterable[_Pair]) -> bool:
+def _at_once(pairs: Iterable[Pair]) -> bool:
     """Return whether each host is in one pair: tests by hand follow one another in a slot."""
     hosts = [host for pair in pairs for host in pair]
     return len(hosts) == len(set(hosts))
 
 
-class _Network:
-    """Paths of all pairs, rates of their parts, and the number of pairs in a complete round."""
+class _Rounds:
+    """Rounds of a network, and what each of its shared parts carried in them."""
 
-    def __init__(self, paired: Sequence[Expectation], parts: Mapping[str, SitePart]) -> None:
-        self.paths = {(own.component, to.name): to.path for own in paired for to in own.partners}
-        self._of = sum(len(hosts) // 2 for hosts in {tuple(own.target["hosts"]) for own in paired})
-        self._parts = parts
-        self._capacities = {
-            name: min(part.read_Bps, part.write_Bps)
-            for name, part in parts.items()
-            if part.read_Bps is not None and part.write_Bps is not None
-        }
-        # both directions of a slot have the same pairs, and these come back after some days
-        self._ceilings: dict[frozenset[_Pair], Optional[float]] = {}
+    def __init__(self, network: PairNetwork) -> None:
+        self._network = network
+        self._of = network.complete
 
-    def round(self, at: float, operation: str, rates: Mapping[_Pair, float]) -> Round:
+    def round(self, at: float, operation: str, rates: Mapping[Pair, float]) -> Round:
         """Return the round of some pairs by their rates in bytes per second."""
         loads = sorted(self._loads(rates), key=lambda load: load.share)
+        ceiling = self._network.ceiling(rates)
+        ceiling_Bps = ceiling.rate if ceiling else None
         moved_Bps = sum(rates.values())
-        ceiling_Bps = self._at_once_Bps(rates)
         return Round(at, operation, len(rates), self._of, moved_Bps, ceiling_Bps, tuple(loads))
 
-    def _loads(self, rates: Mapping[_Pair, float]) -> Iterator[PartLoad]:
-        users: dict[str, list[_Pair]] = {}
+    def _loads(self, rates: Mapping[Pair, float]) -> Iterator[PartLoad]:
+        network = self._network
+        users: dict[str, list[Pair]] = {}
         for pair in rates:
-            for name in self.paths[pair]:
+            for name in network.paths[pair]:
                 users.setdefault(name, []).append(pair)
         for name, pairs in users.items():
-            if len(pairs) > 1 and name in self._capacities:
-                ceiling_Bps = self._at_once_Bps(pairs)
-                if ceiling_Bps is not None:
+            if len(pairs) > 1 and name in network.capacities:
+                ceiling = network.ceiling(pairs)
+                if ceiling is not None:
                     moved_Bps = sum(rates[pair] for pair in pairs)
-                    kind = self._parts[name].kind
-                    yield PartLoad(name, kind, len(pairs), moved_Bps, ceiling_Bps)
-
-    def _at_once_Bps(self, pairs: Collection[_Pair]) -> Optional[float]:
-        """Return the ceiling of the sum of some pairs at once, None if unknown."""
-        key = frozenset(pairs)
-        if key not in self._ceilings:
-            flows = {" ".join(pair): self.paths[pair] for pair in pairs}
-            ceiling = total(self._capacities, flows)
-            self._ceilings[key] = ceiling.rate if ceiling else None
-        return self._ceilings[key]
+                    kind = network.parts[name].kind
+                    yield PartLoad(name, kind, len(pairs), moved_Bps, ceiling.rate)
 
 
 ABOUT = (

@@ -6,19 +6,30 @@ from typing import Any
 
 import pytest
 import yaml
-from ansible_collections.hpcops.plumbline.plugins.action import investigate, records, together
+from ansible_collections.hpcops.plumbline.plugins.action import (
+    investigate,
+    records,
+    through,
+    together,
+)
 from ansible_collections.hpcops.plumbline.plugins.module_utils.command import ARGUMENTS
 from ansible_collections.hpcops.plumbline.plugins.modules import (
     investigate as investigate_page,
 )
 from ansible_collections.hpcops.plumbline.plugins.modules import records as records_page
+from ansible_collections.hpcops.plumbline.plugins.modules import through as through_page
 from ansible_collections.hpcops.plumbline.plugins.modules import together as together_page
 from ansible_collections.hpcops.plumbline.plugins.modules import variables as variables_page
 
 
 @pytest.mark.parametrize(
     ("plugin", "page"),
-    [(investigate, investigate_page), (records, records_page), (together, together_page)],
+    [
+        (investigate, investigate_page),
+        (records, records_page),
+        (through, through_page),
+        (together, together_page),
+    ],
 )
 def test_each_option_is_documented_with_its_type_and_default(plugin: Any, page: Any) -> None:
     documented = yaml.safe_load(page.DOCUMENTATION)["options"]
@@ -29,7 +40,9 @@ def test_each_option_is_documented_with_its_type_and_default(plugin: Any, page: 
         assert option == spec, name
 
 
-@pytest.mark.parametrize("page", [investigate_page, records_page, together_page, variables_page])
+@pytest.mark.parametrize(
+    "page", [investigate_page, records_page, through_page, together_page, variables_page]
+)
 def test_an_example_runs_once_with_existing_options(page: Any) -> None:
     document = yaml.safe_load(page.DOCUMENTATION)
     task, *_ = yaml.safe_load(page.EXAMPLES)

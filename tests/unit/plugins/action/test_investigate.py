@@ -1,4 +1,4 @@
-"""The action plug-in runs plumbline on the control host and passes on its refusals."""
+"""Action plug-ins run plumbline on the control host and pass on its refusals."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from ansible.errors import AnsibleActionFail
-from ansible_collections.hpcops.plumbline.plugins.action.investigate import Plumbline
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.console import Plumbline
 
 
 def command(script: str, **options: Any) -> Plumbline:
