@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional, Sequence
+from typing import Any, Mapping, Optional, Sequence
 
 import pytest
 
@@ -88,8 +88,8 @@ def test_a_member_with_a_larger_loss_than_its_group_has_its_own_alarm() -> None:
     assert not second.alarm
 
 
-def of_file_systems(**systems: Sequence[float]) -> dict[str, Evidence]:
-    """Return the evidence of file systems of three targets, by the nightly rates of each.
+def after_a_release(targets: int, systems: Mapping[str, Sequence[float]]) -> Weighing:
+    """Weigh file systems of so many targets each, by the nightly rates of all of them.
 
     A release was installed eight nights ago; a name in capitals has another one.
     """
@@ -97,7 +97,7 @@ def of_file_systems(**systems: Sequence[float]) -> dict[str, Evidence]:
     for name, rates in systems.items():
         versions = {"zfs": "2.1"} if name.isupper() else {}
         baseline = BASELINE._replace(versions={**BEFORE, **versions})
-        for number in range(3):
+        for number in range(targets):
             entries.append(
                 expectation(
                     component=f"{name}-OST{number}",
@@ -115,7 +115,12 @@ def of_file_systems(**systems: Sequence[float]) -> dict[str, Evidence]:
                 )
             )
     memory = Node(snapshot(*all_series), NOW - 3610 - 7 * DAY_S)
-    weighing = Weighing({"client1": entries}, {"client1": memory})
+    return Weighing({"client1": entries}, {"client1": memory})
+
+
+def of_file_systems(**systems: Sequence[float]) -> dict[str, Evidence]:
+    """Return the evidence of file systems of three targets."""
+    weighing = after_a_release(3, systems)
     evidence = {name: weighing.evidence(("ost", name, True)) for name in systems}
     return {name: item for name, item in evidence.items() if item}
 
@@ -160,6 +165,13 @@ def test_the_file_system_that_alarmed_first_keeps_the_alarm() -> None:
 def test_a_loss_of_its_own_is_an_alarm_of_its_own(other: dict[str, list[float]]) -> None:
     evidence = of_file_systems(fs1=BY_THE_RELEASE, **other)
     assert [(item.alarm, item.borne_by) for item in evidence.values()] == [(True, "")] * 2
+
+
+def test_lone_targets_that_a_release_slows_have_an_alarm_each() -> None:
+    """Each is judged alone: nothing says that the release is the cause."""
+    weighing = after_a_release(1, {"fs1": BY_THE_RELEASE, "fs2": BY_THE_RELEASE})
+    lone = [weighing.evidence(("ost", f"{name}-OST0", False)) for name in ("fs1", "fs2")]
+    assert [(item.alarm, item.borne_by) for item in lone if item] == [(True, "")] * 2
 
 
 def of_all_at_once(*, has_baselines: bool = True, **systems: Sequence[float]) -> dict[str, Verdict]:
