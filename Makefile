@@ -42,7 +42,7 @@ format: venv  ## format the Python code and apply lint fixes
 	@ruff check --quiet --fix --exit-zero
 	@ruff format --quiet
 
-test: venv programs  ## lint, types, all tests but the longest and, as root, the product in a lab: twelve minutes on two cores
+test: venv programs  ## lint, types, all tests but the longest and, as root, the product in a lab: about ten minutes on two cores
 	@if .ci/root; then \
 	   .ci/steps $(LINT) pytest --beside lab ansible-lint; \
 	 else \
