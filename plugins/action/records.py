@@ -56,9 +56,5 @@ def bring(node: Node, path: Path, age_s: float) -> int:
         NoAnswer: the node does not answer, or its plumbline gives no records.
     """
     since = max(0.0, answers.head(node)["now"] - age_s)
-    damaged = 0
-    with path.open("w", encoding="utf-8") as file:
-        for answer in answers.records(node, (0, ""), since):
-            file.writelines(f"{record}\n" for record in answer.records)
-            damaged += answer.damaged
+    damaged: int = answers.bring(node, path, since)
     return damaged

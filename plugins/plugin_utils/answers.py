@@ -8,6 +8,7 @@ Its output is a head, a line ``[place, record]`` for each record, and an end.
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any, Iterator, NamedTuple, Optional
 
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import NoAnswer, Node
@@ -60,6 +61,19 @@ def records(node: Node, cursor: tuple[int, str], since: float) -> Iterator[Answe
         answer = _ask(node, cursor, since, _MAX_RECORDS)
         cursor, more = answer.cursor, answer.more
         yield answer
+
+
+def bring(node: Node, path: Path, since: float) -> int:
+    """Write the records since then to a file, a line each; return the number of damaged ones.
+
+    Raises as ``records`` does.
+    """
+    damaged = 0
+    with path.open("w", encoding="utf-8") as file:
+        for answer in records(node, (0, ""), since):
+            file.writelines(f"{record}\n" for record in answer.records)
+            damaged += answer.damaged
+    return damaged
 
 
 def _ask(node: Node, cursor: tuple[int, str], since: Optional[float], limit: int) -> Answer:

@@ -105,16 +105,12 @@ class Through:
     def _records(self, begun: Mapping[str, float]) -> list[str]:
         """Write the records of each node since its start; return the files."""
 
-        def work(node: Node) -> list[answers.Answer]:
-            return list(answers.records(node, (0, ""), begun[node.name]))
+        def work(node: Node) -> str:
+            path = self._desk.folder / f"{node.name}.jsonl"
+            answers.bring(node, path, begun[node.name])
+            return str(path)
 
-        files = []
-        for name, replies in self._crew.each(work, self._desk.say, [*begun]).items():
-            path = self._desk.folder / f"{name}.jsonl"
-            lines = [f"{record}\n" for reply in replies for record in reply.records]
-            path.write_text("".join(lines), encoding="utf-8")
-            files.append(str(path))
-        return files
+        return [*self._crew.each(work, self._desk.say, [*begun]).values()]
 
     def _ask(self, *words: str) -> dict[str, Any]:
         balanced = ["--balanced"] if self._question.balanced else []

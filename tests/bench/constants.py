@@ -26,7 +26,6 @@ from tests.bench.mutants import FILES, Mutant, loaded_as, name_of
 MODULES = ("recursion", "references", "kinds", "runs", "recurring", "losses", "cases", "confirm")
 PER_DAY = 5
 ONE_HOST_IN = 8
-CLUSTERS = ("cluster_C", "cluster_J")
 
 FAULTS = ("--random-faults", "12", "--loss", "20,30,40,60%")
 SITES = (
@@ -92,6 +91,8 @@ def figures(data: Path, seed: int, constant: Optional[Constant]) -> list[str]:
     """Return the cells of a row; for a process of its own, which has not imported the judge."""
     if constant:
         install(constant)
+    from tests.bench.held_back import CLUSTERS
+
     return [
         *(_held_back(data, cluster, seed) for cluster in CLUSTERS),
         *(_simulated(site, run, terms, seed) for site, run, terms in SITES),
@@ -137,6 +138,9 @@ def _cell(result: dict[str, Any]) -> str:
 
 def main() -> int:
     """Print the row of today and those of each constant."""
+    # the judge that it imports stays in this process
+    from tests.bench.held_back import CLUSTERS
+
     parser = argparse.ArgumentParser(prog="tests.bench.constants", description=__doc__)
     parser.add_argument("data", type=Path)
     parser.add_argument("--seed", type=int, default=430)

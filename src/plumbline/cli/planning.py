@@ -6,12 +6,7 @@ They are declared without loading the modules that carry them out.
 from __future__ import annotations
 
 from plumbline.cli import arguments as shared
-from plumbline.cli.arguments import (
-    COUNT,
-    Verbs,
-    either,
-    option,
-)
+from plumbline.cli.arguments import COUNT, Verbs, either, option
 from plumbline.model.layers import LAYERS
 
 PLANNING = Verbs()

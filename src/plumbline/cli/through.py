@@ -38,7 +38,7 @@ _HEADERS = (
     "retransmits",
     "limited by",
 )
-_MOST_NAMES = 3
+_MAX_NAMES = 3
 
 
 class _Part(NamedTuple):
@@ -91,7 +91,7 @@ def _planned(part: _Part, slots: Sequence[PartSlot]) -> Iterator[str]:
 def _limit(ceiling: Optional[Ceiling]) -> tuple[str, str]:
     if ceiling is None:
         return "unknown", ""
-    return format_rate(ceiling.rate), listed(ceiling.limited_by, _MOST_NAMES)
+    return format_rate(ceiling.rate), listed(ceiling.limited_by, _MAX_NAMES)
 
 
 def _result(part: _Part, sums: Sequence[SlotSum]) -> Iterator[str]:
@@ -140,7 +140,7 @@ def _summary(part: _Part, sums: Sequence[SlotSum]) -> str:
         f"{number(len(best.measured), 'pair')} at once"
     )
     if best.ceiling is not None and best.share is not None:
-        limits = listed(best.ceiling.limited_by, _MOST_NAMES)
+        limits = listed(best.ceiling.limited_by, _MAX_NAMES)
         text += f", {_percent(best.share)} of {format_rate(best.ceiling.rate)}, limited by {limits}"
     shares = sorted(entry.share for entry in sums if entry.share is not None)
     if len(shares) > 1:
@@ -189,7 +189,7 @@ def _missing(sums: Sequence[SlotSum]) -> Iterator[str]:
     if pairs:
         yield (
             f"no rate in some directions of {number(len(pairs), 'pair')}, which count in no sum: "
-            f"{listed([' with '.join(pair) for pair in sorted(pairs)], _MOST_NAMES)}"
+            f"{listed([' with '.join(pair) for pair in sorted(pairs)], _MAX_NAMES)}"
         )
 
 

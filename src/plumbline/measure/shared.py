@@ -14,11 +14,16 @@ from plumbline.measure.trial import Task, tasks_of
 from plumbline.measure.unit_context import UnitContext
 from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Outcome, Record, Scenario
-from plumbline.model.shared import Flow, FlowResult, SharedReads, Turn, results_in
+from plumbline.model.shared import (
+    MIN_OVERLAP_SHARE,
+    Flow,
+    FlowResult,
+    SharedReads,
+    Turn,
+    overlap_s,
+    results_in,
+)
 from plumbline.model.units import format_duration, format_rate
-
-_MIN_OVERLAP_SHARE = 0.6
-"""Least share of the longest flow's time in which all flows run."""
 
 _FAR_BELOW = 0.5
 """A flow below this share of the others' middle, and of its own rate, is slow by itself."""
@@ -167,8 +172,8 @@ def _apart(rated: Sequence[_Read]) -> str:
     if late > LATE_S:
         return f"not measured, {last.name} began {format_duration(late)} after {first.name}"
     longest = max(item.result.seconds for item in rated)
-    overlap = min(item.result.finished_at for item in rated) - last.result.started_at
-    if overlap < _MIN_OVERLAP_SHARE * longest:
+    overlap = overlap_s([(item.result.started_at, item.result.finished_at) for item in rated])
+    if overlap < MIN_OVERLAP_SHARE * longest:
         return (
             f"not measured, the flows ran together for {max(0.0, overlap):.1f} s of {longest:.1f} s"
         )

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from enum import Enum
 from functools import lru_cache
-from typing import NamedTuple, Optional, Sequence
+from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError
 
@@ -67,6 +67,13 @@ def pairing(hosts: Sequence[str], slot: int) -> dict[str, Turn]:
     circle = _circle(tuple(hosts))
     turns = {host: circle.turn(host, slot) for host in circle.ordered}
     return {host: own_turn for host, own_turn in turns.items() if own_turn is not None}
+
+
+def pairs_in(hosts: Sequence[str], slot: int) -> Iterator[tuple[str, str]]:
+    """Yield the pairs of ``slot``, the initiator first."""
+    for host, own_turn in pairing(hosts, slot).items():
+        if own_turn.role is Role.INITIATOR:
+            yield host, own_turn.partner
 
 
 def partners(hosts: Sequence[str], host: str) -> tuple[str, ...]:

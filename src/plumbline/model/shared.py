@@ -15,6 +15,14 @@ FLOWS = "flows"
 KIND = "shared"
 """Kind of target of a shared part."""
 
+MIN_OVERLAP_SHARE = 0.6
+"""Least share of the longest flow's time in which all flows of a sum run."""
+
+
+def overlap_s(spans: Collection[tuple[float, float]]) -> float:
+    """Return the seconds in which all flows run, by their starts and ends; negative if never."""
+    return min(end for _, end in spans) - max(start for start, _ in spans)
+
 
 @lenient
 class Flow(NamedTuple):

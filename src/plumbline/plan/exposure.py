@@ -19,7 +19,7 @@ from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Operation
-from plumbline.model.rounds import Role, cycle, pairing
+from plumbline.model.rounds import cycle, pairs_in
 from plumbline.model.units import LARGEST, format_rate
 from plumbline.plan.places import Assignment
 from plumbline.plan.speeds import Speeds, speeds
@@ -305,9 +305,8 @@ class _Pairs:
     def _moved(self, hosts: Sequence[str], slot: int) -> Mapping[str, float]:
         """Return what the pairs of a slot move through each part with a rate."""
         paths = {
-            host: join([self._paths[host]], [self._paths[turn.partner]])
-            for host, turn in pairing(hosts, slot).items()
-            if turn.role is Role.INITIATOR
+            host: join([self._paths[host]], [self._paths[partner]])
+            for host, partner in pairs_in(hosts, slot)
         }
         moved: dict[str, float] = {}
         for host, limit in together(self._slower, paths).items():

@@ -19,8 +19,9 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Ceiling
 from plumbline.model.record import Record
-from plumbline.model.rounds import Role, cycle, pairing, span
+from plumbline.model.rounds import cycle, pairs_in, span
 from plumbline.model.service import SitePart
+from plumbline.model.shared import MIN_OVERLAP_SHARE, overlap_s
 from plumbline.topology.ceiling import together, total
 
 Pair = tuple[str, str]
@@ -28,10 +29,6 @@ Pair = tuple[str, str]
 
 _MIN_OTHERS = 2
 """Fewest other pairs to compare a pair with: of two pairs alone either may be the healthy one."""
-
-
-_MIN_OVERLAP = 0.6
-"""Least share of its time in which all pairs of a slot measure; that of flows in layer shared."""
 
 _FULL = 1 + 1e-9
 """Load of a full part; sums of shares differ by rounding."""
@@ -102,9 +99,7 @@ class PairNetwork:
         for hosts in self.networks:
             # later slots repeat the pairs
             if number < cycle(len(hosts)):
-                for host, turn in pairing(hosts, number).items():
-                    if turn.role is Role.INITIATOR:
-                        yield host, turn.partner
+                yield from pairs_in(hosts, number)
 
     def balanced(self, slot: PartSlot) -> PartSlot:
         """Return a slot with as many of its pairs as all parts carry at their full speed.
@@ -222,7 +217,7 @@ class SlotSum(NamedTuple):
     @property
     def at_once(self) -> bool:
         """True if the pairs measured at once; otherwise their sum never crossed the part."""
-        return self.overlap >= _MIN_OVERLAP
+        return self.overlap >= MIN_OVERLAP_SHARE
 
     @property
     def share(self) -> Optional[float]:
@@ -262,7 +257,7 @@ def _sum(
     ceiling = network.ceiling(rates) if rates else None
     overlap = _overlap([*own.values()])
     # one after the other the pairs have other shares than at once
-    slow = tuple(_slow(network, rates)) if overlap >= _MIN_OVERLAP else ()
+    slow = tuple(_slow(network, rates)) if overlap >= MIN_OVERLAP_SHARE else ()
     counts = [record.retransmits for record in own.values() if record.retransmits is not None]
     retransmits = sum(counts) if counts else None
     moved_Bps = sum(rates.values())
@@ -273,9 +268,8 @@ def _overlap(records: Sequence[Record]) -> float:
     """Return the time in which all records were measured, as a share of the longest of them."""
     if not records:
         return 0.0
-    end = min(record.started_at + record.seconds for record in records)
-    together_s = end - max(record.started_at for record in records)
-    return max(0.0, together_s) / max(record.seconds for record in records)
+    spans = [(record.started_at, record.started_at + record.seconds) for record in records]
+    return max(0.0, overlap_s(spans)) / max(record.seconds for record in records)
 
 
 def _slow(network: PairNetwork, rates: Mapping[Pair, float]) -> Iterator[SlowPair]:

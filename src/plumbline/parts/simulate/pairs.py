@@ -6,7 +6,7 @@ from math import ceil, exp
 from typing import Callable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.layers import LAYERS
-from plumbline.model.rounds import Role, cycle, pairing
+from plumbline.model.rounds import cycle, pairs_in
 from plumbline.model.units import DAY_S
 from plumbline.parts.simulate.days import slots
 from plumbline.parts.simulate.fleet import REACHED, Fleet, Flow
@@ -42,11 +42,9 @@ class Rounds(NamedTuple):
         """
         for slot in slots(number, self.slot_s):
             for circle in self.circles:
-                for name, turn in pairing(circle, slot).items():
-                    if turn.role is not Role.INITIATOR:
-                        continue
+                for name, partner in pairs_in(circle, slot):
                     for flow in self.flows[name]:
-                        if flow.partner == turn.partner:
+                        if flow.partner == partner:
                             most_Bps = rates_Bps[flow]
                             rate = min(most_Bps, REACHED * most_Bps * exp(-loss(self.layer)))
                             yield flow, Rate(slot * self.slot_s + self.after_s, rate, (rate,), None)
