@@ -6,13 +6,15 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Mapping
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.hpcops.plumbline.plugins.module_utils.command import ARGUMENTS
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.console import Plumbline
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.console import (
+    OnControlHost,
+    Plumbline,
+)
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew, NobodyAnswers
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.investigation import (
     Console,
@@ -32,20 +34,13 @@ OPTIONS = {
 }
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]
+class ActionModule(OnControlHost):  # type: ignore[misc]
     """Action plug-in: runs on the control host, once for all hosts of the play."""
 
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
+    options = OPTIONS
 
-    def run(
-        self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None
-    ) -> dict[str, Any]:
+    def result(self, options: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
         """Return the findings; raise AnsibleActionFail if there is no answer."""
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        variables = task_vars or {}
-        _, options = self.validate_argument_spec(argument_spec=OPTIONS)
         forks = int(variables["ansible_forks"])
         nodes = Nodes(self, variables["hostvars"], forks)
         crew = Crew.of_play(options["plan"], variables, nodes)
@@ -66,4 +61,4 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 )
             except (NobodyAnswers, NotFound) as error:
                 raise AnsibleActionFail(str(error)) from error
-        return {**result, "changed": bool(findings["steps"]), "found": findings, "lost": crew.lost}
+        return {"changed": bool(findings["steps"]), "found": findings, "lost": crew.lost}

@@ -5,12 +5,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Mapping
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils import answers
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.console import OnControlHost
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import NoAnswer, Node, Nodes
 
 OPTIONS = {
@@ -19,20 +19,13 @@ OPTIONS = {
 }
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]
+class ActionModule(OnControlHost):  # type: ignore[misc]
     """Action plug-in: runs on the control host, once for all hosts of the play."""
 
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
+    options = OPTIONS
 
-    def run(
-        self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None
-    ) -> dict[str, Any]:
+    def result(self, options: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
         """Return the files; raise AnsibleActionFail if a host gives no records."""
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        variables = task_vars or {}
-        _, options = self.validate_argument_spec(argument_spec=OPTIONS)
         folder, age_s = Path(options["dest"]), options["age_s"]
 
         def work(node: Node) -> tuple[str, int]:
@@ -46,7 +39,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
                 raise AnsibleActionFail(f"{name} does not answer: {answer}")
             if answer[1]:
                 Display().warning(f"{name}: {answer[1]} damaged records are left out")
-        return {**result, "changed": False, "files": [path for path, _ in results.values()]}
+        return {"changed": False, "files": [path for path, _ in results.values()]}
 
 
 def bring(node: Node, path: Path, age_s: float) -> int:

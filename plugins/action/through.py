@@ -6,11 +6,13 @@ from __future__ import annotations
 
 import tempfile
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any, Mapping
 
-from ansible.plugins.action import ActionBase
 from ansible_collections.hpcops.plumbline.plugins.module_utils.command import ARGUMENTS
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.console import Plumbline
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.console import (
+    OnControlHost,
+    Plumbline,
+)
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Nodes, display
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.through import (
@@ -27,20 +29,13 @@ OPTIONS = {
 }
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]
+class ActionModule(OnControlHost):  # type: ignore[misc]
     """Action plug-in: runs on the control host, once for all hosts of the play."""
 
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
+    options = OPTIONS
 
-    def run(
-        self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None
-    ) -> dict[str, Any]:
+    def result(self, options: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sums of the slots; raise AnsibleActionFail if no pair crosses the part."""
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        variables = task_vars or {}
-        _, options = self.validate_argument_spec(argument_spec=OPTIONS)
         plan = options["plan"]
         # all pairs of a slot begin at once, so each node needs a fork of its own
         nodes = Nodes(self, variables["hostvars"], len(plan["nodes"]))
@@ -50,7 +45,7 @@ class ActionModule(ActionBase):  # type: ignore[misc]
             question = Question(options["part"], options["balanced"])
             through = Through(plan, question, crew, desk)
             if self._task.check_mode:
-                return {**result, "changed": True, "slots": through.slots}
+                return {"changed": True, "slots": through.slots}
             found = through.run()
         sums = {key: found[key] for key in ("sums", "lines")}
-        return {**result, "changed": True, "slots": through.slots, **sums, "lost": crew.lost}
+        return {"changed": True, "slots": through.slots, **sums, "lost": crew.lost}

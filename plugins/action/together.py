@@ -5,10 +5,10 @@
 from __future__ import annotations
 
 import time
-from typing import Any, Optional
+from typing import Any, Mapping
 
 from ansible.errors import AnsibleActionFail
-from ansible.plugins.action import ActionBase
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.console import OnControlHost
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Nodes, display
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.together import (
@@ -22,20 +22,13 @@ OPTIONS = {
 }
 
 
-class ActionModule(ActionBase):  # type: ignore[misc]
+class ActionModule(OnControlHost):  # type: ignore[misc]
     """Action plug-in: runs on the control host, once for all hosts of the play."""
 
-    TRANSFERS_FILES = False
-    _requires_connection = False
-    _supports_check_mode = True
+    options = OPTIONS
 
-    def run(
-        self, tmp: Optional[str] = None, task_vars: Optional[dict[str, Any]] = None
-    ) -> dict[str, Any]:
+    def result(self, options: Mapping[str, Any], variables: Mapping[str, Any]) -> dict[str, Any]:
         """Return the sum of the flows; raise AnsibleActionFail if there is none."""
-        result: dict[str, Any] = super().run(tmp, task_vars)
-        variables = task_vars or {}
-        _, options = self.validate_argument_spec(argument_spec=OPTIONS)
         plan, part = options["plan"], options["part"]
         # all nodes wait for one moment, so each needs a fork of its own
         forks = len(plan["nodes"])
@@ -44,8 +37,8 @@ class ActionModule(ActionBase):  # type: ignore[misc]
         try:
             together = Together(plan, part, crew, display, time.time)
             if self._task.check_mode:
-                return {**result, "changed": True, "nodes": together.nodes}
+                return {"changed": True, "nodes": together.nodes}
             found = together.run()
         except Impossible as error:
             raise AnsibleActionFail(str(error)) from error
-        return {**result, "changed": True, "nodes": together.nodes, **found, "lost": crew.lost}
+        return {"changed": True, "nodes": together.nodes, **found, "lost": crew.lost}
