@@ -27,7 +27,7 @@ from typing import Optional, Protocol, Sequence
 from plumbline.model.command import MAX_FILE_BYTES, CommandRunner, Completed, Within
 from plumbline.model.errors import SkipTarget, ToolError
 from plumbline.observe import folders
-from plumbline.observe.starter import SYSTEM_FOLDERS, Command
+from plumbline.observe.starter import SYSTEM_FOLDERS, Command, Process, processes
 
 
 class Clock(Protocol):
@@ -164,6 +164,8 @@ MAX_OUTPUT_BYTES = 8 << 20
 
 _TICK_S = 0.2
 _PAUSE_S = 0.05
+_MAX_TURNS = 20
+"""Limit of the wait for a killed process that is ready to run, in usual waits."""
 ABANDONED: list[Command] = []
 
 
@@ -261,13 +263,25 @@ class SystemRunner:
         for number in (signal.SIGTERM, signal.SIGKILL):
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, number)
-            deadline = time.monotonic() + self._grace_s
-            while time.monotonic() < deadline:
+            sent = time.monotonic()
+            while self._worth_waiting(process.pid, number, time.monotonic() - sent):
                 if not self._ended(process, printed, _PAUSE_S):
                     continue
                 if not _survivors(process.pid):
                     return
                 time.sleep(_PAUSE_S)
+
+    def _worth_waiting(self, group: int, number: int, waited_s: float) -> bool:
+        """Return whether a group may still end by a signal.
+
+        A killed process that is ready to run is not stuck: on a busy machine it waits for its turn,
+        since its priority is low.
+        """
+        if waited_s < self._grace_s:
+            return True
+        if number != signal.SIGKILL or waited_s > _MAX_TURNS * self._grace_s:
+            return False
+        return any(process.state == "R" for process in _survivors(group))
 
     @staticmethod
     def _ended(process: Command, printed: Output, wait_s: float) -> bool:
@@ -343,23 +357,12 @@ def locate(program: str) -> str:
     return path
 
 
-def _survivors(group: int) -> list[int]:
-    """Return the existing processes of a group; zombies hold no resources and do not count."""
+def _survivors(group: int) -> list[Process]:
+    """Return the existing processes of a group."""
     with suppress(ProcessLookupError):
         os.killpg(group, 0)
-        processes = (entry for entry in Path("/proc").iterdir() if entry.name.isdigit())
-        return [int(entry.name) for entry in processes if _group_of(entry) == group]
+        return [process for process in processes() if process.group == group]
     return []
-
-
-def _group_of(process: Path) -> Optional[int]:
-    try:
-        # proc(5): "pid (name) state ppid pgrp ..."; the name may contain any characters
-        stat = (process / "stat").read_text(errors="replace")
-        state, _, group = stat.rpartition(")")[2].split()[:3]
-    except OSError:
-        return None
-    return None if state in "ZX" else int(group)
 
 
 def _refuse_unsafe(completed: Completed) -> None:

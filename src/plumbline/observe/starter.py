@@ -18,13 +18,38 @@ import socket
 import subprocess
 import sys
 from contextlib import suppress
+from pathlib import Path
 from select import POLLIN, poll
-from typing import Iterator, Mapping, Optional, Sequence
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.command import Within
 from plumbline.observe import folders
 
 SYSTEM_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+_ANSWER_MS = 10_000.0
+
+
+class Process(NamedTuple):
+    """A process of this machine: its state as one letter, its parent and its group (proc(5))."""
+
+    pid: int
+    state: str
+    parent: int
+    group: int
+
+
+def processes() -> Iterator[Process]:
+    """Yield the processes that exist; zombies hold no resources and are left out."""
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        with suppress(OSError):
+            # proc(5): "pid (name) state ppid pgrp ..."; the name may contain any characters
+            stat = (entry / "stat").read_text(errors="replace")
+            state, parent, group = stat.rpartition(")")[2].split()[:3]
+            if state not in "ZX":
+                yield Process(int(entry.name), state, int(parent), int(group))
 
 
 class Helper:
@@ -52,18 +77,39 @@ class Helper:
         """Start a command and return its process, the leader of a new group.
 
         ``descriptors`` become its standard output, its standard error, and its working folder; it
-        inherits the others.
+        inherits the others.  Whoever interrupts the wait for the answer ends the command: at low
+        priority it may be long under way by then.
 
         Raises:
             OSError: the helper has ended.
         """
-        body = json.dumps(request).encode()
+        try:
+            self._send(json.dumps(request).encode(), descriptors)
+            return folders.receive(self._channel)
+        except BaseException:
+            self._end_unknown()
+            raise
+
+    def _send(self, body: bytes, descriptors: Sequence[int]) -> None:
         for begin in range(0, len(descriptors), folders.MAX_DESCRIPTORS):
             end = begin + folders.MAX_DESCRIPTORS
             size = len(body) if end >= len(descriptors) else 0
             socket.send_fds(self._channel, [folders.number(size)], descriptors[begin:end])
         self._channel.sendall(body)
-        return folders.receive(self._channel)
+
+    def _end_unknown(self) -> None:
+        """End the helper and the command that it has begun without telling its process."""
+        with suppress(OSError):
+            # half a request ends the helper at once; after a whole one it answers
+            self._channel.shutdown(socket.SHUT_WR)
+        answer = poll()
+        answer.register(self._channel, POLLIN)
+        answer.poll(_ANSWER_MS)
+        for process in processes():
+            if process.parent == self._process.pid:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+        self.close()
 
     def exit_code(self, wait_s: Optional[float]) -> Optional[int]:
         """Return the exit code of the command, negative for a signal; None if it still runs.

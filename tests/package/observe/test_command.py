@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import signal
 import sys
 import threading
 import time
@@ -157,6 +158,26 @@ def test_a_process_that_survives_all_signals_is_abandoned(monkeypatch: pytest.Mo
     command.ABANDONED[-1].wait()
     assert not command.any_abandoned()
     command.ABANDONED.pop()
+
+
+def test_a_killed_process_that_waits_for_its_turn_is_not_abandoned(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A machine cannot be made that busy at will, so here the signal comes late."""
+    kill, timers = os.killpg, []
+
+    def late(group: int, number: int) -> None:
+        if number == signal.SIGKILL:
+            timers.append(threading.Timer(1.0, kill, (group, number)))
+            timers[-1].start()
+        elif not number:
+            kill(group, number)
+
+    monkeypatch.setattr(os, "killpg", late)
+    done = SystemRunner(grace_s=0.2)(python("while True: pass"), 0.3)
+    timers[-1].join()
+    assert (done.hung, done.timed_out, done.exit_code) == (False, True, -9)
+    assert len(timers) == 1
 
 
 FREEZER = Path("/sys/fs/cgroup/freezer")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from plumbline.observe.command import SystemRunner
-from plumbline.observe.starter import Command, Helper
+from plumbline.observe.starter import Command, Helper, request_of
 from tests.package.waiting import alive, eventually
 
 RUN = SystemRunner()
@@ -105,3 +105,32 @@ def test_a_helper_that_cannot_be_started_is_an_error() -> None:
     with pytest.raises(ConnectionError):
         helper.begin({}, (1, 2, 0))
     helper.close()
+
+
+def test_an_interruption_ends_a_command_whose_process_is_not_known_yet(tmp_path: Path) -> None:
+    """At low priority a helper may answer long after its command has begun."""
+    late = (
+        "import time; from plumbline.observe import folders; told = folders.number;"
+        "folders.number = lambda value: (time.sleep(1), told(value))[1]; folders._main()"
+    )
+    helper = Helper((sys.executable, "-c", late))
+    script = f"cd {tmp_path}; echo $$ > new; mv new pid; exec sleep 600"
+    request = request_of(["/bin/sh", "-c", script], os.environ, None)
+    null, folder = os.open(os.devnull, os.O_RDWR), os.open("/", os.O_PATH)
+
+    def interrupt(*_: object) -> None:
+        if (tmp_path / "pid").exists():
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGALRM, interrupt)
+    signal.setitimer(signal.ITIMER_REAL, 0.01, 0.01)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            helper.begin(request, (null, null, folder))
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        os.close(null)
+        os.close(folder)
+    helper.close()
+    eventually(lambda: not alive(int((tmp_path / "pid").read_text())))
