@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from typing import Callable, Iterator
 
@@ -92,9 +93,21 @@ def uplink_until(lab: Lab, console: Console, shown: Callable[[str], bool]) -> di
     return console.check_now(collect=False)
 
 
+def share_of_pairs() -> float:
+    """Measure the pairs through the uplink at once; return their sum / the ceiling."""
+    lines: list[str] = []
+    Lab(INVENTORY, PORT, show=lines.append).playbook("probe", {"through": "uplink1"})
+    sums = re.search(r"uplink1, send: at most .* by 2 pairs at once, (\d+) % of", "".join(lines))
+    assert sums, lines
+    return int(sums[1]) / 100
+
+
 def test_a_slow_uplink_that_no_single_probe_shows_is_named(lab: Lab) -> None:
     console = Console(lab)
+    healthy = share_of_pairs()
     lab.break_now(**SLOW_UPLINK)
+    # 520 of 800 Mbit/s, and what the shaper lets through at once
+    assert share_of_pairs() < min(0.75, healthy)
     services = uplink_until(lab, console, lambda state: state in ("WARNING", "CRITICAL"))
     assert set(not_ok(services)) - without_a_firm_baseline(services) == {UPLINK}
     assert "link uplink1" in services[UPLINK].output
