@@ -73,6 +73,27 @@ def test_a_collector_reports_symptoms(tmp_path: Path, collector: str, case: dict
     assert (shown(look), list(look.notes)) == (case.get("symptoms", []), case.get("notes", []))
 
 
+def test_links_of_another_site_are_not_missed_when_they_go(tmp_path: Path) -> None:
+    whole = data("fabric/healthy.links")
+    lines = whole.splitlines(keepends=True)
+    # leaf1 and leaf4 lose their links to spine2
+    pairs = ("leaf1", "leaf4"), ("spine2",)
+    cut = "".join(line for line in lines if not all(any(n in line for n in p) for p in pairs))
+    ways = [("oss1-nic", "oss1", "ib", None), ("oss3-nic", "oss3", "ib", None)]
+
+    def looked(text: str, past: Past) -> tuple[Look, Past]:
+        folder = tmp_path / str(len(text))
+        answers = {"iblinkinfo": text, "ibqueryerrors": data("fabric/healthy.errors")}
+        files = {"/sys/class/infiniband/mlx5_0/node_type": "1: CA"}
+        node = with_fabric(make_node(folder, files, answers, past=past), ways)
+        return EVERY["fabric"](node), node.counters.after(EARLIER)
+
+    _, past = looked(whole, Past())
+    gone = [symptom.sentence for symptom in looked(cut, past)[0].symptoms]
+    assert gone
+    assert all("leaf1" in sentence for sentence in gone)
+
+
 @pytest.mark.parametrize(
     ("collector", "case"),
     [case for case in ALL if case.values[0] in {ports.name for ports in PORTS}],
