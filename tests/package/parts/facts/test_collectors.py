@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.model.errors import PrivilegeError, ToolError
+from plumbline.model.command import Completed
+from plumbline.model.errors import ForbiddenTool, PrivilegeError, ToolError
 from plumbline.model.symptom import Look
 from plumbline.parts.facts import lustre, md
 from plumbline.parts.facts.gather import COLLECTORS, DAILY
@@ -66,11 +67,20 @@ def test_a_collector_reports_symptoms(tmp_path: Path, collector: str, case: dict
         with pytest.raises((ToolError, PrivilegeError), match=r"^.+$") as caught:
             EVERY[collector](node)
         assert case["unavailable"] in str(caught.value)
-        assert type(caught.value) is (PrivilegeError if case.get("privilege") else ToolError)
+        assert isinstance(caught.value, PrivilegeError) is case.get("privilege", False)
         return
     look = EVERY[collector](node)
     assert (look.collector, look.examined) == (collector, case["examined"])
     assert (shown(look), list(look.notes)) == (case.get("symptoms", []), case.get("notes", []))
+
+
+def test_a_user_who_may_not_start_lldpctl_is_told_the_groups(tmp_path: Path) -> None:
+    def forbidden(argv: tuple[str, ...]) -> Completed:
+        raise ForbiddenTool(f"this user (plumbline) may not execute /usr/sbin/{argv[0]}")
+
+    node = with_switches(make_node(tmp_path, answers={"lldpctl": forbidden}), [["leaf1"]])
+    with pytest.raises(PrivilegeError, match="may not start lldpctl: symptoms_groups of the role"):
+        EVERY["lldp"](node)
 
 
 def test_links_of_another_site_are_not_missed_when_they_go(tmp_path: Path) -> None:
