@@ -62,8 +62,8 @@ class Way(str, Enum):
     TOGETHER = "together"
     """Devices of several servers, or targets, read at once by the layer ``shared``."""
     ROUNDS = "rounds"
-    """All pairs of hosts of a slot, tested at once by the layer ``net``; their sum is drawn in the
-    report, and no service judges it."""
+    """All pairs of hosts of a slot, tested at once by the layer ``net``.  Each pair through it
+    loses as much as their sum, so pairs are judged, and the sum is a figure of the report."""
     NOTHING = "nothing"
 
 
