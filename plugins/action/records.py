@@ -38,7 +38,7 @@ class ActionModule(OnControlHost):  # type: ignore[misc]
             if isinstance(answer, NoAnswer):
                 raise AnsibleActionFail(f"{name} does not answer: {answer}")
             if answer[1]:
-                Display().warning(f"{name}: {answer[1]} damaged records are left out")
+                Display().warning(answers.left_out(name, answer[1]))
         return {"changed": False, "files": [path for path, _ in results.values()]}
 
 

@@ -76,6 +76,12 @@ def bring(node: Node, path: Path, since: float) -> int:
     return damaged
 
 
+def left_out(name: str, damaged: int) -> str:
+    """Return the sentence on a node's damaged records."""
+    what = "1 damaged record is" if damaged == 1 else f"{damaged} damaged records are"
+    return f"{name}: {what} left out"
+
+
 def _ask(node: Node, cursor: tuple[int, str], since: Optional[float], limit: int) -> Answer:
     request = {"schema": _SCHEMA, "after": cursor, "limit": limit}
     if since is not None:

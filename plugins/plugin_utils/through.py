@@ -105,12 +105,15 @@ class Through:
     def _records(self, begun: Mapping[str, float]) -> list[str]:
         """Write the records of each node since its start; return the files."""
 
-        def work(node: Node) -> str:
+        def work(node: Node) -> tuple[str, int]:
             path = self._desk.folder / f"{node.name}.jsonl"
-            answers.bring(node, path, begun[node.name])
-            return str(path)
+            return str(path), answers.bring(node, path, begun[node.name])
 
-        return [*self._crew.each(work, self._desk.say, [*begun]).values()]
+        brought = self._crew.each(work, self._desk.say, [*begun])
+        self._desk.say(
+            answers.left_out(name, damaged) for name, (_, damaged) in brought.items() if damaged
+        )
+        return [path for path, _ in brought.values()]
 
     def _ask(self, *words: str) -> dict[str, Any]:
         balanced = ["--balanced"] if self._question.balanced else []

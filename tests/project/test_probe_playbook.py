@@ -51,6 +51,10 @@ def test_a_single_target_is_measured_by_its_unit_on_its_node_only(site: FakeSite
         ({"layers": "raw"}, "-e layers=... is not a variable of this playbook; write -e layer=..."),
         ({"layer": "disks"}, "There is no layer disks; choose ost, raw, "),
         ({"through": "switch1", "layer": "all"}, "-e through=PART measures layer net alone; "),
+        (
+            {"through": "switch1", "layer": "rdma"},
+            "-e through=PART knows layer net alone: in a slot of rdma the adapters of a host take ",
+        ),
         ({"layer": "net", "balanced": "true"}, "-e balanced=true belongs to -e through=PART"),
         ({"through": "leaf7"}, "the plan has no part leaf7; pairs of hosts cross "),
     ],
@@ -58,6 +62,7 @@ def test_a_single_target_is_measured_by_its_unit_on_its_node_only(site: FakeSite
         "misspelt variable",
         "unknown layer",
         "a part and another layer",
+        "a part and adapters",
         "balanced without a part",
         "unknown part",
     ],

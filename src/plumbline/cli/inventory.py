@@ -17,15 +17,16 @@ from plumbline.doors.table import render
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, in_waves
 from plumbline.model.layers import LAYERS
+from plumbline.model.layers.raw import RAW
 from plumbline.model.limits import Reference
 from plumbline.model.units import format_duration
 from plumbline.model.validation import read_json
 from plumbline.plan.assignments import assignments
 from plumbline.plan.baseline import read_baselines
 from plumbline.plan.expectations import SCHEMA, Plan
-from plumbline.plan.exposure import OF_ONE_NODE, exposures
+from plumbline.plan.exposure import OF_ONE_NODE, exposures, seldom_shown
 from plumbline.plan.places import Assignment, meetings
-from plumbline.plan.policy import load
+from plumbline.plan.policy import Policy, load
 from plumbline.plan.references import at_once, measurements, pairs, with_demonstrated
 from plumbline.plan.schedule import collisions
 from plumbline.site.documents import read_text
@@ -78,16 +79,19 @@ def plan(arguments: argparse.Namespace) -> int:
     else:
         *lines, summary = _plan_lines(plan, arguments.node)
         if not arguments.node:
-            lines += _unexposed(topology, measured)
+            lines += _unexposed(topology, measured, load(inventory.policy))
         say(*lines, summary)
     return 0
 
 
-def _unexposed(topology: Topology, measured: Sequence[Assignment]) -> Iterator[str]:
-    """Yield a table of the parts whose loss shows in no measurement of one node."""
-    found = [item for item in exposures(topology, measured) if item.way not in OF_ONE_NODE]
-    if found:
-        yield from ("", exposure_table(topology, found), "")
+def _unexposed(topology: Topology, measured: Sequence[Assignment], policy: Policy) -> Iterator[str]:
+    """Yield a note on losses that show seldom, and a table of those that no single node shows."""
+    found = list(exposures(topology, measured))
+    for note in seldom_shown(found, policy.layer(RAW.name).period_s()):
+        yield f"note: {note}"
+    hidden = [item for item in found if item.way not in OF_ONE_NODE]
+    if hidden:
+        yield from ("", exposure_table(topology, hidden), "")
 
 
 def _print_objects(arguments: argparse.Namespace) -> int:

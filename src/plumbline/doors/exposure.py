@@ -45,5 +45,5 @@ def shown_in(exposure: Exposure) -> str:
         where = nodes[0] if len(nodes) == 1 else f"{len(nodes)} nodes"
         return f"{len(exposure.flows)} {noun}, read at once by {where}"
     if exposure.way is Way.ROUNDS:
-        return "the sum of all pairs of a slot, which the report draws and no service judges"
+        return "all pairs of a slot, tested at once: by the services of their hosts"
     return f"nothing: {exposure.reason}"

@@ -21,7 +21,7 @@ from plumbline.measure.lock import Locks
 from plumbline.measure.ost import TargetUnit
 from plumbline.measure.raw import DeviceUnit
 from plumbline.measure.targets import target_for
-from plumbline.measure.targets.interface import Target
+from plumbline.measure.targets.interface import Target, TargetState
 from plumbline.measure.targets.probe_file import FileTarget
 from plumbline.measure.trial import (
     Failure,
@@ -37,7 +37,7 @@ from plumbline.model.errors import BusyError, PlumblineError, SkipTarget, ToolEr
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Reference
-from plumbline.model.record import Operation, Outcome, Record, Scenario, Tool
+from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario, Tool
 from plumbline.model.shared import FLOWS, Flow, FlowResult, SharedReads, Turn
 from plumbline.model.units import format_duration, format_rate
 from plumbline.observe.command import Clock
@@ -57,6 +57,12 @@ LOOK_EVERY_S = 1.0
 
 _READY_S = 1.0
 """Time before the moment at which the proofs of the flows begin."""
+
+_UNFIT = {
+    Flag.FAILED_OVER: "it is failed over, so its read takes another way than the drawn one",
+    Flag.DEGRADED: "it is degraded (rebuilding), so its read asks for less than usual",
+}
+"""Known states of a target in which its read does not show what the part gives."""
 
 _STEP = (Operation.READ, Scenario.TOGETHER)
 _KEY = f"{_STEP[0].value}/{_STEP[1].value}"
@@ -89,6 +95,20 @@ class _Ready(NamedTuple):
             return self.reached.target.traffic(self.look)
         except (SkipTarget, ToolError):
             return None
+
+    def settle(self, trial: WatchedTrial) -> None:
+        """End a trial; void it if its target changed its state meanwhile."""
+        trial.end()
+        if trial.failure is not None:
+            return
+        watch = self.reached.watch
+        try:
+            unfit = _unfit(self.reached.target.state(watch))
+        except (SkipTarget, ToolError) as error:
+            trial.fail(watch.failure(error))
+            return
+        if unfit:
+            trial.fail(Failure(Outcome.SKIPPED, f"while it was read: {unfit}"))
 
     def excess(self, max_load: float, verb: str, moved_bytes: int, seconds: float) -> str:
         """Return the sentence on others that move more than they may, empty if they do not."""
@@ -225,8 +245,9 @@ class _Run:
         except (BusyError, PlumblineError) as error:
             self._failed[flow.component] = str(error)
             return
-        if isinstance(reached, Failure):
-            self._failed[flow.component] = reached.reason
+        reason = reached.reason if isinstance(reached, Failure) else _unfit(reached.state)
+        if reason or isinstance(reached, Failure):
+            self._failed[flow.component] = reason
         else:
             yield _Ready(flow, task, reached, look)
 
@@ -263,8 +284,8 @@ class _Run:
                 # tools of the other flows would go on to their ends
                 self._stop.set()
                 raise
-        for trial in trials:
-            trial.end()
+        for item, trial in zip(ready, trials):
+            item.settle(trial)
         self._tool = trials[0].tool
         return [self._row(*flow) for flow in zip(ready, trials, spans)]
 
@@ -344,6 +365,11 @@ class _Run:
             details={"flows": [item._asdict() for item in (*results, *failed)]},
             **(measured if rated else {"outcome": Outcome.SKIPPED, "reason": reasons[0]}),
         )
+
+
+def _unfit(state: TargetState) -> str:
+    """Return the known state that makes a target's read no measure of the part, empty if none."""
+    return next((words for flag, words in _UNFIT.items() if flag in state.flags), "")
 
 
 def _reach(entry: Expectation, runner: CommandRunner) -> Union[ReadyTarget, Failure]:

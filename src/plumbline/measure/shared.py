@@ -181,16 +181,22 @@ def _apart(rated: Sequence[_Read]) -> str:
 
 
 def _uneven(rated: Sequence[_Read]) -> str:
-    """Return the flow that is slow by itself: a part that is too slow holds all of them up."""
+    """Return the flows that are slow by themselves: a part that is too slow holds all of them up.
+
+    They are up to half of all, as when a controller fails over and its flows stall for a time.
+    """
     middle = median(item.rate for item in rated)
-    for item in rated:
-        usual = min(middle, item.flow.free_Bps)
-        if item.rate < _FAR_BELOW * usual:
-            return (
-                f"not measured, {item.name} gave {format_rate(item.rate)} where the others gave "
-                f"{format_rate(middle)}: it is slow by itself, see {item.flow.layer} {item.name}"
-            )
-    return ""
+    slow = [item for item in rated if item.rate < _FAR_BELOW * min(middle, item.flow.free_Bps)]
+    if not slow:
+        return ""
+    usual = format_rate(median(item.rate for item in rated if item not in slow))
+    first = slow[0]
+    gave = f"{first.name} gave {format_rate(first.rate)} where the others gave {usual}"
+    see = f"see {first.flow.layer} {first.name}"
+    if len(slow) == 1:
+        return f"not measured, {gave}: it is slow by itself, {see}"
+    number = f"{len(slow)} of {len(rated)} flows"
+    return f"not measured, {number} are slow by themselves or stalled meanwhile: {gave}, {see}"
 
 
 def _coverage(rated: Sequence[_Read]) -> Optional[float]:

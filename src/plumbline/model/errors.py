@@ -51,6 +51,14 @@ class BusyError(PlumblineError):
     exit_code = 75
 
 
+class MissingTool(ToolError):
+    """A tool is not installed, or this user may not execute it."""
+
+
+class ForbiddenTool(MissingTool):
+    """A tool is installed, and this user may not execute it."""
+
+
 class StorageError(ToolError):
     """A tool got an I/O error from the storage that it reads or writes."""
 

@@ -25,7 +25,7 @@ from selectors import EVENT_READ, DefaultSelector, SelectorKey
 from typing import Optional, Protocol, Sequence
 
 from plumbline.model.command import MAX_FILE_BYTES, CommandRunner, Completed, Within
-from plumbline.model.errors import SkipTarget, ToolError
+from plumbline.model.errors import ForbiddenTool, MissingTool, SkipTarget, ToolError
 from plumbline.observe import folders
 from plumbline.observe.starter import SYSTEM_FOLDERS, Command, Process, processes
 
@@ -195,7 +195,8 @@ class SystemRunner:
         """Run ``argv``, end it after ``timeout_s`` seconds, and return the result.
 
         Raises:
-            ToolError: it is not installed, cannot be started, or prints too much.
+            ToolError: it is not installed (MissingTool), this user may not execute it
+                (ForbiddenTool), it cannot be started, or prints too much.
             SkipTarget: the working folder, or its file, is not safe.
         """
         if within is not None or self._stop.is_set():
@@ -348,13 +349,25 @@ def search_path() -> str:
 
 
 def locate(program: str) -> str:
-    """Return the path of ``program``; raise ToolError, naming its package, if it is missing."""
+    """Return the path of ``program``.
+
+    Raises:
+        ForbiddenTool: this user may not execute it.
+        MissingTool: it is not installed; the message names its package.
+    """
     path = shutil.which(program, path=search_path())
-    if path is None:
-        package = PACKAGES.get(Path(program).name)
-        remedy = f"install the package {package}" if package else "install it or correct its path"
-        raise ToolError(f"{program} is not installed on this host; {remedy}")
-    return path
+    if path is not None:
+        return path
+    closed = shutil.which(program, os.F_OK, search_path())
+    if closed is not None:
+        user = folders.user_name(os.geteuid())
+        raise ForbiddenTool(
+            f"this user ({user}) may not execute {closed}; look at its mode and owner: ls -l "
+            f"{closed}"
+        )
+    package = PACKAGES.get(Path(program).name)
+    remedy = f"install the package {package}" if package else "install it or correct its path"
+    raise MissingTool(f"{program} is not installed on this host; {remedy}")
 
 
 def _survivors(group: int) -> list[Process]:

@@ -177,7 +177,7 @@ def _make(path: str, above: int) -> bool:
     except PermissionError as error:
         raise UnsafeError(
             f"{path} cannot be made: {error.strerror}; the role ost_probe makes .plumbline for "
-            f"its user, or root does: install -d -o {_name(os.geteuid())} -m 0700 {path}"
+            f"its user, or root does: install -d -o {user_name(os.geteuid())} -m 0700 {path}"
         ) from error
     except OSError as error:
         # while a brick is down, GlusterFS returns another error for an existing folder
@@ -197,7 +197,7 @@ def _exists(path: str, above: int) -> bool:
 
 def _check_folder(status: os.stat_result, path: str, *, made: bool) -> None:
     mode = f"{S_IMODE(status.st_mode):04o}"
-    owner, me = _name(status.st_uid), _name(os.geteuid())
+    owner, me = user_name(status.st_uid), user_name(os.geteuid())
     if not S_ISDIR(status.st_mode):
         raise UnsafeError(f"{path} is not a folder; plumbline follows no links: remove it")
     if made and status.st_uid != os.geteuid():
@@ -224,13 +224,14 @@ def _check_file(status: os.stat_result, path: str) -> None:
         )
     if status.st_uid != os.geteuid():
         raise UnsafeError(
-            f"{path} belongs to {_name(status.st_uid)} "
+            f"{path} belongs to {user_name(status.st_uid)} "
             f"(mode {S_IMODE(status.st_mode):04o}), not to "
-            f"{_name(os.geteuid())}: remove it, or run as its owner"
+            f"{user_name(os.geteuid())}: remove it, or run as its owner"
         )
 
 
-def _name(number: int) -> str:
+def user_name(number: int) -> str:
+    """Return the name of a user by number, e.g. ``user 1234`` if there is none."""
     import pwd  # needed only in messages
 
     try:

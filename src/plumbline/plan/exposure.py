@@ -20,7 +20,7 @@ from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Operation
 from plumbline.model.rounds import cycle, pairs_in
-from plumbline.model.units import LARGEST, format_rate
+from plumbline.model.units import DAY_S, LARGEST, format_duration, format_rate
 from plumbline.plan.places import Assignment
 from plumbline.plan.speeds import Speeds, speeds
 from plumbline.topology.ceiling import Capacities, alone, together
@@ -47,6 +47,11 @@ _ROUNDS = 9
 """Rounds of pairs that are looked at, evenly spread over all: a large site has 63."""
 
 
+_LOW_RUNS = 4
+"""About the low runs that an alarm takes; 14 days are to suffice."""
+_SOON_S = 14 * DAY_S
+
+
 class Way(str, Enum):
     """Measurements in which a loss of a part shows."""
 
@@ -57,8 +62,8 @@ class Way(str, Enum):
     TOGETHER = "together"
     """Devices of several servers, or targets, read at once by the layer ``shared``."""
     ROUNDS = "rounds"
-    """All pairs of hosts of a slot, tested at once by the layer ``net``; their sum is drawn in the
-    report, and no service judges it."""
+    """All pairs of hosts of a slot, tested at once by the layer ``net``.  Each pair through it
+    loses as much as their sum, so pairs are judged, and the sum is a figure of the report."""
     NOTHING = "nothing"
 
 
@@ -355,3 +360,21 @@ def folded(found: Iterable[Exposure]) -> Iterator[Exposed]:
         groups.setdefault(key, []).append(item)
     for members in groups.values():
         yield Exposed(members[0].part.among, len(members), members[0])
+
+
+def seldom_shown(found: Iterable[Exposure], period_s: float) -> Iterator[str]:
+    """Yield a note on losses that only all devices of a server at once show, if these are rare.
+
+    ``period_s`` are the seconds between two runs of the layer ``raw``, which reads them so.
+    """
+    of_servers = [item for item in found if item.way is Way.SERVER]
+    if not of_servers or _LOW_RUNS * period_s <= _SOON_S:
+        return
+    number = len(of_servers)
+    names = of_servers[0].part.name + (f" and {number - 1} more" if number > 1 else "")
+    yield (
+        f"raw reads all devices of a server at once every {format_duration(period_s)}, and only "
+        f"that shows a loss of {names}: an alarm takes about {_LOW_RUNS} low runs, "
+        f"{format_duration(_LOW_RUNS * period_s)}; read them every 3 days to have it within two "
+        "weeks"
+    )

@@ -38,8 +38,13 @@ class PairNetwork:
     """Paths of all host pairs of a site, and the rates of the parts between them."""
 
     def __init__(self, entries: Iterable[Expectation], parts: Mapping[str, SitePart]) -> None:
-        """Take expectations, of which those of layer ``net`` count, and the parts by name."""
-        self.hosts = {own.component: own for own in entries if LAYERS[own.layer].of_hosts}
+        """Take expectations, of which those of layer ``net`` count, and the parts by name.
+
+        Pairs of adapters have no sum: the adapters of a host take turns in a slot.
+        """
+        paired = [own for own in entries if LAYERS[own.layer].paired]
+        self.hosts = {own.component: own for own in paired if LAYERS[own.layer].of_hosts}
+        self.adapters = [own for own in paired if LAYERS[own.layer].by_verbs]
         self.paths: dict[Pair, tuple[str, ...]] = {
             (own.component, to.name): to.path for own in self.hosts.values() for to in own.partners
         }
@@ -174,12 +179,23 @@ def slots_through(network: PairNetwork, part: str, *, balanced: bool = False) ->
     if not crossing:
         raise UsageError(
             f"no pair of hosts crosses {network.parts[part].kind} {part}; layer net measures pairs "
-            f"of {len(network.hosts)} hosts"
+            f"of {len(network.hosts)} hosts{_by_verbs(network, part)}"
         )
     number = max(span(len(hosts)) for hosts in network.networks)
     crossing.sort(key=lambda slot: (-len(slot.pairs), slot.number))
     chosen = sorted(crossing[:number], key=lambda slot: slot.number)
     return [network.balanced(slot) for slot in chosen] if balanced else chosen
+
+
+def _by_verbs(network: PairNetwork, part: str) -> str:
+    """Return why pairs of adapters through a part do not help, empty if there are none."""
+    crosses = any(part in partner.path for own in network.adapters for partner in own.partners)
+    if not crosses:
+        return ""
+    return (
+        "; pairs of adapters cross it, but the adapters of a host take turns in a slot, so these "
+        "have no sum: look at the services RDMA"
+    )
 
 
 def listed(names: Sequence[str], most: int = 8) -> str:

@@ -164,8 +164,9 @@ def _adapters(topology: Topology) -> list[_Adapter]:
                 f"plumbline_topology: {name} has rdma, but several hosts feed it; an adapter "
                 "belongs to one host, so give each its own"
             )
+    fed = {adapter.name for adapter in adapters}
     for part in topology.components.values():
-        if part.rdma and part.name not in {adapter.name for adapter in adapters}:
+        if part.rdma and part.name not in fed:
             raise DocumentError(
                 f"plumbline_topology: {part.name} has rdma, but no client or server feeds it; "
                 "correct feeds, or take its rdma away"

@@ -78,11 +78,17 @@ def test_targets_without_their_own_rate_are_noted_with_their_share(
     assert "note:" not in run("topology", "check", "-i", str(INVENTORIES / "redstorm")).out
 
 
-@pytest.mark.parametrize("name", ["lab", "example"])
-def test_the_inventories_of_the_project_are_valid(name: str, run: Run) -> None:
+@pytest.mark.parametrize(
+    ("name", "notes"),
+    [("lab", []), ("example", ["raw reads all devices of a server at once every 7 d, and"])],
+)
+def test_the_inventories_of_the_project_are_valid(name: str, notes: list[str], run: Run) -> None:
     document = run("topology", "check", "-i", str(INVENTORIES / name), "--json").document
     assert document["site"] == name
-    assert document["notes"] == []
+    assert [note[: len(start)] for note, start in zip(document["notes"], notes)] == notes
+    assert len(document["notes"]) == len(notes)
+    plan = run("plan", "-i", str(INVENTORIES / name)).out
+    assert all(f"note: {note}\n" in plan for note in document["notes"])
 
 
 LFS = """#!/bin/sh

@@ -14,9 +14,12 @@ from plumbline.model.command import Completed
 from plumbline.model.expectation import Expectations
 from plumbline.model.record import Outcome, Record
 from plumbline.model.shared import Flow, SharedReads, Turn, next_moment, results_in
-from tests.package.fakes import FakeRunner, answer
+from plumbline.model.spec import ProbeSpec
+from tests.package.fakes import Answer, FakeRunner, answer
+from tests.package.measure.targets import healthy
 from tests.package.measure.test_raw import device
-from tests.package.measure.units import FakeClock, is_free
+from tests.package.measure.units import FakeClock, expectation, fio_report, is_free
+from tests.package.recorded import data
 
 AT = 1100
 READS = SharedReads(
@@ -132,6 +135,75 @@ def test_a_flow_that_cannot_be_read_has_its_reason(tmp_path: Path) -> None:
     first = next(result for result in results_in(record) if result.component == "sda")
     assert "the device is gone" in first.reason
     assert record.rate == pytest.approx(200e6, rel=1e-3)
+
+
+# A target whose server fails over.
+
+OST_READS = READS._replace(flows=(Flow("client1", "ost", "lustre-OST0003", 400e6),), bytes=0)
+UP = "lustre/st3_mds_inactive_osc_import.txt"
+HEAD = "osc.lustre-OST0003-osc-ffff888120238800.import=\n"
+
+
+def of_ost(folder: Path, imports: Sequence[str], df: Sequence[str] = ()) -> Record:
+    """Return the record of a client that reads an OST, with the answers about it in turn."""
+    entry = expectation(
+        "lustre-OST0003",
+        target={"kind": "lustre", "mount": "/mnt/lustre", "ost": "lustre-OST0003"},
+        spec=ProbeSpec("fio", 1 << 30, 10.0, repeats=2),
+    )
+    clock = FakeClock()
+
+    def read(argv: tuple[str, ...]) -> Completed:
+        clock.sleep(3.0)
+        return fio_report(argv, 390.0, 1 << 30)
+
+    answers: dict[str, Answer] = {
+        **healthy("lustre", imports=[answer(text) for text in imports]),
+        "fio --version": "fio-3.39\n",
+        "fio": read,
+    }
+    if df:
+        answers["lfs df --ost="] = [answer(text) for text in df]
+    node = Expectations("client1", "site", (entry.to_json(),))
+    around = Surroundings(node, Locks(folder, clock), clock, lambda *_: FakeRunner(answers))
+    return drive(around, OST_READS, Turn("ctl", AT))
+
+
+ON_ITS_SERVER = HEAD + data(UP)
+FAILED_OVER = ON_ITS_SERVER.replace('nids: [ "0@lo" ]', 'nids: [ "1@tcp", "0@lo" ]')
+DISCONNECTED = ON_ITS_SERVER.replace("state: FULL", "state: DISCONN", 1)
+
+
+def test_an_ost_on_its_own_server_is_read(tmp_path: Path) -> None:
+    record = of_ost(tmp_path, [ON_ITS_SERVER])
+    assert record.rate == pytest.approx(390e6, rel=1e-3)
+
+
+def test_an_ost_that_is_failed_over_is_not_read(tmp_path: Path) -> None:
+    """Its read goes through the partner: four such turns would accuse a healthy controller."""
+    record = of_ost(tmp_path, [FAILED_OVER])
+    assert record.reason == "it is failed over, so its read takes another way than the drawn one"
+    assert results_in(record)[0].seconds == 0
+
+
+def test_an_ost_that_fails_over_while_it_is_read_has_no_rate(tmp_path: Path) -> None:
+    record = of_ost(tmp_path, [ON_ITS_SERVER, FAILED_OVER])
+    assert (record.outcome, record.rate) == (Outcome.SKIPPED, None)
+    assert record.reason == (
+        "while it was read: it is failed over, so its read takes another way than the drawn one"
+    )
+    # the others of the turn have read beside it
+    assert results_in(record)[0].seconds > 1
+    lost = of_ost(tmp_path, [ON_ITS_SERVER, DISCONNECTED])
+    assert lost.reason == "the import of lustre-OST0003 is DISCONN"
+
+
+def test_an_ost_that_is_rebuilt_is_not_read(tmp_path: Path) -> None:
+    usual = "lustre-OST0003_UUID 3833116 468332 3138688 13% /mnt/lustre[OST:3]"
+    record = of_ost(tmp_path, [ON_ITS_SERVER], [f"{usual} D\n"])
+    assert record.reason == "it is degraded (rebuilding), so its read asks for less than usual"
+    record = of_ost(tmp_path, [ON_ITS_SERVER], [f"{usual}\n", f"{usual} D\n"])
+    assert record.reason.startswith("while it was read: it is degraded")
 
 
 class SecondsPass(FakeClock):

@@ -152,6 +152,16 @@ def test_a_flow_that_is_slow_by_itself_is_named_and_the_part_is_not_judged() -> 
     assert total(of_node("oss1", 50e6, 40e6), of_node("oss2", 45e6, 40e6)).rate == 175e6
 
 
+def test_half_of_the_flows_that_stall_are_counted_and_the_first_is_named() -> None:
+    """A controller fails over: its flows wait for the partner, those of the partner go on."""
+    record = total(of_node("oss1", 190e6, 45e6), of_node("oss2", 200e6, 40e6))
+    assert (record.outcome, record.rate) == (Outcome.FAILED, None)
+    assert record.reason == (
+        "not measured, 2 of 4 flows are slow by themselves or stalled meanwhile: oss1-disk2 gave "
+        "45.0 MB/s where the others gave 195.0 MB/s, see raw oss1-disk2"
+    )
+
+
 def test_traffic_of_others_lowers_the_coverage() -> None:
     own = of_node("oss1", 200e6, 200e6, coverage=1.0)
     shared = of_node("oss2", 200e6, 200e6, coverage=0.5)

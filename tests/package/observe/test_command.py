@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import pwd
 import signal
 import sys
 import threading
@@ -14,7 +15,7 @@ from typing import Iterator, NoReturn
 import pytest
 
 from plumbline.model.command import Completed
-from plumbline.model.errors import ToolError
+from plumbline.model.errors import ForbiddenTool, ToolError
 from plumbline.observe import command
 from plumbline.observe.command import SystemRunner
 from tests.package.waiting import alive
@@ -93,6 +94,23 @@ def test_a_missing_tool_names_its_package(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ToolError, match=sentence):
         RUN([tool], 1)
+
+
+def test_a_tool_that_this_user_may_not_execute_is_not_called_missing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On Debian /usr/sbin/lldpctl belongs to a group, and no package is missing."""
+    tool = tmp_path / "fio"
+    tool.write_text("#!/bin/sh\n")
+    tool.chmod(0o644)
+    monkeypatch.setattr(command, "SYSTEM_FOLDERS", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(ForbiddenTool) as caught:
+        RUN(["fio"], 1)
+    user = pwd.getpwuid(os.geteuid()).pw_name
+    assert str(caught.value) == (
+        f"this user ({user}) may not execute {tool}; look at its mode and owner: ls -l {tool}"
+    )
 
 
 def test_a_file_that_cannot_be_executed_is_a_sentence(tmp_path: Path) -> None:

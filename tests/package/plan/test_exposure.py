@@ -8,12 +8,14 @@ import pytest
 
 from plumbline.doors.exposure import shown_in
 from plumbline.plan.assignments import assignments
-from plumbline.plan.exposure import Exposure, Way, exposures, folded
+from plumbline.plan.exposure import Exposure, Way, exposures, folded, seldom_shown
 from plumbline.plan.policy import load
 from plumbline.site.inventory import read_inventory, topology_of
 from plumbline.topology.graph import build
 from tests.package.sites import parts
 from tests.project.repository import ROOT
+
+DAY_S = 86_400.0
 
 
 def of_inventory(name: str) -> list[Exposure]:
@@ -175,7 +177,7 @@ def test_all_pairs_of_a_slot_expose_the_switch_of_many() -> None:
     # twenty pairs at once ask for 20 GB/s
     core = exposed("core", *network("10 GB/s"))
     assert (core.way, core.sum_Bps) == (Way.ROUNDS, 10e9)
-    assert shown_in(core).startswith("the sum of all pairs of a slot")
+    assert shown_in(core).startswith("all pairs of a slot, tested at once")
     assert exposed("core", *network("26 GB/s")).way is Way.ROUNDS
     wide = exposed("core", *network("28 GB/s"))
     assert (wide.way, wide.reason) == (
@@ -238,3 +240,15 @@ def test_the_four_ports_of_a_controller_are_driven_by_four_nodes_as_in_the_paper
     flows = channel.to_json()["flows"]
     assert isinstance(flows, list)
     assert flows[0] == ("oss017", "raw", "ddn05a-lun1")
+
+
+def test_a_loss_that_only_weekly_reads_at_once_show_is_noted_beforehand() -> None:
+    found = of_inventory("example")
+    (note,) = seldom_shown(found, 7 * DAY_S)
+    assert note == (
+        "raw reads all devices of a server at once every 7 d, and only that shows a loss of "
+        "oss01-hba and 23 more: an alarm takes about 4 low runs, 28 d; read them every 3 days "
+        "to have it within two weeks"
+    )
+    assert [*seldom_shown(found, 3 * DAY_S)] == []
+    assert [*seldom_shown(of_inventory("edison"), 7 * DAY_S)] == []

@@ -15,6 +15,7 @@ from plumbline.plan.pair_sums import PairNetwork, PartSlot, slots_through, sums_
 from plumbline.plan.policy import load
 from plumbline.site.inventory import compiled, read_inventory, topology_of
 from plumbline.topology.graph import build
+from tests.package.rails import POLICY, rails
 from tests.package.records import record
 from tests.package.sites import INVENTORIES
 
@@ -128,6 +129,22 @@ def test_the_slots_that_load_the_part_most_are_taken() -> None:
 def test_a_part_that_no_pair_crosses_is_refused(part: str, sentence: str) -> None:
     with pytest.raises(UsageError, match=f"^{sentence}$"):
         slots_through(small(), part)
+
+
+def test_a_part_that_only_adapters_cross_is_refused_with_the_reason() -> None:
+    """Two rails: the adapters of a host take turns, so no slot has their pairs at once."""
+    plan = compile_plan(build(rails()), load(POLICY), {})
+    network = PairNetwork(
+        [entry for own in plan.expectations.values() for entry in own], plan.parts
+    )
+    assert "leaf3" in network.adapters[-1].path
+    with pytest.raises(UsageError) as caught:
+        slots_through(network, "leaf3")
+    assert str(caught.value) == (
+        "no pair of hosts crosses switch leaf3; layer net measures pairs of 6 hosts; pairs of "
+        "adapters cross it, but the adapters of a host take turns in a slot, so these have no sum: "
+        "look at the services RDMA"
+    )
 
 
 def test_a_switch_of_bluegene_has_the_papers_ceiling() -> None:

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Callable, Iterator, Mapping
+from typing import Callable, Iterator, Mapping, Optional, Sequence
 
 import pytest
 
+from plumbline.judge.judging import Judging
 from plumbline.measure.lock import Locks
 from plumbline.measure.unit_context import Step
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.exchange import Cursor
 from plumbline.model.expectation import Expectations
 from plumbline.model.record import Outcome, Record
-from plumbline.model.shared import Turn
+from plumbline.model.shared import Turn, results_in
 from plumbline.model.trend import NodeClock
+from plumbline.model.units import DAY_S
+from plumbline.model.verdict import Reason, State, Verdict
 from plumbline.observe.command import SystemClock
 from plumbline.site.measure import RunOptions
 from plumbline.site.shared import (
@@ -29,6 +33,7 @@ from plumbline.site.shared import (
 from plumbline.store.collection import ConsoleHistory
 from plumbline.store.database import Selection
 from plumbline.store.history import History
+from plumbline.store.snapshot import load_snapshot
 from tests.package.measure.test_shared import AT, TURN, of_node
 from tests.package.plan.test_exposure import array
 from tests.package.plan.test_shared import compiled
@@ -132,6 +137,76 @@ def test_the_first_node_records_and_judges_the_sum(tmp_path: Path) -> None:
     assert verdict.sentence.startswith("ctl read together is stale")
     with History(tmp_path / "history.sqlite") as history, pytest.raises(UsageError, match="oss1"):
         keep_sum(site()["oss2"], TURN, records, history, options)
+
+
+HEALTHY = (180e6, 182e6, 178e6, 181e6)
+"""Rates of the four flows of a healthy turn."""
+
+
+def service_after(folder: Path, *turns: Sequence[Optional[float]]) -> Verdict:
+    """Return the verdict of the service of ``ctl`` after turns every two days, the last one now."""
+    options = RunOptions(Locks(folder / "locks", SystemClock()), folder / "snapshot.json", quiet)
+    node, now = site()["oss1"], time.time()
+    with History(folder / "history.sqlite") as history:
+        for ago, rates in zip(reversed(range(len(turns))), turns):
+            turn = Turn("ctl", int(now - 60 - 2 * ago * DAY_S))
+            records = [
+                at_turn(of_node(name, *rates[first : first + 2]), turn)
+                for name, first in (("oss1", 0), ("oss2", 2))
+            ]
+            history.save(records[0])
+            keep_sum(node, turn, records, history, options)
+    snapshot = load_snapshot(str(options.snapshot))
+    (entry,) = node.find("shared", "ctl")
+    return Judging(snapshot, snapshot, now).component(entry)
+
+
+def at_turn(record: Record, turn: Turn) -> Record:
+    """Return a node's record with its flows at the moment of another turn."""
+    assert turn.at is not None
+    shift = turn.at - AT
+    flows = [
+        result._replace(
+            started_at=result.started_at and result.started_at + shift,
+            finished_at=result.finished_at and result.finished_at + shift,
+        )._asdict()
+        for result in results_in(record)
+    ]
+    return record._replace(
+        id=f"{record.host}-{turn.at}",
+        run_id=turn.run_id,
+        started_at=turn.at,
+        finished_at=turn.at + 10.0,
+        details={"flows": flows},
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rate", [110e6, 40e6, 4e6])
+def test_one_turn_in_which_a_controller_fails_over_is_no_alarm(tmp_path: Path, rate: float) -> None:
+    """All goes through the partner, or waits for it: the sum is low for this one turn."""
+    (tmp_path / "last").mkdir()
+    verdict = service_after(tmp_path / "last", *[HEALTHY] * 10, [rate] * 4)
+    assert verdict.state is State.OK
+    (tmp_path / "since").mkdir()
+    verdict = service_after(tmp_path / "since", *[HEALTHY] * 9, [rate] * 4, *[HEALTHY] * 2)
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
+
+
+@pytest.mark.slow
+def test_a_controller_that_stays_slow_is_an_alarm(tmp_path: Path) -> None:
+    verdict = service_after(tmp_path, *[HEALTHY] * 10, *[[110e6] * 4] * 4)
+    assert (verdict.state, verdict.reason) == (State.WARNING, Reason.SLOW)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rates", [[180e6, None, 180e6, None], [180e6, 45e6, 180e6, 45e6]])
+def test_a_turn_in_which_half_of_the_flows_fail_or_stall_is_unknown(
+    tmp_path: Path, rates: Sequence[Optional[float]]
+) -> None:
+    verdict = service_after(tmp_path, *[HEALTHY] * 10, rates)
+    assert (verdict.state, verdict.reason) == (State.UNKNOWN, Reason.FAILED)
+    assert verdict.sentence.startswith("ctl read together failed: not measured, 2 of 4 flows ")
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from hashlib import sha256
 from typing import Iterable, Iterator, Mapping, Sequence
 
 from plumbline.model.command import System
-from plumbline.model.errors import PlumblineError, ToolError
+from plumbline.model.errors import MissingTool, PlumblineError, ToolError
 from plumbline.model.ledger import MAX_CONDITIONS, Condition, is_secret
 from plumbline.observe.lustre_output import parameters
 from plumbline.observe.mounts import parse_mount
@@ -302,9 +302,9 @@ def look_at_interfaces(system: System) -> Iterator[Condition]:
 def _driver(system: System, name: str) -> dict[str, str]:
     try:
         text = ask(system, ["ethtool", "-i", name], _ADAPTERS_TIMEOUT_S)
-    except ToolError as error:
-        if "not installed" in str(error):
-            raise
+    except MissingTool:
+        raise
+    except ToolError:
         return {}
     pairs = (line.partition(":") for line in text.splitlines())
     return {key.strip(): value.strip() for key, _, value in pairs if value.strip() != "N/A"}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from statistics import median_low
-from typing import Iterator, Optional, Sequence
+from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.command import Completed, lines
 from plumbline.model.errors import PlumblineError, PrivilegeError, ToolError
@@ -89,14 +89,16 @@ def look(node: Node) -> Look:
     fabric = _Fabric(node, links)
     # what was seen before is remembered in any case
     missing = tuple(fabric.missing())
-    symptoms = [*fabric.slow(), *(() if partial else missing)]
+    findings = [*fabric.slow()]
     try:
         errors = _errors(node)
-        symptoms += fabric.errors(errors)
+        findings += fabric.errors(errors)
         notes += _stopped(links, errors)
     except (ToolError, PrivilegeError) as error:
         notes.append(f"errors of links are not counted: {error}")
-    return Look(NAME, len(links), tuple(symptoms), (*notes, *fabric.not_found()))
+    symptoms = [*fabric.own(findings), *(() if partial else missing)]
+    notes += [*fabric.elsewhere(findings), *fabric.not_found()]
+    return Look(NAME, len(links), tuple(symptoms), tuple(notes))
 
 
 def _errors(node: Node) -> Errors:
@@ -133,6 +135,13 @@ def _stopped(links: Sequence[Link], errors: Errors) -> Iterator[str]:
         )
 
 
+class _Finding(NamedTuple):
+    """A symptom of a link."""
+
+    link: Link
+    symptom: Symptom
+
+
 class _Fabric:
     """The links of one look, and those of the topology."""
 
@@ -147,8 +156,49 @@ class _Fabric:
         self._known_names = frozenset(name for part in node.parts.fabric for name in part.ends)
         self._part_of = {link.place: self._find(link) for link in links}
         self._together = Counter(self._part_of.values())
+        self._foreign = self._find_foreign()
 
-    def slow(self) -> Iterator[Symptom]:
+    def _find_foreign(self) -> frozenset[str]:
+        """Return the places of links at switches with hosts of which the topology has none.
+
+        Another site on the same fabric has such.  A switch without hosts may serve both sites.  If
+        no host is known, the topology has other names than the fabric, and nothing can be told.
+        """
+        hosts: dict[int, list[bool]] = {}
+        for link in self._links:
+            if not link.between_switches:
+                switch, host = link.ends
+                hosts.setdefault(switch.guid, []).append(any(self._names(host.name)))
+        if not any(map(any, hosts.values())):
+            return frozenset()
+        return frozenset(
+            link.place
+            for link in self._links
+            if self._part_of[link.place] is None
+            and any(
+                end.guid in hosts and not any(hosts[end.guid]) and not any(self._names(end.name))
+                for end in link.ends
+            )
+        )
+
+    def own(self, findings: Sequence[_Finding]) -> Iterator[Symptom]:
+        """Yield the symptoms of links that are not another site's."""
+        for link, symptom in findings:
+            if link.place not in self._foreign:
+                yield symptom
+
+    def elsewhere(self, findings: Sequence[_Finding]) -> Iterator[str]:
+        """Yield a note on findings at switches that only hosts of another site are behind."""
+        foreign = [symptom for link, symptom in findings if link.place in self._foreign]
+        if foreign:
+            number = f"{len(foreign)} finding{'s' * (len(foreign) > 1)}"
+            yield (
+                f"{number} at switches with no host of the topology, as of another site, first: "
+                f"{foreign[0].sentence}; name these switches or hosts in the topology if they are "
+                "of this site"
+            )
+
+    def slow(self) -> Iterator[_Finding]:
         """Yield the links that are slower than the topology has them, or than their peers."""
         for between in (True, False):
             peers = [link for link in self._links if link.between_switches is between]
@@ -157,10 +207,10 @@ class _Fabric:
                 if than is None:
                     than = _slower_than_peers(link, peers)
                 if than:
-                    component = self._component(link)
-                    yield RULES["slow_link"].symptom(
-                        component, link=link, speed=link.speed, than=than
+                    symptom = RULES["slow_link"].symptom(
+                        self._component(link), link=link, speed=link.speed, than=than
                     )
+                    yield _Finding(link, symptom)
 
     def _slower_than_rated(self, link: Link) -> Optional[str]:
         """Compare a link with the topology; empty if it is as fast, None if that has no rate."""
@@ -179,7 +229,7 @@ class _Fabric:
         switches = {end.guid for link in self._links if link.between_switches for end in link.ends}
         gone: dict[str, list[str]] = {}
         for link in self._links:
-            if link.between_switches:
+            if link.between_switches and link.place not in self._foreign:
                 self._counters.growth(_memory(link), 1.0)
         for name in self._counters.recorded(f"{NAME}/link/"):
             ends = _remembered(name)
@@ -198,7 +248,7 @@ class _Fabric:
             for name in names:
                 yield RULES["missing_link"].symptom(self._known(name), link=name)
 
-    def errors(self, errors: Errors) -> Iterator[Symptom]:
+    def errors(self, errors: Errors) -> Iterator[_Finding]:
         for file, _, least in INFINIBAND.counters:
             kind = file.rpartition("/")[2]
             for link in self._links:
@@ -208,12 +258,10 @@ class _Fabric:
                 number = sum(errors.get(end[:2], {}).get(name, 0) for end in link.ends)
                 growth = self._counters.growth(f"{NAME}/{kind}/{link.place}", number)
                 if growth and growth.amount >= least:
-                    yield RULES[kind].symptom(
-                        self._component(link),
-                        growth.since,
-                        number=growth.amount,
-                        link=link,
+                    symptom = RULES[kind].symptom(
+                        self._component(link), growth.since, number=growth.amount, link=link
                     )
+                    yield _Finding(link, symptom)
 
     def not_found(self) -> Iterator[str]:
         """Yield a note on ways between switches of the topology that no link has by its names.

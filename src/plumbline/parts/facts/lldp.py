@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.command import printable
-from plumbline.model.errors import PrivilegeError, ToolError
+from plumbline.model.errors import ForbiddenTool, PrivilegeError, ToolError
 from plumbline.model.expectation import Switches
 from plumbline.model.symptom import Look, Symptom
 from plumbline.model.validation import storable
@@ -26,7 +26,6 @@ NAME = "lldp"
 
 COMMAND = ("lldpctl", "-f", "json0")
 """Unlike that of json, the form of json0 is the same for one and many links (lldpcli(8))."""
-_FOLDERS = ("/usr/sbin", "/usr/bin")
 _MAX_TEXT = 4 << 20
 """Limit of the answer in characters: lldpd keeps 32 neighbours of a link, 2,000 characters each."""
 _MAX_NAME = 80
@@ -101,11 +100,9 @@ def _answer(node: Node) -> str:
     """Return what lldpctl prints; raise the reason if it cannot be started or has no answer."""
     try:
         completed = node.system.run(COMMAND, QUICK_S)
-    except ToolError as error:
+    except ForbiddenTool as error:
         # on Debian not all users may start it
-        if any(COMMAND[0] in node.system.names(folder) for folder in _FOLDERS):
-            raise PrivilegeError(f"this user may not start {COMMAND[0]}: {_GROUPS}") from error
-        raise
+        raise PrivilegeError(f"this user may not start {COMMAND[0]}: {_GROUPS}") from error
     if completed.ok:
         return completed.stdout
     reason = reason_of(completed)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Iterable, Mapping, Optional, Sequence
 
 from plumbline.model.command import Completed
-from plumbline.model.errors import ToolError
+from plumbline.model.errors import MissingTool
 from plumbline.model.expectation import Expectations, FabricLink, Switches
 from plumbline.observe.command import LocalSystem
 from plumbline.parts.facts.node import Counters, Node, Parts, Past
@@ -62,7 +62,7 @@ def expectations(node: str) -> Expectations:
 
 def missing(argv: Sequence[str]) -> Completed:
     """Fail like a runner whose command is not installed."""
-    raise ToolError(f"{argv[0]} is not installed on this host")
+    raise MissingTool(f"{argv[0]} is not installed on this host")
 
 
 def make_node(

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from plumbline.model.errors import PrivilegeError, ToolError
+from plumbline.model.command import Completed
+from plumbline.model.errors import ForbiddenTool, PrivilegeError, ToolError
 from plumbline.model.symptom import Look
 from plumbline.parts.facts import lustre, md
 from plumbline.parts.facts.gather import COLLECTORS, DAILY
@@ -66,11 +67,41 @@ def test_a_collector_reports_symptoms(tmp_path: Path, collector: str, case: dict
         with pytest.raises((ToolError, PrivilegeError), match=r"^.+$") as caught:
             EVERY[collector](node)
         assert case["unavailable"] in str(caught.value)
-        assert type(caught.value) is (PrivilegeError if case.get("privilege") else ToolError)
+        assert isinstance(caught.value, PrivilegeError) is case.get("privilege", False)
         return
     look = EVERY[collector](node)
     assert (look.collector, look.examined) == (collector, case["examined"])
     assert (shown(look), list(look.notes)) == (case.get("symptoms", []), case.get("notes", []))
+
+
+def test_a_user_who_may_not_start_lldpctl_is_told_the_groups(tmp_path: Path) -> None:
+    def forbidden(argv: tuple[str, ...]) -> Completed:
+        raise ForbiddenTool(f"this user (plumbline) may not execute /usr/sbin/{argv[0]}")
+
+    node = with_switches(make_node(tmp_path, answers={"lldpctl": forbidden}), [["leaf1"]])
+    with pytest.raises(PrivilegeError, match="may not start lldpctl: symptoms_groups of the role"):
+        EVERY["lldp"](node)
+
+
+def test_links_of_another_site_are_not_missed_when_they_go(tmp_path: Path) -> None:
+    whole = data("fabric/healthy.links")
+    lines = whole.splitlines(keepends=True)
+    # leaf1 and leaf4 lose their links to spine2
+    pairs = ("leaf1", "leaf4"), ("spine2",)
+    cut = "".join(line for line in lines if not all(any(n in line for n in p) for p in pairs))
+    ways = [("oss1-nic", "oss1", "ib", None), ("oss3-nic", "oss3", "ib", None)]
+
+    def looked(text: str, past: Past) -> tuple[Look, Past]:
+        folder = tmp_path / str(len(text))
+        answers = {"iblinkinfo": text, "ibqueryerrors": data("fabric/healthy.errors")}
+        files = {"/sys/class/infiniband/mlx5_0/node_type": "1: CA"}
+        node = with_fabric(make_node(folder, files, answers, past=past), ways)
+        return EVERY["fabric"](node), node.counters.after(EARLIER)
+
+    _, past = looked(whole, Past())
+    gone = [symptom.sentence for symptom in looked(cut, past)[0].symptoms]
+    assert gone
+    assert all("leaf1" in sentence for sentence in gone)
 
 
 @pytest.mark.parametrize(

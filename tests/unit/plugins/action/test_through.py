@@ -131,6 +131,14 @@ def test_a_node_that_dies_meanwhile_is_named_and_the_others_go_on(tmp_path: Path
     assert run.asked[-1][-2:] == [str(tmp_path / f"{name}.jsonl") for name in ("h1", "h4")]
 
 
+def test_damaged_records_of_a_node_are_counted(tmp_path: Path) -> None:
+    damaged = export({"id": "h2"}).replace('{"id"', '{"di"')
+    run = Run(tmp_path, h2={"export": damaged})
+    run.through.run()
+    assert run.said[-2:] == ["h2: 1 damaged record is left out", "the table"]
+    assert (tmp_path / "h2.jsonl").read_text(encoding="utf-8") == ""
+
+
 def test_a_unit_that_fails_is_named(tmp_path: Path) -> None:
     failed = Completed(1, "", "Job for plumbline-net@3.service failed.\n")
     journal = {"systemctl": failed, "journalctl": "plumbline: net h1: netperf is missing\n"}
