@@ -15,7 +15,9 @@ from statistics import median
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.parts.facts.request_times import (
+    IDLE,
     REQUEST,
+    UNTIMED,
     DiskTime,
     QueueTimes,
     RequestTimes,
@@ -167,6 +169,9 @@ def _handling(served: TargetTimes, queue: Optional[QueueTimes]) -> Figure:
     own = served.served.requests if served.served else 0
     if not own:
         return _figure(served.served or Timed())
+    if handled.unknown == IDLE:
+        # the target had some, so its server did
+        return Figure(unknown=UNTIMED)
     if handled.mean_s is not None and own < _OWN_SHARE * handled.requests:
         return Figure(
             unknown=f"only {own} of the server's {handled.requests} {served.operation}s were of "
