@@ -31,11 +31,13 @@ from plumbline.model.errors import (
     ToolError,
 )
 from plumbline.model.expectation import Expectation, Partner
+from plumbline.model.layers.layer import REQUEST
 from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Measurement, Operation, Outcome, Record, Scenario, Tool
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import format_duration
 from plumbline.observe.command import Clock
+from plumbline.observe.lustre_output import Requests
 from plumbline.observe.mounts import Traffic
 
 NO_STATE = TargetState(fill=None, flags=(), versions={})
@@ -400,6 +402,7 @@ class WatchedTrial(Trial):
         self._reached = reached
         self._before: Optional[Traffic] = None
         self._growth: Optional[int] = None
+        self._requests: Optional[Requests] = None
         target = reached.target
         job = Job(task.operation, spec, reached.path, within=target.within(), proof=target.proof())
         super().__init__(task, job, reached.watch, clock)
@@ -412,10 +415,11 @@ class WatchedTrial(Trial):
         return min(measurement.bytes for measurement in self.measurements)
 
     def begin(self) -> None:
-        """Prove the placement, and read the target's byte counter."""
+        """Prove the placement, and read the target's counters."""
         with self._voiding():
             self._reached.target.verify(self._reached.watch, self._reached.path)
             self._before = self._reached.target.traffic(self._reached.watch)
+            self._requests = self._requests_now()
 
     def repeat(self) -> None:
         """Measure once more; an error voids the trial and is never raised.
@@ -431,14 +435,28 @@ class WatchedTrial(Trial):
             self._explain()
 
     def end(self) -> None:
-        """Read the target's byte counter again, and prove the placement again."""
+        """Read the target's counters again, and prove the placement again."""
         if self.failure is not None:
             return
         with self._voiding():
+            self._note_requests()
             after = self._reached.target.traffic(self._reached.watch)
             if after is not None and self._before is not None:
                 self._growth = after.bytes - self._before.bytes
             self._reached.target.verify(self._reached.watch, self._reached.path)
+
+    def _requests_now(self) -> Optional[Requests]:
+        return self._reached.target.requests(self._reached.watch, self.task.operation)
+
+    def _note_requests(self) -> None:
+        """Add the mean time of a request over all repeats to each, if it is known."""
+        after = self._requests_now() if self._requests else None
+        mean_s = after.mean_since(self._requests) if after and self._requests else None
+        if mean_s is not None:
+            self.measurements = [
+                repeat._replace(quantities={**repeat.quantities, REQUEST: mean_s})
+                for repeat in self.measurements
+            ]
 
     def _explain(self) -> None:
         """Put the cause, if the target shows one, before the message of the failed tool.
