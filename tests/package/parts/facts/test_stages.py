@@ -274,6 +274,10 @@ def test_a_server_that_does_not_time_its_requests_had_some_all_the_same() -> Non
     server = server._replace(queues=(queue._replace(handled={"read": Timed(unknown=IDLE)}),))
     (slow,) = site_stages([server])
     assert slow.stages[SERVER].unknown == "this release does not time them"
+    untimed = queue._replace(waited=Timed(unknown=IDLE))
+    (slow,) = site_stages([server._replace(queues=(untimed,))])
+    for stage in (QUEUE, SERVER):
+        assert slow.stages[stage].unknown == "this release does not time them"
 
 
 def test_a_target_whose_counters_began_again_is_no_small_share_of_its_server() -> None:
