@@ -486,14 +486,19 @@ class WatchedTrial(Trial):
     def _look_for_space(self) -> None:
         """Check for free space; if there is some, the storage below the file system is broken.
 
-        Thin-provisioned devices, and disks that fail below a file system, report no space.
+        Thin-provisioned devices, and disks that fail below a file system, report no space.  A
+        target that others have filled since the first look says so.
         """
         failure = self.failure
+        if failure is None:
+            return
         try:
             self._reached.target.refuse_without_room(self._reached.watch, 0)
-        except (SkipTarget, ToolError):
+        except SkipTarget as error:
+            self.failure = Failure(failure.outcome, f"{error} ({failure.reason})")
+        except ToolError:
             return
-        if failure is not None:
+        else:
             text = f"{failure.reason}; the file system has space, but its storage has none"
             self.failure = Failure(Outcome.BROKEN, text)
 
