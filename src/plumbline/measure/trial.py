@@ -419,7 +419,8 @@ class WatchedTrial(Trial):
         with self._voiding():
             self._reached.target.verify(self._reached.watch, self._reached.path)
             self._before = self._reached.target.traffic(self._reached.watch)
-            self._requests = self._requests_now()
+            target, watch = self._reached.target, self._reached.watch
+            self._requests = target.requests(watch, self.task.operation)
 
     def repeat(self) -> None:
         """Measure once more; an error voids the trial and is never raised.
@@ -439,24 +440,19 @@ class WatchedTrial(Trial):
         if self.failure is not None:
             return
         with self._voiding():
-            self._note_requests()
+            if self._requests:
+                self._note_requests(self._requests)
             after = self._reached.target.traffic(self._reached.watch)
             if after is not None and self._before is not None:
                 self._growth = after.bytes - self._before.bytes
             self._reached.target.verify(self._reached.watch, self._reached.path)
 
-    def _requests_now(self) -> Optional[Requests]:
-        return self._reached.target.requests(self._reached.watch, self.task.operation)
-
-    def _note_requests(self) -> None:
+    def _note_requests(self, before: Requests) -> None:
         """Add the mean time of a request over all repeats to each, if it is known."""
-        after = self._requests_now() if self._requests else None
-        mean_s = after.mean_since(self._requests) if after and self._requests else None
+        after = self._reached.target.requests(self._reached.watch, self.task.operation)
+        mean_s = after.mean_since(before) if after else None
         if mean_s is not None:
-            self.measurements = [
-                repeat._replace(quantities={**repeat.quantities, REQUEST: mean_s})
-                for repeat in self.measurements
-            ]
+            self.measurements = [repeat.having(REQUEST, mean_s) for repeat in self.measurements]
 
     def _explain(self) -> None:
         """Put the cause, if the target shows one, before the message of the failed tool.
@@ -486,15 +482,14 @@ class WatchedTrial(Trial):
     def _look_for_space(self) -> None:
         """Check for free space; if there is some, the storage below the file system is broken.
 
-        Thin-provisioned devices, and disks that fail below a file system, report no space.  A
-        target that others have filled since the first look says so.
+        Thin-provisioned devices, and disks that fail below a file system, report no space.
         """
         failure = self.failure
-        if failure is None:
-            return
+        assert failure is not None
         try:
             self._reached.target.refuse_without_room(self._reached.watch, 0)
         except SkipTarget as error:
+            # others have filled it meanwhile
             self.failure = Failure(failure.outcome, f"{error} ({failure.reason})")
         except ToolError:
             return
