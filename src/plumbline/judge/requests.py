@@ -7,12 +7,14 @@ no longer than those of its peers loses its time in the client, before they are 
 from __future__ import annotations
 
 from statistics import median
-from typing import Iterable, Iterator, Mapping
+from typing import Iterable, Iterator, Mapping, Sequence
 
 from plumbline.judge.memory import Memory
+from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers.layer import REQUEST
 from plumbline.model.record import Record
+from plumbline.model.series import Series
 from plumbline.model.units import format_seconds
 
 _Run = tuple[str, str, str, str, str]
@@ -32,15 +34,14 @@ class RequestWords:
     def of(self, entry: Expectation, record: Record) -> str:
         """Return the mean time of a request in a run, and that of its peers; empty if unknown.
 
-        Raises:
-            DocumentError: a record of a peer is damaged.
+        Peers whose records are damaged are left out; their own verdicts say so.
         """
         own_s = record.quantities.get(REQUEST)
         if not own_s:
             return ""
         others = [
             seconds
-            for component, seconds in self._times_beside(entry, record).items()
+            for component, seconds in self._times_in_run(entry, record).items()
             if component != entry.component
         ]
         text = f"a request takes {format_seconds(own_s)} at the client"
@@ -49,7 +50,7 @@ class RequestWords:
         owners = "its peer's" if len(others) == 1 else f"its {len(others)} peers'"
         return f"{text}, {owners} {format_seconds(median(others))}"
 
-    def _times_beside(self, entry: Expectation, record: Record) -> Mapping[str, float]:
+    def _times_in_run(self, entry: Expectation, record: Record) -> Mapping[str, float]:
         step = record.operation.value, record.scenario.value
         key = entry.layer, entry.group, *step, record.run_id
         if key not in self._times:
@@ -59,11 +60,17 @@ class RequestWords:
     def _measured(self, entry: Expectation, record: Record) -> Iterator[tuple[str, float]]:
         step = record.operation, record.scenario, record.run_id
         for component in self._group(entry):
-            for series in self._memory.of(entry.layer, component):
+            for series in self._series(entry.layer, component):
                 latest = series.latest
                 seconds = latest.quantities.get(REQUEST)
                 if seconds and (latest.operation, latest.scenario, latest.run_id) == step:
                     yield component, seconds
+
+    def _series(self, layer: str, component: str) -> Sequence[Series]:
+        try:
+            return self._memory.of(layer, component)
+        except DocumentError:
+            return ()
 
     def _group(self, entry: Expectation) -> list[str]:
         if not self._members:

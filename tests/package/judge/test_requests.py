@@ -66,3 +66,18 @@ def test_requests_that_are_not_counted_are_not_named() -> None:
 
 def test_a_healthy_target_does_not_show_its_requests() -> None:
     assert "request" not in sentence(target(SLOW, 200e6, 0.08), *PEERS)
+
+
+def test_a_damaged_record_of_a_peer_does_not_void_the_verdict() -> None:
+    slow, *peers = target(SLOW, 80.3e6, 0.08), *PEERS
+    entries = [
+        expectation(
+            component=item.latest.component,
+            references={"read/single": REFERENCE._replace(baseline=None)},
+        )
+        for item in (slow, *peers)
+    ]
+    memory = snapshot(slow, *peers)
+    memory.series["ost/scratch-OST0009"]["operations"][0]["latest"]["rate"] = "fast"
+    verdict = Judging(memory, memory, NOW).among(entries).component(entries[0])
+    assert "at the client, its 2 peers' 4.5 ms), " in verdict.sentence
