@@ -101,7 +101,7 @@ def probe(site: Site) -> tuple[str, ...]:
     words = ["--directory", f"a={site.base}", "--directory", f"b={site.home}/refused"]
     done = subprocess.run(
         [sys.executable, "-m", "plumbline.cli", "probe", "ost", *words]
-        + ["--bytes", "1MiB", "--locks", f"{site.home}/locks", "--json", "--quiet"],
+        + ["--bytes", "1MiB", "--json", "--quiet"],
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,

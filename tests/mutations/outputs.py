@@ -21,6 +21,7 @@ from plumbline.model.ledger import Ledger
 from plumbline.model.symptom import quote
 from plumbline.observe.command import LocalSystem
 from plumbline.observe.lustre_output import (
+    client_requests,
     job_requests,
     job_stats,
     lustre_stats,
@@ -240,6 +241,7 @@ def _lustre_output() -> Iterator[Reader]:
         ("obdfilter stats", "lctl_obdfilter_n_stats.txt", _counted),
         ("job_stats", "lctl_job_stats_n.txt", _jobs),
         ("md_stats", "md_stats_rename.txt", _answered),
+        ("osc stats", "osc_stats.txt", _sent),
         ("job_stats of metadata", "mdt_job_stats.txt", _requests),
     ]
     for name, file, parse in parsers:
@@ -282,6 +284,11 @@ def _eviction(given: bytes, _: Path) -> object:
 
 def _counted(output: str) -> object:
     return lustre_stats(output, "stats")
+
+
+def _sent(output: str) -> object:
+    text = f"osc.lustre-OST0003-osc-{targets.CLIENT}.stats=\n{output}"
+    return client_requests(text, "lustre-OST0003", "ost_read")
 
 
 def _answered(output: str) -> object:

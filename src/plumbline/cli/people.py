@@ -295,6 +295,7 @@ PEOPLE.add(
         "--over TIME", "how long to watch, or to look back", "10s", type=within("TIME", "1s", "31d")
     ),
     option("--prometheus URL", "look back at all nodes in the site's Prometheus"),
+    option("--during TIMES", 'look back at this time instead, such as "02:00 to 02:20"'),
     *shared.AUTHORITY,
     either(
         option("--times", "print the times of this node, as a FILE for another call"),

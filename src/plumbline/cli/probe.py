@@ -15,6 +15,7 @@ from plumbline.model import parts
 from plumbline.model.errors import UsageError
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.layer import Layer
+from plumbline.store.files import LOCKS, STATE
 
 
 def probe(arguments: argparse.Namespace) -> int:
@@ -57,6 +58,7 @@ def _refuse_contradictions(arguments: argparse.Namespace) -> None:
             raise UsageError(f"--confirm chooses what it measures; leave out {spelled(chosen)}")
     _refuse_of_other_layers(arguments, layer)
     _refuse_around_mount(arguments)
+    _refuse_places(arguments, layer)
     refuse_parallel(arguments)
     refuse_both(arguments)
     if arguments.bytes and layer.of_metadata:
@@ -89,6 +91,18 @@ def _refuse_of_other_layers(arguments: argparse.Namespace, layer: Layer) -> None
             "--another-client measures the targets of another client: call plumbline probe ost "
             "with its --expectations"
         )
+
+
+def _refuse_places(arguments: argparse.Namespace, layer: Layer) -> None:
+    """Raise UsageError for folders of records and locks if the form has its own."""
+    forms = [name for name in ("mount", "directory") if getattr(arguments, name)]
+    if layer.by_ranks or not forms:
+        return
+    for name, usual in (("state", STATE), ("locks", LOCKS)):
+        if getattr(arguments, name) != usual:
+            raise UsageError(
+                f"{spelled(forms[0])} has records and locks of its own; leave out {spelled(name)}"
+            )
 
 
 def _refuse_around_mount(arguments: argparse.Namespace) -> None:

@@ -80,6 +80,13 @@ def without_provisional(ruling: Ruling) -> Ruling:
     return ruling._replace(measured=firm, finding=apply(firm))
 
 
+def with_requests(ruling: Ruling, words: str) -> Ruling:
+    """Return the ruling with words on the time of its requests; it must have a rate."""
+    assert ruling.measured is not None
+    current = ruling.measured._replace(requests=words)
+    return ruling._replace(measured=current, finding=apply(current))
+
+
 def unmeasured(
     expectation: Expectation, finding: Finding, remark: str = "", figures: tuple[Figure, ...] = ()
 ) -> Verdict:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.component import Step, decide, rule
+from plumbline.judge.component import Step, decide, rule, with_requests
 from plumbline.judge.fs import FileSystem, Ruled, decide_whole, file_systems
 from plumbline.judge.group import by_group, decide_group
 from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.operations import operations, series_of
 from plumbline.judge.pair import judge_pair_host
 from plumbline.judge.phrases import Ruling, odds_of_run, weighed, within_chance
+from plumbline.judge.requests import RequestWords
 from plumbline.judge.service import by_evidence, evidence, of_service, with_runs
 from plumbline.judge.weighing import Weighing
 from plumbline.model.errors import DocumentError
@@ -54,8 +55,14 @@ class Judging:
         self._weighing = weighing
         self._evidence = evidence
         self._basis = basis
+        self._requests = RequestWords(memory, ())
         self._ruled: dict[tuple[str, str, Step], Ruling] = {}
         self._rulings: dict[tuple[str, str], tuple[Ruling, ...]] = {}
+
+    def among(self, expected: Iterable[Expectation]) -> Judging:
+        """Compare the requests of slow components with those of all that the node measures."""
+        self._requests = RequestWords(self.memory, expected)
+        return self
 
     def components(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
         """Return the verdicts on components; a damaged document gives UNKNOWN."""
@@ -158,8 +165,16 @@ class Judging:
         key = entry.layer, entry.component, step
         if key not in self._ruled:
             series = series_of(self.memory.of(entry.layer, entry.component), *step)
-            self._ruled[key] = rule(entry, step, series, self.now)
+            self._ruled[key] = self._explained(entry, rule(entry, step, series, self.now))
         return self._ruled[key]
+
+    def _explained(self, entry: Expectation, ruling: Ruling) -> Ruling:
+        """Return the ruling; on a slow run with the time of its requests, if it is known."""
+        measured = ruling.measured
+        if measured is None or not measured.is_low:
+            return ruling
+        words = self._requests.of(entry, measured.record)
+        return with_requests(ruling, words) if words else ruling
 
 
 def _damaged(layer: str, name: str, error: DocumentError) -> Verdict:

@@ -137,7 +137,8 @@ class Measured(NamedTuple):
 
     ``baseline`` is None unless it may be used; ``doubt`` is then the reason.  ``samples`` are
     newest first and begin with this run.  ``provisional`` replaces a missing baseline and missing
-    peers; ``given`` are the references as the console gave them, usable or not.
+    peers; ``given`` are the references as the console gave them, usable or not.  ``requests`` are
+    words on the time of its requests, empty if unknown.
     """
 
     record: Record
@@ -149,6 +150,7 @@ class Measured(NamedTuple):
     limits: Limits
     provisional: Optional[Provisional] = None
     given: Reference = Reference(None, None)
+    requests: str = ""
 
     @property
     def what(self) -> str:
@@ -236,6 +238,11 @@ class Measured(NamedTuple):
     def low(self, percent: Optional[float]) -> bool:
         """Return whether a percentage is beyond a level and below the reference."""
         return percent is not None and percent < 100 and self.alerts(percent)
+
+    @property
+    def is_low(self) -> bool:
+        """Return whether the rate is below a level: a level above it shows no loss."""
+        return self.low(self.percent) or self.low(self.provisional_percent)
 
 
 def measured(series: Series, reference: Reference, limits: Limits) -> Measured:

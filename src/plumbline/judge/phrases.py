@@ -271,7 +271,8 @@ def peers(measured: Measured) -> str:
 
 def figures(measured: Measured) -> str:
     """Return operation, rate with its notes, and comparison."""
-    notes = "".join(f" ({text})" for flag, text in _NOTES.items() if flag in measured.record.flags)
+    texts = [text for flag, text in _NOTES.items() if flag in measured.record.flags]
+    notes = "".join(f" ({text})" for text in (*texts, measured.requests) if text)
     return f"{measured.what} {measured.shown(measured.rate)}{notes}, {compared(measured)}"
 
 

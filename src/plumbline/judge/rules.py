@@ -239,11 +239,19 @@ def contended_finding(measured: Measured) -> Optional[Finding]:
     """Return the finding on a low rate while others used the component; it is no evidence."""
     if not (measured.low(measured.percent) and measured.contended):
         return None
+    least = measured.limits.min_coverage
+    coverage = _below(measured.record.coverage or 0.0, least)
     text = (
-        f"{figures(measured)}: contended: coverage {measured.record.coverage:.2f} "
-        f"({measured.limits.min_coverage:g} needed){job_words(measured.record)}; excluded"
+        f"{figures(measured)}: contended: coverage {coverage} ({least:g} needed)"
+        f"{job_words(measured.record)}; excluded"
     )
     return Finding(State.OK, Reason.CONTENDED, text, counts=False)
+
+
+def _below(coverage: float, least: float) -> str:
+    """Return a coverage with as many digits, two at least, as show it below the least one."""
+    shown = (f"{coverage:.{digits}f}" for digits in range(2, 7))
+    return next((text for text in shown if float(text) < least), repr(coverage))
 
 
 def job_words(record: Record) -> str:

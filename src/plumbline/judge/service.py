@@ -192,7 +192,7 @@ def _finding(ruling: Ruling, weighed: Optional[Evidence], *, alarm: bool) -> Fin
     if weighed and weighed.alarm and weighed.what != measured.what and finding.reason.single_run:
         # the operation with the largest loss has the alarm
         return _watched(measured, finding, weighed)
-    if finding.reason.single_run and _is_low(measured):
+    if finding.reason.single_run and measured.is_low:
         other = below_goal(measured) or below_floor(measured) or profile_over_runs(measured)
         return other or _gross(measured, weighed) or _watched(measured, finding, weighed)
     if finding.reason is Reason.PROFILE or finding.reason.fine:
@@ -233,11 +233,6 @@ def _gross(measured: Measured, weighed: Optional[Evidence]) -> Optional[Finding]
         f"all runs since {moment(weighed.gross_since)}; {so_far(weighed)}"
     )
     return Finding(State.WARNING, Reason.SLOW, text)
-
-
-def _is_low(measured: Measured) -> bool:
-    """Return whether a rate is below a level: some levels also bound it above, which is no loss."""
-    return measured.low(measured.percent) or measured.low(measured.provisional_percent)
 
 
 def _watched(measured: Measured, finding: Finding, weighed: Optional[Evidence]) -> Finding:

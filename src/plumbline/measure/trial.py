@@ -31,11 +31,13 @@ from plumbline.model.errors import (
     ToolError,
 )
 from plumbline.model.expectation import Expectation, Partner
+from plumbline.model.layers.layer import REQUEST
 from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Measurement, Operation, Outcome, Record, Scenario, Tool
 from plumbline.model.spec import ProbeSpec
 from plumbline.model.units import format_duration
 from plumbline.observe.command import Clock
+from plumbline.observe.lustre_output import Requests
 from plumbline.observe.mounts import Traffic
 
 NO_STATE = TargetState(fill=None, flags=(), versions={})
@@ -400,6 +402,7 @@ class WatchedTrial(Trial):
         self._reached = reached
         self._before: Optional[Traffic] = None
         self._growth: Optional[int] = None
+        self._requests: Optional[Requests] = None
         target = reached.target
         job = Job(task.operation, spec, reached.path, within=target.within(), proof=target.proof())
         super().__init__(task, job, reached.watch, clock)
@@ -412,10 +415,12 @@ class WatchedTrial(Trial):
         return min(measurement.bytes for measurement in self.measurements)
 
     def begin(self) -> None:
-        """Prove the placement, and read the target's byte counter."""
+        """Prove the placement, and read the target's counters."""
         with self._voiding():
             self._reached.target.verify(self._reached.watch, self._reached.path)
             self._before = self._reached.target.traffic(self._reached.watch)
+            target, watch = self._reached.target, self._reached.watch
+            self._requests = target.requests(watch, self.task.operation)
 
     def repeat(self) -> None:
         """Measure once more; an error voids the trial and is never raised.
@@ -431,14 +436,23 @@ class WatchedTrial(Trial):
             self._explain()
 
     def end(self) -> None:
-        """Read the target's byte counter again, and prove the placement again."""
+        """Read the target's counters again, and prove the placement again."""
         if self.failure is not None:
             return
         with self._voiding():
+            if self._requests:
+                self._note_requests(self._requests)
             after = self._reached.target.traffic(self._reached.watch)
             if after is not None and self._before is not None:
                 self._growth = after.bytes - self._before.bytes
             self._reached.target.verify(self._reached.watch, self._reached.path)
+
+    def _note_requests(self, before: Requests) -> None:
+        """Add the mean time of a request over all repeats to each, if it is known."""
+        after = self._reached.target.requests(self._reached.watch, self.task.operation)
+        mean_s = after.mean_since(before) if after else None
+        if mean_s is not None:
+            self.measurements = [repeat.having(REQUEST, mean_s) for repeat in self.measurements]
 
     def _explain(self) -> None:
         """Put the cause, if the target shows one, before the message of the failed tool.
@@ -471,11 +485,15 @@ class WatchedTrial(Trial):
         Thin-provisioned devices, and disks that fail below a file system, report no space.
         """
         failure = self.failure
+        assert failure is not None
         try:
             self._reached.target.refuse_without_room(self._reached.watch, 0)
-        except (SkipTarget, ToolError):
+        except SkipTarget as error:
+            # others have filled it meanwhile
+            self.failure = Failure(failure.outcome, f"{error} ({failure.reason})")
+        except ToolError:
             return
-        if failure is not None:
+        else:
             text = f"{failure.reason}; the file system has space, but its storage has none"
             self.failure = Failure(Outcome.BROKEN, text)
 

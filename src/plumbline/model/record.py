@@ -339,6 +339,10 @@ class Measurement(_MeasurementFields):
                 raise _impossible("detail", value, "is negative or not a plausible number")
         return self
 
+    def having(self, name: str, figure: float) -> Measurement:
+        """Return it with a further quantity; raise ToolError for an impossible figure."""
+        return Measurement(**{**self._asdict(), "quantities": {**self.quantities, name: figure}})
+
 
 def _impossible(name: str, value: float, why: str) -> ToolError:
     return ToolError(f"measured {name} {value!r} {why}; run the tool by hand to see what it prints")

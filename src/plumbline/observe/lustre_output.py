@@ -306,6 +306,40 @@ def lustre_stats(text: str, path: str) -> dict[Operation, int]:
     return moved
 
 
+class Requests(NamedTuple):
+    """Requests that a client has sent to a target, and the seconds until their answers."""
+
+    number: int
+    seconds: float
+
+    def mean_since(self, before: Requests) -> Optional[float]:
+        """Return the mean seconds of the requests since; None without one, or after a restart."""
+        number, seconds = self.number - before.number, self.seconds - before.seconds
+        return seconds / number if number > 0 and seconds > 0 else None
+
+
+def client_requests(text: str, target: str, line: str) -> Optional[Requests]:
+    """Return a client's requests to a target from ``lctl get_param *.TARGET-*.stats``.
+
+    ``line`` is their line, such as ``ost_read``; several mounts count together.  None without a
+    device of a client: those of an MDT on the same server are left out.
+
+    Raises:
+        ToolError: the text has another form.
+    """
+    client = re.compile(rf"(osc|mdc)\.{re.escape(target)}-\1-(?!MDT)\w+\.stats")
+    texts = {name: value.strip() for name, value in parameters(text) if client.fullmatch(name)}
+    times = [
+        (whole(words[1], name), sum_of(words, name))
+        for name, value in texts.items()
+        for words in statistics(value, name)
+        if words[0] == line and words[3:4] in (["[usecs]"], ["[usec]"])
+    ]
+    if not texts:
+        return None
+    return Requests(sum(number for number, _ in times), 1e-6 * sum(spent for _, spent in times))
+
+
 KINDS_OF_RENAME = frozenset(
     (
         *("samedir_rename", "crossdir_rename", "rename_trylocks"),

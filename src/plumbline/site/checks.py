@@ -49,14 +49,16 @@ class _Service(NamedTuple):
 
     ``alone`` is True if it is measured as one and may hang: a component, or a file system whose
     targets are driven at once, which is then the first member.  It is False for a group.
+    ``peers`` are all components that the node measures.
     """
 
     subject: Subject
     members: Sequence[Expectation]
     alone: bool
+    peers: Sequence[Expectation]
 
     def verdict(self, memory: _Memory, now: float) -> Verdict:
-        judging = Judging(memory, memory.taken, now)
+        judging = Judging(memory, memory.taken, now).among(self.peers)
         if not self.alone:
             return judging.group(self.members)
         if self.subject[2]:
@@ -224,12 +226,12 @@ def _services(node: Expectations) -> Iterator[_Service]:
     """Yield each expected component, each group, and each file system as a whole."""
     expectations = node.every()
     for entry in expectations:
-        yield _Service(entry.subject, (entry,), alone=True)
+        yield _Service(entry.subject, (entry,), alone=True, peers=expectations)
     for (layer, group), members in by_group(expectations).items():
-        yield _Service((layer, group, True), members, alone=False)
+        yield _Service((layer, group, True), members, alone=False, peers=expectations)
     for system in file_systems(expectations):
         subject = system.whole.layer, system.whole.component, True
-        yield _Service(subject, system.entries, alone=True)
+        yield _Service(subject, system.entries, alone=True, peers=expectations)
 
 
 def _inputs(service: _Judgeable, snapshot: Snapshot) -> Any:

@@ -186,7 +186,7 @@ def measure(
         if not session.busy or snapshot.of(entry.layer, entry.component)
     ]
     basis = Basis.LAST_RUN if options.verdicts else Basis.COMPARISON
-    judging = Judging(snapshot, snapshot, snapshot.written_at, basis=basis)
+    judging = Judging(snapshot, snapshot, snapshot.written_at, basis=basis).among(expected)
     verdicts = tuple(judging.components(chosen))
     weighed = ((entry.component, snapshot.evidence(entry.subject)) for entry in chosen)
     odds = {name: evidence.odds for name, evidence in weighed if evidence}

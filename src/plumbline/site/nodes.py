@@ -107,9 +107,8 @@ class Judgement(ABC):
         """Return the judge of a node's components; ``evidence`` as for :class:`Judging`."""
         key = node, evidence, basis
         if key not in self._judging:
-            self._judging[key] = Judging(
-                self.memories[node], self, self.now, evidence=evidence, basis=basis
-            )
+            judging = Judging(self.memories[node], self, self.now, evidence=evidence, basis=basis)
+            self._judging[key] = judging.among(self.nodes[node])
         return self._judging[key]
 
     def forget_judges(self) -> None:

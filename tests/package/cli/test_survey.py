@@ -127,6 +127,8 @@ def test_a_pool_or_indices_choose_osts(client: Survey) -> None:
         (("--pool", "gone"), "--pool gone: lfs pool_list lustre.gone failed"),
         (("--pool", "empty"), "--pool empty: no OST of MOUNT is in lustre.empty"),
         (("--component", "a"), "--mount chooses what it measures; leave out --component"),
+        (("--state", "/tmp/a"), "--mount has records and locks of its own; leave out --state"),
+        (("--locks", "/tmp/a"), "--mount has records and locks of its own; leave out --locks"),
     ],
 )
 def test_a_choice_that_fits_no_ost_is_refused(

@@ -107,3 +107,12 @@ def test_damaged_details_are_refused(others: object) -> None:
 def test_the_traffic_of_others_survives_writing_and_reading() -> None:
     for others in (CONTENDED, Others("oss1"), CONTENDED._replace(job=None)):
         assert read(Others, write(others)) == others
+
+
+@pytest.mark.parametrize(("coverage", "shown"), [(0.31, "0.31"), (0.8963, "0.896"), (0.4, "0.40")])
+def test_a_coverage_below_the_least_is_shown_below_it(coverage: float, shown: str) -> None:
+    runs = [
+        series(80e6, coverage=coverage, operation=way) for way in (Operation.READ, Operation.WRITE)
+    ]
+    verdict = judge(expectation(), runs, (), NOW)
+    assert f"contended: coverage {shown} (0.9 needed)" in verdict.sentence

@@ -11,7 +11,8 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.command import CommandRunner, Proof, Within
 from plumbline.model.errors import UsageError
-from plumbline.model.record import Flag
+from plumbline.model.record import Flag, Operation
+from plumbline.observe.lustre_output import Requests
 from plumbline.observe.mounts import Mount, Room, Traffic
 
 
@@ -111,6 +112,13 @@ class Target(ABC):
 
     def traffic(self, run: CommandRunner) -> Optional[Traffic]:  # noqa: ARG002
         """Return the target's byte counters, None if this node cannot read them."""
+        return None
+
+    def requests(self, run: CommandRunner, operation: Operation) -> Optional[Requests]:  # noqa: ARG002
+        """Return this node's requests of an operation to the target since its mount.
+
+        None if they are not counted, or this user may not read their counters.
+        """
         return None
 
     def cause(self, run: CommandRunner, output: str, since: float) -> str:  # noqa: ARG002

@@ -53,7 +53,9 @@ from plumbline.model.validation import whole
 from plumbline.observe.lustre_output import (
     TUNABLES,
     Import,
+    Requests,
     Usage,
+    client_requests,
     lustre_stats,
     parameters,
     parse_import,
@@ -173,6 +175,16 @@ def lustre_mount(run: CommandRunner, point: str, file_system: str) -> Mount:
     return mount
 
 
+def requests_of(run: CommandRunner, kind: str, target: str, line: str) -> Optional[Requests]:
+    """Return this client's requests to a target by a line of its statistics, None if unknown."""
+    shown = run(["lctl", "get_param", f"{kind}.{target}-{kind}-*.stats"], QUICK_S)
+    try:
+        return client_requests(shown.stdout, target, line)
+    except ToolError:
+        # they explain a rate, and must not fail its measurement
+        return None
+
+
 _DF_S = 20.0
 
 
@@ -251,6 +263,11 @@ class LustreTarget(FileTarget):
         except ToolError:
             # unknown traffic of others must not fail the measurement
             return None
+
+    def requests(self, run: CommandRunner, operation: Operation) -> Optional[Requests]:
+        """Return this client's reads or writes of the OST; None if this user may not see them."""
+        line = "ost_write" if operation == Operation.WRITE else "ost_read"
+        return None if self._client.imports_hidden else requests_of(run, "osc", self.name, line)
 
     def cause(self, run: CommandRunner, output: str, since: float) -> str:
         """Return cause and remedy of a tool's failure, such as an eviction; empty if unknown."""

@@ -25,6 +25,7 @@ from plumbline.measure.targets.lustre import (
     lustre_mount,
     metadata_imports,
     metadata_states,
+    requests_of,
     usage_of,
 )
 from plumbline.measure.targets.probe_file import Client, ProbeFile, absolute, quota
@@ -38,10 +39,11 @@ from plumbline.model.errors import (
 )
 from plumbline.model.layers.mdt import FILES
 from plumbline.model.names import MDT
-from plumbline.model.record import Flag
+from plumbline.model.record import Flag, Operation
 from plumbline.model.validation import whole
 from plumbline.observe.lustre_output import (
     Import,
+    Requests,
     Usage,
     parse_import,
     parse_osts,
@@ -240,6 +242,15 @@ class LustreMetadata(MetadataTarget):
             files=(Check(("lfs", "getstripe", "-m"), index),),
             folders=(Check(("lfs", "getdirstripe", "-m"), index), alone),
         )
+
+    def requests(self, run: CommandRunner, operation: Operation) -> Optional[Requests]:  # noqa: ARG002
+        """Return this client's requests to the MDT; None if this user may not see them.
+
+        Lustre times those that create or open as requests alone, not by kind.
+        """
+        if self._client.imports_hidden:
+            return None
+        return requests_of(run, "mdc", self.name, "req_waittime")
 
     def refuse_lost(self, run: CommandRunner) -> None:
         """Raise if the client is not connected to the MDT, as far as this user may know."""

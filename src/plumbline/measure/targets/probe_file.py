@@ -207,7 +207,10 @@ def _escaped(component: str) -> str:
 
 def quota(where: str) -> str:
     """Return the remedy for an exceeded quota; ``where`` is the file system or a folder on it."""
-    return f"the quota of the measuring user for {where} is used up; raise it for user plumbline"
+    return (
+        f"the quota of the measuring user for {where} is used up; raise it, for user plumbline "
+        "where a timer measures"
+    )
 
 
 class Cache(NamedTuple):

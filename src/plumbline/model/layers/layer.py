@@ -164,6 +164,15 @@ class Layer(NamedTuple):
         return f"plumbline-{self.name}@{component}"
 
 
+REQUEST = "request"
+"""Quantity of a run on Lustre: mean seconds from sending a request to its answer, at the client."""
+
+
+def times_of_requests(*operations: Operation) -> tuple[Operation, ...]:
+    """Return the mean time of a request at the client as a quantity of some operations."""
+    return tuple(operation.define_quantity(REQUEST, SECONDS) for operation in operations)
+
+
 def times_of_calls(*operations: Operation) -> tuple[Operation, ...]:
     """Return the times of single calls as quantities of some operations."""
     return tuple(

@@ -8,7 +8,7 @@ Judged are calls that the metadata target alone answers: ``mknod``, ``unlink`` a
 
 from __future__ import annotations
 
-from plumbline.model.layers.layer import Layer, times_of_calls
+from plumbline.model.layers.layer import Layer, times_of_calls, times_of_requests
 from plumbline.model.quantity import OPERATIONS_PER_S
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.spec import ProbeSpec
@@ -40,6 +40,7 @@ MDT = Layer(
         CREATE.define_quantity("stat", OPERATIONS_PER_S),
         CREATE.define_quantity("open", OPERATIONS_PER_S),
         MKDIR.define_quantity("rmdir", OPERATIONS_PER_S),
+        *times_of_requests(CREATE, MKNOD, UNLINK, MKDIR),
     ),
     scenarios=(Scenario.SINGLE,),
     spec=ProbeSpec(

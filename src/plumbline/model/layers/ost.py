@@ -5,7 +5,7 @@ File systems that the policy names have small random reads of that file as well.
 
 from __future__ import annotations
 
-from plumbline.model.layers.layer import Layer, times_of_calls
+from plumbline.model.layers.layer import Layer, times_of_calls, times_of_requests
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.small_reads import SMALL_READS, TIMES_OF_SMALL_READS
 from plumbline.model.spec import ProbeSpec
@@ -15,7 +15,11 @@ OST = Layer(
     noun="target",
     operations=(Operation.WRITE, Operation.READ),
     chosen=SMALL_READS,
-    quantities=(*times_of_calls(Operation.WRITE, Operation.READ), *TIMES_OF_SMALL_READS),
+    quantities=(
+        *times_of_calls(Operation.WRITE, Operation.READ),
+        *TIMES_OF_SMALL_READS,
+        *times_of_requests(Operation.WRITE, Operation.READ, *SMALL_READS),
+    ),
     scenarios=(Scenario.SINGLE,),
     spec=ProbeSpec("fio", bytes=1 << 30, seconds=60.0, transfer_bytes=1 << 20, queue_depth=8),
     min_efficiency=0.3,

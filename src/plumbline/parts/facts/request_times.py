@@ -39,7 +39,7 @@ READ, WRITE, REQUEST = "read", "write", "request"
 """Operations: of storage targets, and all requests to a metadata target."""
 
 IDLE = "there were none"
-_UNTIMED = "this release does not time them"
+UNTIMED = "this release does not time them"
 
 
 class Timed(NamedTuple):
@@ -221,9 +221,9 @@ class _Growth:
         requests, seconds = self.of(OPERATIONS, labels), self.of(SECONDS, labels)
         if not requests:
             has_bytes = moved and self.of(BYTES, (*device, ("operation", moved)))
-            return Timed(unknown=_UNTIMED if has_bytes else IDLE)
+            return Timed(unknown=UNTIMED if has_bytes else IDLE)
         if seconds is None:
-            return Timed(int(requests), unknown=_UNTIMED)
+            return Timed(int(requests), unknown=UNTIMED)
         return Timed(int(requests), seconds / requests)
 
 
@@ -276,7 +276,7 @@ def _metadata(growth: _Growth) -> Iterator[TargetTimes]:
     clients, served = _by_target(growth, ("mdc",)), _by_target(growth, ("mdt",))
     for target in sorted({*clients, *served}):
         client = _client(growth, clients.get(target), ALL_REQUESTS)
-        here = Timed(unknown=_UNTIMED) if target in served else None
+        here = Timed(unknown=UNTIMED) if target in served else None
         if client or here:
             yield TargetTimes(target, REQUEST, client, here)
 

@@ -15,7 +15,9 @@ from statistics import median
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.parts.facts.request_times import (
+    IDLE,
     REQUEST,
+    UNTIMED,
     DiskTime,
     QueueTimes,
     RequestTimes,
@@ -121,7 +123,7 @@ def _stages(
         nothing = dict.fromkeys(_PARTS, Figure(unknown=reason))
         return TargetStages(target, operation, client, False, nothing, None)
     served, queue = servers[0]
-    queued = _queued(queue)
+    queued = _queued(served, queue)
     handling = _handling(served, queue)
     disk = _disk(served, handling)
     stages = {
@@ -149,22 +151,33 @@ def _figure(timed: Timed) -> Figure:
     return Figure(timed.mean_s, timed.requests, timed.unknown)
 
 
-def _queued(queue: Optional[QueueTimes]) -> Figure:
+def _of_server(timed: Timed, own: int) -> Figure:
+    """Return a figure of a server: if a target had its ``own`` requests, there were some."""
+    if own and timed.unknown == IDLE:
+        return Figure(unknown=UNTIMED)
+    return _figure(timed)
+
+
+def _queued(served: TargetTimes, queue: Optional[QueueTimes]) -> Figure:
     if queue is None:
         return Figure(unknown="the server shows no counters of its queue")
-    return _figure(queue.waited)
+    return _of_server(queue.waited, _own_requests(served))
+
+
+def _own_requests(served: TargetTimes) -> int:
+    return served.served.requests if served.served else 0
 
 
 def _handling(served: TargetTimes, queue: Optional[QueueTimes]) -> Figure:
     """Return the time of handling, if it is that of this target."""
     if queue is None:
         return Figure(unknown="the server shows no counters of its requests")
+    own = _own_requests(served)
     if queue.waited.mean_s is None:
-        return _figure(queue.waited)
+        return _of_server(queue.waited, own)
     handled = queue.handled.get(served.operation)
     if handled is None:
         return Figure(unknown="no release of Lustre times the handling of metadata requests")
-    own = served.served.requests if served.served else 0
     if not own:
         return _figure(served.served or Timed())
     if handled.mean_s is not None and own < _OWN_SHARE * handled.requests:
@@ -172,7 +185,7 @@ def _handling(served: TargetTimes, queue: Optional[QueueTimes]) -> Figure:
             unknown=f"only {own} of the server's {handled.requests} {served.operation}s were of "
             "this target"
         )
-    return _figure(handled)
+    return _of_server(handled, own)
 
 
 def _disk(served: TargetTimes, handling: Figure) -> Figure:
@@ -210,7 +223,7 @@ def _way(client: Figure, served: TargetTimes, parts: Sequence[Figure]) -> Figure
     """Return the rest of a client's time, if the requests of client and server are the same."""
     if client.seconds is None:
         return client
-    own = served.served.requests if served.served else 0
+    own = _own_requests(served)
     if client.requests < _OWN_SHARE * own:
         return Figure(unknown=f"{own - client.requests} of {own} requests were of other clients")
     return _less(client, parts)

@@ -8,6 +8,7 @@ from typing import Mapping, Optional
 import pytest
 
 from plumbline.parts.facts.request_times import (
+    IDLE,
     DiskTime,
     QueueTimes,
     RequestTimes,
@@ -265,6 +266,18 @@ def test_a_release_without_a_stage_leaves_it_unknown_and_not_0(
     assert (slow.stages[QUEUE].seconds, slow.stages[QUEUE].unknown) == (None, unknown)
     assert slow.stages[WAY].seconds is None
     assert slow.whole.seconds == 0.004
+
+
+def test_a_server_that_does_not_time_its_requests_had_some_all_the_same() -> None:
+    server = node("oss1", {SLOW: HEALTHY}, server=True)
+    (queue,) = server.queues
+    server = server._replace(queues=(queue._replace(handled={"read": Timed(unknown=IDLE)}),))
+    (slow,) = site_stages([server])
+    assert slow.stages[SERVER].unknown == "this release does not time them"
+    untimed = queue._replace(waited=Timed(unknown=IDLE))
+    (slow,) = site_stages([server._replace(queues=(untimed,))])
+    for stage in (QUEUE, SERVER):
+        assert slow.stages[stage].unknown == "this release does not time them"
 
 
 def test_a_target_whose_counters_began_again_is_no_small_share_of_its_server() -> None:

@@ -6,12 +6,14 @@ import json
 import signal
 import subprocess
 import time
+from datetime import datetime, timezone
 from pathlib import Path
-from typing import Any
+from typing import Any, Iterator
 
 import pytest
 
 from plumbline.model.codec import write
+from plumbline.model.units import HOUR_S
 from plumbline.observe.command import SystemClock
 from plumbline.parts.facts.counters import Count
 from plumbline.parts.facts.counting import BoundedReads, Counters
@@ -119,24 +121,47 @@ def test_a_signal_ends_watching_early() -> None:
 def test_a_prometheus_knows_the_stages_of_the_last_hours(run: Run, tmp_path: Path) -> None:
     if PROGRAM is None:
         pytest.skip("prometheus is not installed")
-    now = time.time()
-    samples = list[Sample]()
-    loads = {ost: Load() for ost in OSTS}
-    loads[OSTS[3]] = Load(client=80, queue=70, handled=8, disk=1.9, waiting=12)
-    for scrape in range(25):
-        put_client(tmp_path / "client1", _grown(loads, scrape))
-        for ost, load in _grown(loads, scrape).items():
-            put_server(tmp_path / ost, {ost: load})
-        for host in ("client1", *OSTS):
-            for count in look(tmp_path / host).counts:
-                if dict(count.labels).keys() & {"source"}:
-                    samples.append(_sample(host, count, now - 300 * (24 - scrape)))
-    with holding(tmp_path, openmetrics(samples)) as prometheus:
+    slow = {OSTS[3]: Load(client=80, queue=70, handled=8, disk=1.9, waiting=12)}
+    with holding(tmp_path, openmetrics(list(_samples(tmp_path, slow, time.time())))) as prometheus:
         out = run("stages", "--prometheus", prometheus.address, "--over", "1h", code=1).out
     assert (
         f"{OSTS[3]}: of 80 ms a read, 70 wait in the server's queue (3 peers: 1.0); "
         "12.0 requests wait there (peers: 0.0)"
     ) in out.splitlines()
+
+
+@pytest.mark.long
+def test_a_prometheus_knows_the_stages_of_a_past_hour(run: Run, tmp_path: Path) -> None:
+    if PROGRAM is None:
+        pytest.skip("prometheus is not installed")
+    # slow until an hour ago
+    end = time.time() - HOUR_S
+    slow = {OSTS[3]: Load(client=80, queue=70, handled=8, disk=1.9, waiting=12)}
+    samples = openmetrics(list(_samples(tmp_path, slow, end)))
+    local = [datetime.fromtimestamp(at, timezone.utc).astimezone() for at in (end - HOUR_S, end)]
+    times = [at.strftime("%Y-%m-%dT%H:%M") for at in local]
+    with holding(tmp_path, samples) as prometheus:
+        asked = ("stages", "--prometheus", prometheus.address)
+        out = run(*asked, "--during", " to ".join(times), code=1).out
+        run(*asked, "--over", "30m", code=69)
+    assert "70 wait in the server's queue (3 peers: 1.0)" in out
+
+
+def test_times_of_day_need_a_prometheus(run: Run) -> None:
+    assert "--prometheus" in run("stages", "--during", "02:00 to 02:20", code=64).err
+
+
+def _samples(root: Path, slow: dict[str, Load], end: float) -> Iterator[Sample]:
+    """Yield what a client and four servers count in the two hours before ``end``."""
+    loads = {**{ost: Load() for ost in OSTS}, **slow}
+    for scrape in range(25):
+        put_client(root / "client1", _grown(loads, scrape))
+        for ost, load in _grown(loads, scrape).items():
+            put_server(root / ost, {ost: load})
+        for host in ("client1", *OSTS):
+            for count in look(root / host).counts:
+                if dict(count.labels).keys() & {"source"}:
+                    yield _sample(host, count, end - 300 * (24 - scrape))
 
 
 def _grown(loads: dict[str, Load], scrape: int) -> dict[str, Load]:

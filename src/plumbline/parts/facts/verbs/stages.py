@@ -8,7 +8,7 @@ from collections import Counter
 from socket import gethostname
 from typing import Callable, Iterable, Iterator, Sequence
 
-from plumbline.cli.options import until_signalled
+from plumbline.cli.options import parse_span, until_signalled
 from plumbline.cli.output import print_json, remark, say
 from plumbline.doors.table import render
 from plumbline.judge.phrases import several
@@ -46,6 +46,8 @@ def stages(arguments: argparse.Namespace) -> int:
     With ``--times`` print the times of this node for another call; return 0.  With ``--reading``
     print the counters as they are now.
     """
+    if arguments.during and not arguments.prometheus:
+        raise UsageError("--during looks back: give it --prometheus, which keeps the counters")
     if arguments.reading:
         clock = SystemClock()
         look = Counters(BoundedReads(), clock).look()
@@ -77,9 +79,13 @@ def stages(arguments: argparse.Namespace) -> int:
 def _collected(arguments: argparse.Namespace) -> list[RequestTimes]:
     if arguments.files:
         raise UsageError("--prometheus takes no FILE: it has the counters of all nodes")
+    end, seconds = time.time(), arguments.over
+    if arguments.during:
+        begin, end = parse_span(arguments.during, "--during", end)
+        seconds = end - begin
     prometheus = Prometheus(arguments.prometheus, arguments.token_file, arguments.ca)
     try:
-        return collected_times(prometheus, time.time(), arguments.over)
+        return collected_times(prometheus, end, seconds)
     finally:
         remark(*prometheus.warnings)
 
