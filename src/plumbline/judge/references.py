@@ -28,7 +28,6 @@ from plumbline.judge.kinds import (
     kind_of,
     medians,
 )
-from plumbline.judge.phrases import several
 from plumbline.judge.runs import (
     AT,
     LONE_NOISE,
@@ -40,6 +39,7 @@ from plumbline.judge.runs import (
     merge,
     rows_of,
 )
+from plumbline.model.names import several
 from plumbline.model.series import column
 from plumbline.model.statistics import (
     MAD_FACTOR,

@@ -18,6 +18,7 @@ from plumbline.model.errors import UsageError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Ceiling
+from plumbline.model.names import several
 from plumbline.model.record import Record
 from plumbline.model.rounds import cycle, pairs_in, span
 from plumbline.model.service import SitePart
@@ -166,7 +167,7 @@ def slots_through(network: PairNetwork, part: str, *, balanced: bool = False) ->
         crossed = dict.fromkeys(name for path in network.paths.values() for name in path)
         shared = [name for name in crossed if name not in network.hosts]
         raise UsageError(
-            f"the plan has no part {part}; pairs of hosts cross {listed(shared) or 'nothing'}"
+            f"the plan has no part {part}; pairs of hosts cross {several(shared, 8) or 'nothing'}"
         )
     most = max((cycle(len(hosts)) for hosts in network.networks), default=0)
     slots = [network.slot(part, number) for number in range(most)]
@@ -180,12 +181,6 @@ def slots_through(network: PairNetwork, part: str, *, balanced: bool = False) ->
     crossing.sort(key=lambda slot: (-len(slot.pairs), slot.number))
     chosen = sorted(crossing[:number], key=lambda slot: slot.number)
     return [network.balanced(slot) for slot in chosen] if balanced else chosen
-
-
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """Return names as text, the first ones and the number of the others."""
-    more = [f"{len(names) - most} more"] if len(names) > most else []
-    return ", ".join([*names[:most], *more])
 
 
 class SlowPair(NamedTuple):

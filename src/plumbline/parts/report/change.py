@@ -11,8 +11,8 @@ from typing import Any, Iterable, NamedTuple, Optional, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.judge.phrases import several
 from plumbline.model.layers import LAYERS
+from plumbline.model.names import several
 from plumbline.model.quantity import Quantity
 from plumbline.model.units import DAY_S
 from plumbline.parts.report.figure import (
