@@ -21,7 +21,7 @@ from ansible_collections.hpcops.plumbline.plugins.plugin_utils.investigation imp
     Investigation,
     Question,
 )
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Nodes, display
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Nodes
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.whereabouts import NotFound
 
 OPTIONS = {
@@ -52,9 +52,8 @@ class ActionModule(OnControlHost):  # type: ignore[misc]
             forks,
         )
         with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
-            console = Console(
-                Plumbline(options).ask, Path(folder), display, verbose=bool(Display().verbosity)
-            )
+            verbose = bool(Display().verbosity)
+            console = Console(Plumbline(options).ask, Path(folder), verbose=verbose)
             try:
                 findings = Investigation(options["plan"], question, crew, console).run(
                     dry=bool(self._task.check_mode)

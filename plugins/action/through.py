@@ -14,7 +14,7 @@ from ansible_collections.hpcops.plumbline.plugins.plugin_utils.console import (
     Plumbline,
 )
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Nodes, display
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Nodes
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.through import (
     Desk,
     Question,
@@ -41,7 +41,7 @@ class ActionModule(OnControlHost):  # type: ignore[misc]
         nodes = Nodes(self, variables["hostvars"], len(plan["nodes"]))
         crew = Crew.of_play(plan, variables, nodes)
         with tempfile.TemporaryDirectory(prefix="plumbline-") as folder:
-            desk = Desk(Plumbline(options).ask, Path(folder), display)
+            desk = Desk(Plumbline(options).ask, Path(folder))
             question = Question(options["part"], options["balanced"])
             through = Through(plan, question, crew, desk)
             if self._task.check_mode:

@@ -10,7 +10,7 @@ from typing import Any, Mapping
 from ansible.errors import AnsibleActionFail
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.console import OnControlHost
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Nodes, display
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Nodes
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.together import (
     Impossible,
     Together,
@@ -35,7 +35,7 @@ class ActionModule(OnControlHost):  # type: ignore[misc]
         nodes = Nodes(self, variables["hostvars"], forks)
         crew = Crew.of_play(plan, variables, nodes)
         try:
-            together = Together(plan, part, crew, display, time.time)
+            together = Together(plan, part, crew, time.time)
             if self._task.check_mode:
                 return {"changed": True, "nodes": together.nodes}
             found = together.run()

@@ -21,7 +21,7 @@ from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import (
     unit_name,
 )
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils import answers
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew, NobodyAnswers, Say
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew, NobodyAnswers
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.node_state import (
     NodeState,
     counters,
@@ -49,14 +49,13 @@ class Question(NamedTuple):
 
 
 class Console(NamedTuple):
-    """Interfaces on the control host: plumbline, a private folder, output, and a clock.
+    """Interfaces on the control host: plumbline, a private folder, and a clock.
 
     ``verbose`` also shows the commands of tools and all measurements.
     """
 
     plumbline: Callable[[Sequence[str]], str]
     folder: Path
-    say: Say
     clock: Callable[[], float] = time.time
     verbose: bool = False
 
@@ -96,7 +95,7 @@ class Investigation:
         while (step := answer["next"]) and self._crew.answering:
             self._show_step(answer)
             if dry:
-                self._console.say(["Check mode: nothing is measured."])
+                self._crew.say(["Check mode: nothing is measured."])
                 return self._result(answer)
             self._done.append(step)
             self._measure(step, answer)
@@ -115,7 +114,7 @@ class Investigation:
 
     def _begin(self) -> None:
         """Ask all nodes for their state; clocks may differ, so each node has its own start."""
-        self._states = self._crew.each(read_state, self._console.say)
+        self._states = self._crew.each(read_state)
         if not self._states:
             lost = [f"{name}: {reason}" for name, reason in self._crew.lost.items()]
             raise NobodyAnswers(f"No node answers. {'; '.join(lost)}")
@@ -125,27 +124,23 @@ class Investigation:
                 self._write(f"{name}.snapshot", state.snapshot)
         if self._question.user_path is not None:
             self._find_file(self._question.user_path)
-        self._console.say(not_ok_lines(self._states.values()))
+        self._crew.say(not_ok_lines(self._states.values()))
         self._read_counters("before")
 
     def _read_counters(self, when: str) -> None:
         """Keep the counters of each node; where the time goes is no reason to end without them."""
-        for name, text in self._crew.each(counters, self._console.say).items():
+        for name, text in self._crew.each(counters).items():
             if text:
                 self._write(f"{name}.{when}", text)
                 self._readings[f"{name}.{when}"] = None
 
     def _find_file(self, path: str) -> None:
         """Add the targets that hold a user's file to the question."""
-
-        def run_on(work: Callable[[Node], Any]) -> dict[str, Any]:
-            nodes = self._crew.measuring("ost")
-            results: dict[str, Any] = self._crew.each(work, self._console.say, nodes)
-            return results
-
-        names = [*self._question.targets, *targets_of(path, run_on)]
+        measuring = self._crew.measuring("ost")
+        found = targets_of(path, lambda work: self._crew.each(work, measuring))
+        names = [*self._question.targets, *found]
         self._question = self._question._replace(targets=tuple(dict.fromkeys(names)))
-        self._console.say([f"{path} lies on {', '.join(self._question.targets)}"])
+        self._crew.say([f"{path} lies on {', '.join(self._question.targets)}"])
 
     def _decide(self) -> dict[str, Any]:
         """Return plumbline's conclusions so far and its next step."""
@@ -201,7 +196,7 @@ class Investigation:
 
         A node measures all of its adapters, whose partners in a slot may be several hosts.
         """
-        layer, say = step["layer"], self._console.say
+        layer = step["layer"]
         one_pair = step["node"] and layer == "net"
         hosts = [step["node"], step["partner"]] if one_pair else self._crew.measuring(layer)
         beginning = [name for name in hosts if step["node"] in ("", name)]
@@ -211,12 +206,12 @@ class Investigation:
                 if self._console.clock() >= until:
                     break
                 opened = True
-                self._crew.each(lambda node: open_window(node.run, layer), say, hosts)
+                self._crew.each(lambda node: open_window(node.run, layer), hosts)
                 busy = [name for name in beginning if name not in idle.get(str(slot), ())]
                 self._start(busy, unit_name(layer, slot=slot), until)
         finally:
             if opened:
-                self._crew.each(lambda node: close_window(node.run, layer), say, hosts)
+                self._crew.each(lambda node: close_window(node.run, layer), hosts)
 
     def _start(self, names: Sequence[str], unit: str, until: float) -> None:
         """Start a unit on these nodes and show failures.
@@ -234,10 +229,7 @@ class Investigation:
                 ended._replace(trouble="did not finish within the budget") if ended.late else ended
             )
 
-        ended = self._crew.each(work, self._console.say, names)
-        self._console.say(
-            f"{name}: {end.unit} {end.trouble}" for name, end in ended.items() if end.trouble
-        )
+        self._crew.measure(work, names)
 
     def _bring(self) -> None:
         """Bring new records and the symptoms of each node."""
@@ -246,38 +238,38 @@ class Investigation:
             begun = self._states[node.name].begun
             return list(answers.records(node, self._cursors.get(node.name, _START), begun))
 
-        for name, replies in self._crew.each(work, self._console.say).items():
+        for name, replies in self._crew.each(work).items():
             with (self._console.folder / f"{name}.jsonl").open("a", encoding="utf-8") as file:
                 file.writelines(f"{record}\n" for reply in replies for record in reply.records)
             self._cursors[name] = replies[-1].cursor
             self._symptoms[name] = replies[-1].head["symptoms"]
             if damaged := sum(reply.damaged for reply in replies):
-                self._console.say([f"{name}: {damaged} damaged records are left out"])
+                self._crew.say([f"{name}: {damaged} damaged records are left out"])
 
     def _show_step(self, answer: Mapping[str, Any]) -> None:
         step = answer["next"]
         step_line = f"Step {len(self._done) + 1}: {step['words']}, about {round(step['seconds'])} s"
-        self._console.say([*answer["sentences"], answer["summary"], step_line])
+        self._crew.say([*answer["sentences"], answer["summary"], step_line])
 
     def _show_end(self, answer: Mapping[str, Any]) -> None:
         """Show the evidence first and the result last, where users look for it."""
         table, unused, beyond = answer["table"], answer["unused"], answer["beyond"]
         if self._console.verbose:
-            self._console.say([*table, "Commands:", *answer["commands"]])
-            self._console.say(f"Speaks neither for nor against a part: {text}" for text in unused)
+            self._crew.say([*table, "Commands:", *answer["commands"]])
+            self._crew.say(f"Speaks neither for nor against a part: {text}" for text in unused)
         else:
-            self._console.say(table[: 1 + _MAX_ROWS])
+            self._crew.say(table[: 1 + _MAX_ROWS])
             counts = {
                 "rows": max(0, len(table) - 1 - _MAX_ROWS),
                 "commands of tools": len(answer["commands"]),
                 "results without a say": len(unused),
             }
             hidden = ", ".join(f"{count} {name}" for name, count in counts.items() if count)
-            self._console.say([f"Shown with -v: {hidden}"] if hidden else [])
-        self._console.say(f"Not within the budget: {text}" for text in beyond)
+            self._crew.say([f"Shown with -v: {hidden}"] if hidden else [])
+        self._crew.say(f"Not within the budget: {text}" for text in beyond)
         spent = f"{len(self._done)} steps, {round(self._elapsed_s())} s"
-        self._console.say([f"Ended: {answer['reason']}, {spent}", ""])
-        self._console.say([*answer["sentences"], answer["summary"]])
+        self._crew.say([f"Ended: {answer['reason']}, {spent}", ""])
+        self._crew.say([*answer["sentences"], answer["summary"]])
 
     def _result(self, answer: Mapping[str, Any]) -> dict[str, Any]:
         return {**answer, "steps": list(self._done)}

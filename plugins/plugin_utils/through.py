@@ -19,7 +19,7 @@ from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import (
     unit_name,
 )
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils import answers
-from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew, Say
+from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Node
 
 LAYER = "net"
@@ -36,11 +36,10 @@ class Question(NamedTuple):
 
 
 class Desk(NamedTuple):
-    """Interfaces on the control host: plumbline, a private folder, and output."""
+    """Interfaces on the control host: plumbline, and a private folder."""
 
     plumbline: Callable[[Sequence[str]], str]
     folder: Path
-    say: Say
 
 
 class Through:
@@ -69,17 +68,15 @@ class Through:
             for slot in self._answer["slots"]
             for pair in (*slot["leaving"], *slot["within"])
         }
-        begun = self._crew.each(
-            lambda node: answers.head(node)["now"], self._desk.say, sorted(senders)
-        )
+        begun = self._crew.each(lambda node: answers.head(node)["now"], sorted(senders))
         opened: dict[str, None] = {}
         try:
             for place, slot in enumerate(self._answer["slots"], 1):
                 self._measure(slot, f"slot {place} of {len(self._answer['slots'])}", opened)
         finally:
-            self._crew.each(lambda node: close_window(node.run, LAYER), self._desk.say, [*opened])
+            self._crew.each(lambda node: close_window(node.run, LAYER), [*opened])
         answer = self._ask("--records", *self._records(begun))
-        self._desk.say(answer["lines"])
+        self._crew.say(answer["lines"])
         return answer
 
     def _measure(self, slot: Mapping[str, Any], title: str, opened: dict[str, None]) -> None:
@@ -88,19 +85,16 @@ class Through:
         ready = [pair for pair in pairs if {*pair} <= {*self._crew.answering}]
         missing = f", {len(pairs) - len(ready)} left out" if len(ready) < len(pairs) else ""
         counted = f"{len(ready)} pair{'' if len(ready) == 1 else 's'}"
-        self._desk.say([f"{self._question.part}, {title}: {counted} at once{missing}"])
+        self._crew.say([f"{self._question.part}, {title}: {counted} at once{missing}"])
         hosts = [host for pair in ready for host in pair]
         opened.update(dict.fromkeys(hosts))
-        self._crew.each(lambda node: open_window(node.run, LAYER), self._desk.say, hosts)
+        self._crew.each(lambda node: open_window(node.run, LAYER), hosts)
         unit = unit_name(LAYER, slot=slot["slot"])
 
         def work(node: Node) -> Outcome:
             return measure(lambda argv: node.run(argv, limit_s=self._limit_s), unit)
 
-        ended = self._crew.each(work, self._desk.say, [sender for sender, _ in ready])
-        self._desk.say(
-            f"{name}: {end.unit} {end.trouble}" for name, end in ended.items() if end.trouble
-        )
+        self._crew.measure(work, [sender for sender, _ in ready])
 
     def _records(self, begun: Mapping[str, float]) -> list[str]:
         """Write the records of each node since its start; return the files."""
@@ -109,8 +103,8 @@ class Through:
             path = self._desk.folder / f"{node.name}.jsonl"
             return str(path), answers.bring(node, path, begun[node.name])
 
-        brought = self._crew.each(work, self._desk.say, [*begun])
-        self._desk.say(
+        brought = self._crew.each(work, [*begun])
+        self._crew.say(
             answers.left_out(name, damaged) for name, (_, damaged) in brought.items() if damaged
         )
         return [path for path, _ in brought.values()]

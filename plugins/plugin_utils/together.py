@@ -5,9 +5,13 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Callable, Iterable, Mapping, NamedTuple, Sequence
+from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
-from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import measure, unit_name
+from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import (
+    Outcome,
+    measure,
+    unit_name,
+)
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils import answers
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.crew import Crew
 from ansible_collections.hpcops.plumbline.plugins.plugin_utils.nodes import Completed, Node
@@ -47,12 +51,7 @@ class Together:
     """One read of one part."""
 
     def __init__(
-        self,
-        plan: Mapping[str, Any],
-        part: str,
-        crew: Crew,
-        say: Callable[[Iterable[str]], None],
-        now: Callable[[], float],
+        self, plan: Mapping[str, Any], part: str, crew: Crew, now: Callable[[], float]
     ) -> None:
         """Take the plan, the part, the nodes that answer, and this host's clock.
 
@@ -62,7 +61,6 @@ class Together:
         self._part = part
         self._reads = reads_of(plan, part)
         self._crew = crew
-        self._say = say
         self._now = now
 
     @property
@@ -77,9 +75,9 @@ class Together:
             Impossible: too few nodes can read it at one moment, or the sum cannot be recorded.
         """
         self._refuse_too_few(self._crew.answering, "answer")
-        clocks = self._crew.each(self._clock, self._say, self.nodes)
+        clocks = self._crew.each(self._clock, self.nodes)
         wrong = {name: clock for name, clock in clocks.items() if clock.wrong}
-        self._say(
+        self._crew.say(
             f"{name} stays out: its clock is {abs(clock.offset_s):.1f} s "
             f"{'ahead' if clock.offset_s > 0 else 'behind'}; see chronyc tracking there"
             for name, clock in wrong.items()
@@ -125,11 +123,10 @@ class Together:
         unit = unit_name("shared", turn)
         limit_s = round(moment - self._now() + self._reads["seconds"] + _ENDS_S)
 
-        def work(node: Node) -> Any:
+        def work(node: Node) -> Outcome:
             return measure(lambda argv: node.run(argv, limit_s=limit_s + 30.0), unit, limit_s)
 
-        ended = self._crew.each(work, self._say, names)
-        self._say(f"{name}: {end.unit} {end.trouble}" for name, end in ended.items() if end.trouble)
+        self._crew.measure(work, names)
 
     def _records(self, names: Sequence[str], turn: str, since: float) -> list[dict[str, Any]]:
         """Return the nodes' records of this turn, which are of ``since`` or later."""
@@ -138,7 +135,7 @@ class Together:
             found = answers.records(node, (0, ""), since)
             return [json.loads(line) for answer in found for line in answer.records]
 
-        every = self._crew.each(work, self._say, names)
+        every = self._crew.each(work, names)
         return [
             record
             for of_node in every.values()
@@ -155,8 +152,7 @@ class Together:
         def work(node: Node) -> Completed:
             return node.run([*answers.COMMAND, *command, "--flows", "-"], lines)
 
-        replies = self._crew.each(work, self._say, [lead])
-        reply = replies.get(lead)
+        reply = self._crew.each(work, [lead]).get(lead)
         if reply is None or reply.code not in _VERDICTS or not reply.stdout.strip():
             reason = (reply.stderr.strip() if reply else "") or "it gave no answer"
             raise Impossible(f"{lead} could not record the sum of {self._part}: {reason}")

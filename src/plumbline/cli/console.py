@@ -12,8 +12,8 @@ from typing import Iterator, Optional, Sequence
 from plumbline.cli.output import note, remark, show
 from plumbline.doors.batch import Batch, batch
 from plumbline.doors.table import render
-from plumbline.judge.phrases import several
 from plumbline.model.errors import DocumentError, ToolError, UsageError
+from plumbline.model.names import several
 from plumbline.model.units import format_duration
 from plumbline.site.command_pipe import hand_over
 from plumbline.site.cover import Coverage, cover

@@ -12,7 +12,8 @@ from plumbline.cli.options import deployed
 from plumbline.cli.output import say
 from plumbline.cli.progress import end, verdict_table
 from plumbline.judge.confirm import QueuePlace
-from plumbline.judge.phrases import odds, several
+from plumbline.judge.phrases import odds
+from plumbline.model.names import several
 from plumbline.model.units import format_bytes
 from plumbline.model.verdict import worst
 from plumbline.site.confirmation import Confirmation, busy_components, confirm, confirmation

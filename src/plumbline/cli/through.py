@@ -14,13 +14,13 @@ from plumbline.cli.output import show
 from plumbline.doors.table import render
 from plumbline.judge.phrases import number
 from plumbline.model.limits import Ceiling
+from plumbline.model.names import several
 from plumbline.model.units import format_rate
 from plumbline.plan.pair_sums import (
     PairNetwork,
     PartSlot,
     SlotSum,
     SlowPair,
-    listed,
     slots_through,
     sums_of,
 )
@@ -38,7 +38,6 @@ _HEADERS = (
     "retransmits",
     "limited by",
 )
-_MAX_NAMES = 3
 
 
 class _Part(NamedTuple):
@@ -91,7 +90,7 @@ def _planned(part: _Part, slots: Sequence[PartSlot]) -> Iterator[str]:
 def _limit(ceiling: Optional[Ceiling]) -> tuple[str, str]:
     if ceiling is None:
         return "unknown", ""
-    return format_rate(ceiling.rate), listed(ceiling.limited_by, _MAX_NAMES)
+    return format_rate(ceiling.rate), several(ceiling.limited_by)
 
 
 def _result(part: _Part, sums: Sequence[SlotSum]) -> Iterator[str]:
@@ -140,7 +139,7 @@ def _summary(part: _Part, sums: Sequence[SlotSum]) -> str:
         f"{number(len(best.measured), 'pair')} at once"
     )
     if best.ceiling is not None and best.share is not None:
-        limits = listed(best.ceiling.limited_by, _MAX_NAMES)
+        limits = several(best.ceiling.limited_by)
         text += f", {_percent(best.share)} of {format_rate(best.ceiling.rate)}, limited by {limits}"
     shares = sorted(entry.share for entry in sums if entry.share is not None)
     if len(shares) > 1:
@@ -189,7 +188,7 @@ def _missing(sums: Sequence[SlotSum]) -> Iterator[str]:
     if pairs:
         yield (
             f"no rate in some directions of {number(len(pairs), 'pair')}, which count in no sum: "
-            f"{listed([' with '.join(pair) for pair in sorted(pairs)], _MAX_NAMES)}"
+            f"{several([' with '.join(pair) for pair in sorted(pairs)])}"
         )
 
 

@@ -11,6 +11,7 @@ from statistics import median
 from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.expectation import Expectation
+from plumbline.model.names import several
 from plumbline.model.units import format_rate
 from plumbline.plan.references import Line
 from plumbline.topology.graph import Topology
@@ -204,9 +205,8 @@ def share_notes(entries: Iterable[Expectation]) -> Iterator[str]:
         if shares:
             groups.setdefault((entry.layer, rates), []).append(entry.component)
     for (layer, rates), names in groups.items():
-        others = f" and {len(names) - 1} more" if len(names) > 1 else ""
         yield (
-            f"{layer} {names[0]}{others}: no part of its own has a rate, so its floor goes by an "
+            f"{layer} {several(names, 1)}: no part of its own has a rate, so its floor goes by an "
             f"even share of the parts that several share ({rates}); give the part it lies on a rate"
         )
 

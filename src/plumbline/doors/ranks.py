@@ -8,9 +8,10 @@ from typing import Any, Iterable, Iterator, Mapping, Sequence
 
 from plumbline.doors.table import render
 from plumbline.judge.creations import Pair, mdts_and_osts, summary
-from plumbline.judge.phrases import moment, odds, several
+from plumbline.judge.phrases import moment, odds
 from plumbline.measure.targets.mounted import Member
 from plumbline.model.evidence import CONFIRMED_ODDS
+from plumbline.model.names import several
 from plumbline.model.record import Operation, Record
 from plumbline.model.units import format_duration, format_rate
 from plumbline.model.verdict import Verdict

@@ -15,7 +15,7 @@ from math import exp, log, sqrt
 from statistics import median, median_low
 from typing import Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.judge.phrases import several
+from plumbline.model.names import several
 from plumbline.model.statistics import MAD_FACTOR, MEDIAN_FACTOR, deviation, error_of_median
 from plumbline.model.verdict import State
 

@@ -14,7 +14,8 @@ from __future__ import annotations
 from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.measured import Measured
-from plumbline.judge.phrases import Finding, date_of, limited_by, several
+from plumbline.judge.phrases import Finding, date_of, limited_by
+from plumbline.model.names import several
 from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.series import SAMPLES, Sample, column
 from plumbline.model.units import DAY_S

@@ -15,11 +15,12 @@ from plumbline.judge.component import rulings_on, unmeasured, verdict
 from plumbline.judge.floor import accepted, least_rate
 from plumbline.judge.memory import Memory
 from plumbline.judge.operations import label
-from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, several, summary
+from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, summary
 from plumbline.judge.rules import changed_profile
 from plumbline.judge.service import evidence, figure
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS, layer_of
+from plumbline.model.names import several
 from plumbline.model.record import Operation
 from plumbline.model.series import Running
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst

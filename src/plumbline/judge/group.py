@@ -16,7 +16,6 @@ from plumbline.judge.phrases import (
     elsewhere,
     likewise,
     over_runs,
-    several,
     so_far,
     weighed,
 )
@@ -25,6 +24,7 @@ from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits
+from plumbline.model.names import several
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 

@@ -13,11 +13,12 @@ from typing import Iterator, NamedTuple, Optional, Sequence
 from plumbline.judge.absence import absence, never, unfinished
 from plumbline.judge.memory import Memory
 from plumbline.judge.operations import label, operations
-from plumbline.judge.phrases import Finding, several
+from plumbline.judge.phrases import Finding
 from plumbline.model.ages import CLOCK_STEP_S, age, seconds_since
 from plumbline.model.errors import DocumentError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
+from plumbline.model.names import several
 from plumbline.model.series import Series, column
 from plumbline.model.service import NODE
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst

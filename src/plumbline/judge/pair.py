@@ -9,13 +9,14 @@ from plumbline.judge.component import rule, unmeasured, verdict
 from plumbline.judge.floor import host_below
 from plumbline.judge.memory import Memory
 from plumbline.judge.operations import label, operations, series_of
-from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, several, summary
+from plumbline.judge.phrases import Finding, Ruling, deciding, measured_ago, summary
 from plumbline.judge.recurring import NEVER, Recurrence, in_moments, lower_median, recurrence
 from plumbline.judge.service import by_evidence, evidence, figure
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation, Partner
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits, Reference
+from plumbline.model.names import several
 from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation, Scenario, segments_retransmitted
 from plumbline.model.series import Series

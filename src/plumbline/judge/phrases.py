@@ -9,6 +9,7 @@ from plumbline.judge.measured import Measured
 from plumbline.model.ages import NEW_S, age
 from plumbline.model.evidence import Evidence
 from plumbline.model.limits import Ceiling
+from plumbline.model.names import several
 from plumbline.model.record import Flag, Operation, Record, Scenario
 from plumbline.model.verdict import Reason, State, worst
 
@@ -60,7 +61,6 @@ def _weight(ruling: Ruling) -> tuple[bool, float]:
 
 
 _SEVERAL = 2
-_MAX_NAMES = 3
 
 _NOTES = {
     Flag.SHORT: "cut short by the time limit",
@@ -193,12 +193,6 @@ def odds(logarithm: float) -> str:
 def date_of(epoch_s: float) -> str:
     """Return a day as ``2026-11-20``, in UTC."""
     return moment(epoch_s).partition(" ")[0]
-
-
-def several(names: Sequence[str], most: int = _MAX_NAMES) -> str:
-    """Return the first names joined, and the number of further ones."""
-    more = len(names) - most
-    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def limited(measured: Measured) -> str:

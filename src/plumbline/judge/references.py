@@ -28,7 +28,6 @@ from plumbline.judge.kinds import (
     kind_of,
     medians,
 )
-from plumbline.judge.phrases import several
 from plumbline.judge.runs import (
     AT,
     LONE_NOISE,
@@ -40,6 +39,7 @@ from plumbline.judge.runs import (
     merge,
     rows_of,
 )
+from plumbline.model.names import several
 from plumbline.model.series import column
 from plumbline.model.statistics import (
     MAD_FACTOR,
@@ -90,8 +90,21 @@ class Comparison(NamedTuple):
 class _Group:
     """All measurements of a kind; their statistics are computed on demand."""
 
-    def __init__(self) -> None:
-        self.measurements: list[Measurement] = []
+    def __init__(self, measurements: Sequence[Measurement]) -> None:
+        self.measurements = measurements
+
+    def compared(self, number: int) -> Optional[Comparison]:
+        """Return the runs of a measurement with their reference, None without one."""
+        measurement = self.measurements[number]
+        if _accepted_low(measurement, self):
+            compared = _with_peers(measurement, number, self.form(Against.BASELINE))
+            return compared or with_baseline(measurement)
+        for form in self.forms:
+            compared = _with_peers(measurement, number, form)
+            if compared:
+                alone = with_baseline(measurement) if self.steadier_alone(form) else None
+                return alone or compared
+        return with_baseline(measurement) or _few(measurement) or _own_history(measurement)
 
     @cached_property
     def table(self) -> Table:
@@ -186,29 +199,29 @@ class _Form:
 
 
 class References:
-    """Finds the reference of each measurement, given all of them."""
+    """Finds the reference of each measurement, given all of them.
+
+    A kind is compared as a whole and its table dropped, which is several times as large as the
+    runs: a large site has room for one of them.
+    """
 
     def __init__(self, measurements: Sequence[Measurement]) -> None:
         """Collect the measurements of each kind."""
-        self._of_kind: dict[Hashable, _Group] = {}
+        self._of_kind: dict[Hashable, list[Measurement]] = {}
         self._numbers: dict[int, int] = {}
+        self._compared: dict[Hashable, list[Optional[Comparison]]] = {}
         for measurement in measurements:
-            group = self._of_kind.setdefault(measurement.kind, _Group())
-            self._numbers[id(measurement)] = len(group.measurements)
-            group.measurements.append(measurement)
+            same = self._of_kind.setdefault(measurement.kind, [])
+            self._numbers[id(measurement)] = len(same)
+            same.append(measurement)
 
     def of(self, measurement: Measurement) -> Optional[Comparison]:
         """Return the runs of a measurement with their reference, None without one."""
-        group, number = self._of_kind[measurement.kind], self._numbers[id(measurement)]
-        if _accepted_low(measurement, group):
-            compared = _with_peers(measurement, number, group.form(Against.BASELINE))
-            return compared or with_baseline(measurement)
-        for form in group.forms:
-            compared = _with_peers(measurement, number, form)
-            if compared:
-                alone = with_baseline(measurement) if group.steadier_alone(form) else None
-                return alone or compared
-        return with_baseline(measurement) or _few(measurement) or _own_history(measurement)
+        kind = measurement.kind
+        if kind not in self._compared:
+            group = _Group(self._of_kind[kind])
+            self._compared[kind] = [*map(group.compared, range(len(group.measurements)))]
+        return self._compared[kind][self._numbers[id(measurement)]]
 
 
 def _with_peers(measurement: Measurement, number: int, form: _Form) -> Optional[Comparison]:

@@ -113,8 +113,6 @@ class Weighing:
         """
         if subject not in self._evidence:
             weigh_all([self])
-            # all measurements have their reference
-            self._references = References([])
         return self._evidence.get(subject)
 
     def all(self) -> dict[Subject, Evidence]:

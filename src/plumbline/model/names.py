@@ -1,4 +1,4 @@
-"""Names of a site: their allowed characters, and their form in addresses of the report.
+"""Names of a site: allowed characters, lists of names, and their form in addresses of the report.
 
 Names end up in file names, commands, Nagios objects and terminals.  All characters that are not
 listed here, such as line breaks, quotes, semicolons or a leading hyphen, are refused when a
@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from hashlib import sha256
-from typing import NamedTuple
+from typing import NamedTuple, Sequence
 
 from plumbline.model.errors import DocumentError
 
@@ -135,6 +135,12 @@ CALENDAR = Allowed(
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]")
 _MAX_PLAIN_NAME = 80
 _HASHED = 8
+
+
+def several(names: Sequence[str], most: int = 3) -> str:
+    """Return the first names joined, and the number of further ones: ``a, b, c and 2 more``."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")
 
 
 def anchor(layer: str, name: str) -> str:

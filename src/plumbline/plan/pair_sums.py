@@ -18,6 +18,7 @@ from plumbline.model.errors import UsageError
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Ceiling
+from plumbline.model.names import several
 from plumbline.model.record import Record
 from plumbline.model.rounds import cycle, pairs_in, span
 from plumbline.model.service import SitePart
@@ -171,7 +172,7 @@ def slots_through(network: PairNetwork, part: str, *, balanced: bool = False) ->
         crossed = dict.fromkeys(name for path in network.paths.values() for name in path)
         shared = [name for name in crossed if name not in network.hosts]
         raise UsageError(
-            f"the plan has no part {part}; pairs of hosts cross {listed(shared) or 'nothing'}"
+            f"the plan has no part {part}; pairs of hosts cross {several(shared, 8) or 'nothing'}"
         )
     most = max((cycle(len(hosts)) for hosts in network.networks), default=0)
     slots = [network.slot(part, number) for number in range(most)]
@@ -196,12 +197,6 @@ def _by_verbs(network: PairNetwork, part: str) -> str:
         "; pairs of adapters cross it, but the adapters of a host take turns in a slot, so these "
         "have no sum: look at the services RDMA"
     )
-
-
-def listed(names: Sequence[str], most: int = 8) -> str:
-    """Return names as text, the first ones and the number of the others."""
-    more = [f"{len(names) - most} more"] if len(names) > most else []
-    return ", ".join([*names[:most], *more])
 
 
 class SlowPair(NamedTuple):

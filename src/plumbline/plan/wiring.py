@@ -10,6 +10,7 @@ from __future__ import annotations
 from math import fsum
 from typing import Iterator, Mapping, NamedTuple, Optional
 
+from plumbline.model.names import several
 from plumbline.model.units import format_rate
 from plumbline.topology.ceiling import Capacities, together
 from plumbline.topology.graph import Route
@@ -24,8 +25,6 @@ _JOINED = 0.75
 _FREE = 0.9
 """Rates beside the others, as shares of what was expected: of reads that share a part, and of
 those that do not.  What lies between them, such as an uneven share of a part, says nothing."""
-
-_MAX_NAMED = 4
 
 
 class Reads(NamedTuple):
@@ -62,7 +61,7 @@ class _Load(NamedTuple):
 
     def sentence(self) -> str:
         return (
-            f"{_named(self.components)}, read at once, give {format_rate(self.total_Bps)}, "
+            f"reads of {several(self.components)} at once give {format_rate(self.total_Bps)}, "
             f"{100 * self.share:.0f} % of the {format_rate(self.rate_Bps)} of {self.part}: they do "
             "not all cross it as drawn, or it is faster than the topology says"
         )
@@ -101,7 +100,7 @@ def _joined(capacities: Capacities, reads: Reads) -> Optional[str]:
         fsum(rates[name] for name in slowed) for rates in (reads.at_once_Bps, reads.alone_Bps)
     )
     return (
-        f"{_named(slowed)} give {100 * at_once / alone:.0f} % of what they give alone when "
+        f"{several(slowed)} give {100 * at_once / alone:.0f} % of what they give alone when "
         f"{reads.title} are read at once, and the others what is expected: they share a part that "
         "the topology does not draw"
     )
@@ -120,9 +119,3 @@ def _shares(capacities: Capacities, reads: Reads) -> dict[str, float]:
         for name, limit in limits.items()
         if limit
     }
-
-
-def _named(names: list[str]) -> str:
-    if len(names) > _MAX_NAMED:
-        return f"{', '.join(names[:_MAX_NAMED])} and {len(names) - _MAX_NAMED} more"
-    return f"{', '.join(names[:-1])} and {names[-1]}"

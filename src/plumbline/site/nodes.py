@@ -17,12 +17,13 @@ from plumbline.judge.explain import explain
 from plumbline.judge.judging import Basis, Judging
 from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.node import JudgedNode, judge_node
-from plumbline.judge.phrases import several, weighed
+from plumbline.judge.phrases import weighed
 from plumbline.judge.weighing import Weighing
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Evidence, Subject
 from plumbline.model.expectation import Expectation, Expectations
 from plumbline.model.layers import LAYERS
+from plumbline.model.names import several
 from plumbline.model.series import Snapshot
 from plumbline.model.service import NODE, Service
 from plumbline.model.verdict import Judged, Verdict

@@ -12,13 +12,13 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Iterator, Mapping, NamedTuple, Optional
 
-from plumbline.judge.phrases import several
 from plumbline.model.codec import read_document, write
 from plumbline.model.command import printable
 from plumbline.model.errors import DocumentError
 from plumbline.model.exchange import Begun
 from plumbline.model.expectation import Expectations
 from plumbline.model.layers import LAYERS
+from plumbline.model.names import several
 from plumbline.model.record import Record
 from plumbline.model.shared import FLOWS
 from plumbline.model.symptom import TROUBLE, Report, Symptom

@@ -15,7 +15,6 @@ from plumbline.judge.phrases import (
     odds_of_run,
     over_runs,
     peers,
-    several,
     slow_nights,
     so_far,
     weighed,
@@ -55,20 +54,6 @@ def test_odds_are_shown_up_to_a_million(logarithm: float, words: str) -> None:
 )
 def test_a_slow_time_is_a_multiple(percent: float, words: str) -> None:
     assert multiple(percent) == words
-
-
-@pytest.mark.parametrize(
-    ("names", "words"),
-    [
-        ("", ""),
-        ("a", "a"),
-        ("abc", "a, b, c"),
-        ("abcd", "a, b, c and 1 more"),
-        ("abcdef", "a, b, c and 3 more"),
-    ],
-)
-def test_three_names_are_listed_and_the_others_counted(names: str, words: str) -> None:
-    assert several(names) == words
 
 
 @pytest.mark.parametrize(("count", "words"), [(0, "0 runs"), (1, "1 run"), (2, "2 runs")])

@@ -8,13 +8,27 @@ import pytest
 
 from plumbline.model import names as allowed
 from plumbline.model.errors import DocumentError
-from plumbline.model.names import Allowed, anchor, group_anchor
+from plumbline.model.names import Allowed, anchor, group_anchor, several
 from tests.package.parts.report.sites import HOSTILE
 from tests.package.recorded import table
 
 KINDS = {name: kind for name, kind in vars(allowed).items() if isinstance(kind, Allowed)}
 
 NAMES = table("names.yml")
+
+
+@pytest.mark.parametrize(
+    ("names", "words"),
+    [
+        ("", ""),
+        ("a", "a"),
+        ("abc", "a, b, c"),
+        ("abcd", "a, b, c and 1 more"),
+        ("abcdef", "a, b, c and 3 more"),
+    ],
+)
+def test_three_names_are_listed_and_the_others_counted(names: str, words: str) -> None:
+    assert several(names) == words
 
 
 @pytest.mark.parametrize("text", ["10.0.0.256", "10.0.0.321", "10.0.0", "10", "1.2.3.4.5"])

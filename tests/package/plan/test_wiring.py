@@ -60,7 +60,7 @@ def test_reads_that_get_more_than_a_part_do_not_share_it() -> None:
         ),
     ).differences
     assert text == (
-        "lun1 and lun2, read at once, give 395.0 MB/s, 132 % of the 300.0 MB/s of ctl1: they do "
+        "reads of lun1, lun2 at once give 395.0 MB/s, 132 % of the 300.0 MB/s of ctl1: they do "
         "not all cross it as drawn, or it is faster than the topology says"
     )
 
@@ -69,7 +69,7 @@ def test_reads_that_hold_each_other_up_share_a_part_that_is_not_drawn() -> None:
     moved = {**DRAWN, "lun3": "ctl1"}
     (text,) = of_site(moved).differences
     assert text == (
-        "lun1, lun2 and lun3 give 50 % of what they give alone when the devices of oss1 are read "
+        "lun1, lun2, lun3 give 50 % of what they give alone when the devices of oss1 are read "
         "at once, and the others what is expected: they share a part that the topology does not "
         "draw"
     )

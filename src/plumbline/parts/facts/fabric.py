@@ -15,6 +15,7 @@ from typing import Iterator, NamedTuple, Optional, Sequence
 from plumbline.model.command import Completed, lines
 from plumbline.model.errors import PlumblineError, PrivilegeError, ToolError
 from plumbline.model.expectation import FabricLink
+from plumbline.model.names import several
 from plumbline.model.symptom import Look, Symptom
 from plumbline.model.validation import whole
 from plumbline.observe.query import complaint
@@ -128,10 +129,9 @@ def _stopped(links: Sequence[Link], errors: Errors) -> Iterator[str]:
         if any(last.get(name) == value for name, value in errors.get(end[:2], {}).items())
     ]
     if full:
-        more = f" and {len(full) - 1} more" if full[1:] else ""
         yield (
-            f"counters of {full[0]}{more} stand at their last value and count no further; clear "
-            "them with: ibqueryerrors -k"
+            f"counters of {several([*map(str, full)], 1)} stand at their last value and count no "
+            "further; clear them with: ibqueryerrors -k"
         )
 
 
@@ -271,10 +271,9 @@ class _Fabric:
         parts = (part for part in self._parts.values() if not part.of_host)
         absent = [part for part in parts if not self._together[part]]
         if absent:
-            first = " to ".join(absent[0].ends)
-            more = f" and {len(absent) - 1} more" if absent[1:] else ""
+            links = several([" to ".join(part.ends) for part in absent], 1)
             yield (
-                f"the topology's link from {first}{more} is not found by name; compare the names "
+                f"the topology's link from {links} is not found by name; compare the names "
                 f"in {' '.join(LINKS)}, which a node name map may change"
             )
 

@@ -13,6 +13,7 @@ from typing import Callable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.command import Completed, printable
 from plumbline.model.errors import PlumblineError, PrivilegeError, ToolError
+from plumbline.model.names import several
 from plumbline.model.symptom import Look, Symptom
 from plumbline.observe.query import QUICK_S, complaint
 from plumbline.parts.facts import lustre
@@ -61,8 +62,6 @@ _MAX_PINGING_S = 10.0
 _TURN_S = 600.0
 
 _DESCRIPTION = re.compile(r"failed to ping \S+: ([^'\"\n]{1,80})")
-_MAX_NAMED = 4
-"""Most gateways that a sentence names."""
 _MIN_LOST = 10
 _FASTER = 10
 """Lost messages count if there are ten, and ten times as many as of the median of the peers."""
@@ -267,12 +266,11 @@ def _route_symptoms(node: Node) -> Iterator[Symptom]:
     for network, group in by_network.items():
         up = sum(route.is_up for route in group)
         if not up:
-            gateways = ", ".join(route.gateway for route in group[:_MAX_NAMED])
-            more = f" and {len(group) - _MAX_NAMED} more" if len(group) > _MAX_NAMED else ""
+            gateways = several([route.gateway for route in group])
             component = node.parts.of_kind("nic", "link")[0]
             if len(group) == 1:
                 component = node.parts.of_address(group[0].address)
-            yield RULES["no_route"].symptom(component, network=network, gateways=gateways + more)
+            yield RULES["no_route"].symptom(component, network=network, gateways=gateways)
             continue
         for route in (route for route in group if not route.is_up):
             component = node.parts.of_address(route.address)

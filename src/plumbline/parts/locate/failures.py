@@ -12,9 +12,10 @@ from __future__ import annotations
 from typing import Iterable, Iterator, Mapping, NamedTuple
 
 from plumbline.judge.memory import Memory
-from plumbline.judge.phrases import moment, several
+from plumbline.judge.phrases import moment
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
+from plumbline.model.names import several
 from plumbline.model.record import Outcome, Record
 from plumbline.model.verdict import Reason
 from plumbline.parts.locate.observation import Measurable, Observation, PlannedMeasurement, Vote

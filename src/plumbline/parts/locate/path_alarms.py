@@ -14,7 +14,8 @@ from __future__ import annotations
 
 from typing import Collection, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.phrases import moment, several
+from plumbline.judge.phrases import moment
+from plumbline.model.names import several
 from plumbline.model.service import ActiveAlarms, PathService, Service, Suspicion, enclosing
 from plumbline.model.verdict import Reason, State, Verdict
 

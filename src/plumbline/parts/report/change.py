@@ -11,8 +11,8 @@ from typing import Any, Iterable, NamedTuple, Optional, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from plumbline.judge.phrases import several
 from plumbline.model.layers import LAYERS
+from plumbline.model.names import several
 from plumbline.model.quantity import Quantity
 from plumbline.model.units import DAY_S
 from plumbline.parts.report.figure import (
@@ -160,12 +160,13 @@ def find_change(
 def _by_day(members: Sequence[_Halves], parted: int) -> dict[int, float]:
     """Return the median change on each day; ``parted`` is the day of the chosen time."""
     days = spanned(halves.days for halves in members)
-    # arrays, because Python numbers would take gigabytes for a large site
-    courses = np.array([_course(halves, days, parted) for halves in members])
-    measured = np.isfinite(courses)
-    courses[~measured] = np.nan
-    known = measured.any(axis=0)
-    middles = np.nanmedian(courses[:, known], axis=0)
+    # one array, because Python numbers would take gigabytes for a large site
+    courses = np.empty((len(members), len(days)))
+    for place, halves in enumerate(members):
+        courses[place] = _course(halves, days, parted)
+    courses[~np.isfinite(courses)] = np.nan
+    known = ~np.isnan(courses).all(axis=0)
+    middles = np.nanmedian(courses[:, known], axis=0, overwrite_input=True)
     return dict(zip(compress(days, known), middles.tolist()))
 
 

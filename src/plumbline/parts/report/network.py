@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from typing import Any, Iterable, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.phrases import number, several
+from plumbline.judge.phrases import number
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.net import NET
-from plumbline.model.names import anchor
+from plumbline.model.names import anchor, several
 from plumbline.model.trend import PairTest
 from plumbline.model.units import format_rate
 from plumbline.model.verdict import State

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.judge.phrases import number, several
+from plumbline.judge.phrases import number
 from plumbline.model.expectation import Expectation
 from plumbline.model.layers import LAYERS
 from plumbline.model.layers.rdma import LATENCY, RDMA
-from plumbline.model.names import anchor
+from plumbline.model.names import anchor, several
 from plumbline.model.record import Operation
 from plumbline.model.trend import PairTest
 from plumbline.model.units import format_rate

@@ -12,7 +12,7 @@ import re
 from pathlib import Path
 from typing import Callable, Iterable, Iterator, Mapping, NamedTuple, Sequence
 
-from plumbline.judge.phrases import date_of, moment, several
+from plumbline.judge.phrases import date_of, moment
 from plumbline.judge.symptoms import by_state
 from plumbline.model import metric as counters
 from plumbline.model import parts
@@ -22,6 +22,7 @@ from plumbline.model.layers import BY_DEPTH, LAYERS
 from plumbline.model.layers.net import NET
 from plumbline.model.layers.rdma import RDMA
 from plumbline.model.limits import Limits
+from plumbline.model.names import several
 from plumbline.model.record import Record, step_name
 from plumbline.model.space import SystemCourse
 from plumbline.model.suspects import Suspects

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.judge.phrases import several
+from plumbline.model.names import several
 from plumbline.model.units import format_bytes
 from plumbline.observe.coverage import Job, LastRun
 

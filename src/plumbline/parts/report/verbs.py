@@ -12,10 +12,11 @@ from typing import Iterable, Iterator, Optional
 from plumbline.cli.options import parse_date, parse_moment
 from plumbline.cli.output import remark, show
 from plumbline.doors.table import render
-from plumbline.judge.phrases import moment, several
+from plumbline.judge.phrases import moment
 from plumbline.model import parts
 from plumbline.model.command import lines
 from plumbline.model.errors import DocumentError, StoreError, ToolError, UsageError, reason_in
+from plumbline.model.names import several
 from plumbline.model.profile import Profile, unpack
 from plumbline.model.units import DAY_S
 from plumbline.observe.given import read_given

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Iterator, NamedTuple, Optional, Sequence
 
-from plumbline.judge.phrases import date_of, moment, number, several
+from plumbline.judge.phrases import date_of, moment, number
 from plumbline.model.ages import CLOCK_STEP_S, age
+from plumbline.model.names import several
 from plumbline.model.space import (
     MDT,
     POOL,

@@ -52,8 +52,8 @@ class Run:
         self.said: list[str] = []
         self.asked: list[list[str]] = []
         self.refusal = refusal
-        self.crew = Crew(PLAN, answering, HOSTS, Site(*self.nodes.values()))
-        desk = Desk(self.plumbline, folder, self.said.extend)
+        self.crew = Crew(PLAN, answering, HOSTS, Site(*self.nodes.values()), self.said.extend)
+        desk = Desk(self.plumbline, folder)
         self.through = Through(PLAN, Question("leaf1", balanced), self.crew, desk)
 
     def plumbline(self, arguments: Sequence[str]) -> str:

@@ -55,8 +55,9 @@ class Run:
         names = [f"oss{number}" for number in (1, 2, 3, 4)]
         self.nodes = {name: node(name, **others.get(name, {})) for name in names}
         self.said: list[str] = []
-        crew = Crew(PLAN, answering or names, names, Site(*self.nodes.values()))
-        self.together = Together(PLAN, "ctl", crew, self.said.extend, lambda: NOW)
+        site = Site(*self.nodes.values())
+        crew = Crew(PLAN, answering or names, names, site, self.said.extend)
+        self.together = Together(PLAN, "ctl", crew, lambda: NOW)
 
     def started(self) -> list[str]:
         return [name for name, one in self.nodes.items() if one.units()]
@@ -128,4 +129,4 @@ def test_a_sum_that_cannot_be_recorded_is_an_error_with_its_reason() -> None:
 
 def test_a_part_that_nothing_reads_together_is_refused_with_those_that_are() -> None:
     with pytest.raises(Impossible, match=r"the plan has ctl\. See plumbline topology check"):
-        Together(PLAN, "switch1", Crew(PLAN, [], [], Site()), lambda _: None, lambda: NOW)
+        Together(PLAN, "switch1", Crew(PLAN, [], [], Site()), lambda: NOW)

@@ -87,11 +87,10 @@ class Desk:
         limit: Sequence[str] = NODES,
         **options: Any,
     ) -> dict[str, Any]:
-        crew = Crew(PLAN, [node.name for node in nodes], limit, Site(*nodes))
+        answering = [node.name for node in nodes]
+        crew = Crew(PLAN, answering, limit, Site(*nodes), self.output.extend)
         verbose = options.get("verbose", False)
-        console = Console(
-            self.plumbline, self.folder, self.output.extend, self.clock, verbose=verbose
-        )
+        console = Console(self.plumbline, self.folder, self.clock, verbose=verbose)
         result = Investigation(PLAN, question, crew, console).run(dry=options.get("dry", False))
         return dict(result)
 

@@ -12,8 +12,8 @@ from typing import Iterator, Mapping, Optional, Sequence
 from plumbline.cli.options import parse_span
 from plumbline.cli.output import remark, show
 from plumbline.doors.table import render
-from plumbline.judge.phrases import several
 from plumbline.model.errors import DocumentError, UsageError
+from plumbline.model.names import several
 from plumbline.model.units import format_bytes, format_rate
 from plumbline.observe.command import SystemRunner
 from plumbline.observe.given import read_given

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Iterator, Optional
 
 from plumbline.cli.output import remark, show
-from plumbline.judge.phrases import several
 from plumbline.model.errors import UsageError
+from plumbline.model.names import several
 from plumbline.parts.facts.loads import SiteLatencies, latencies, site_loads
 from plumbline.site.prometheus import Prometheus, Span
 from plumbline.store.facts import save_suspicions

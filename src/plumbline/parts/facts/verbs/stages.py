@@ -11,8 +11,8 @@ from typing import Callable, Iterable, Iterator, Sequence
 from plumbline.cli.options import parse_span, until_signalled
 from plumbline.cli.output import print_json, remark, say
 from plumbline.doors.table import render
-from plumbline.judge.phrases import several
 from plumbline.model.errors import UsageError
+from plumbline.model.names import several
 from plumbline.observe.command import Clock, SystemClock
 from plumbline.parts.facts.collected_times import collected_times
 from plumbline.parts.facts.counting import BoundedReads, Counters
