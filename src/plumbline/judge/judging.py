@@ -10,7 +10,7 @@ from plumbline.judge.fs import FileSystem, Ruled, decide_whole, file_systems
 from plumbline.judge.group import by_group, decide_group
 from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.operations import operations, series_of
-from plumbline.judge.pair import judge_pair_host
+from plumbline.judge.pair import Form, judge_pair_host
 from plumbline.judge.phrases import Ruling, odds_of_run, weighed, within_chance
 from plumbline.judge.service import by_evidence, evidence, of_service, with_runs
 from plumbline.judge.weighing import Weighing
@@ -106,8 +106,8 @@ class Judging:
         return verdict if unproved else verdict._replace(evidence=())
 
     def _host(self, entry: Expectation, last_runs: Optional[Evidence]) -> Verdict:
-        over_runs = self._basis is Basis.RUNS
-        return judge_pair_host(entry, self.memory, self.now, last_runs, over_runs=over_runs)
+        form = Form(over_runs=self._basis is Basis.RUNS, lines=self._evidence)
+        return judge_pair_host(entry, self.memory, self.now, last_runs, form)
 
     def _target(self, entry: Expectation, last_runs: Optional[Evidence]) -> Verdict:
         rulings = self._by_evidence(entry, last_runs)

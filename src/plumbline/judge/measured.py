@@ -136,8 +136,9 @@ class Measured(NamedTuple):
     """One operation of one component in its latest run, which gave a rate.
 
     ``baseline`` is None unless it may be used; ``doubt`` is then the reason.  ``samples`` are
-    newest first and begin with this run.  ``provisional`` replaces a missing baseline and missing
-    peers; ``given`` are the references as the console gave them, usable or not.
+    newest first and begin with this run, in which ``peers`` others had the median ``peers_rate``.
+    ``provisional`` replaces a missing baseline and missing peers; ``given`` are the references as
+    the console gave them, usable or not.
     """
 
     record: Record
@@ -147,6 +148,8 @@ class Measured(NamedTuple):
     baseline: Optional[Baseline]
     doubt: str
     limits: Limits
+    peers: int = 0
+    peers_rate: Optional[float] = None
     provisional: Optional[Provisional] = None
     given: Reference = Reference(None, None)
 
@@ -158,16 +161,6 @@ class Measured(NamedTuple):
     def shown(self, rate: float) -> str:
         """Return a rate in the unit of the operation, e.g. ``80.3 MB/s``."""
         return self.record.operation.quantity.format(rate)
-
-    @property
-    def peers(self) -> int:
-        """Return the number of peers in the same run."""
-        return self.samples[0].peers if self.samples else 0
-
-    @property
-    def peers_rate(self) -> Optional[float]:
-        """Return the median rate of the peers in the same run."""
-        return self.samples[0].peers_rate if self.samples else None
 
     @property
     def reference_rate(self) -> Optional[float]:
@@ -248,6 +241,7 @@ def measured(series: Series, reference: Reference, limits: Limits) -> Measured:
     assert record.rate is not None
     _refuse_impossible(record, reference)
     doubt = doubt_about(reference.baseline, record, limits)
+    run = series.samples[0] if series.samples else None
     current = Measured(
         record=record,
         rate=record.rate,
@@ -256,6 +250,8 @@ def measured(series: Series, reference: Reference, limits: Limits) -> Measured:
         baseline=None if doubt else reference.baseline,
         doubt=doubt,
         limits=limits,
+        peers=run.peers if run else 0,
+        peers_rate=run.peers_rate if run else None,
         given=reference,
     )
     if current.reference_rate is not None:

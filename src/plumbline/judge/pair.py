@@ -63,17 +63,26 @@ class _Pairs(NamedTuple):
         return chosen._replace(finding=below) if below else chosen
 
 
+class Form(NamedTuple):
+    """Form of a verdict: of the last run, or ``over_runs``; with a line on each partner or not."""
+
+    over_runs: bool = False
+    lines: bool = True
+
+
+_LAST_RUN = Form()
+
+
 def judge_pair_host(
     expectation: Expectation,
     memory: Memory,
     now: float,
     weighed: Optional[Evidence] = None,
-    *,
-    over_runs: bool = False,
+    form: Form = _LAST_RUN,
 ) -> Verdict:
     """Return the verdict on the last run of a host with each partner.
 
-    With ``over_runs`` it is that of its service, by ``weighed``, the evidence of its last runs.
+    Over runs it is that of its service, by ``weighed``, the evidence of its last runs.
     """
     series = memory.of(expectation.layer, expectation.component)
     pairs = tuple(
@@ -85,12 +94,12 @@ def judge_pair_host(
         decided = unmeasured(expectation, finding)
     else:
         rulings = tuple(pair.ruling for pair in pairs)
-        retransmits = _retransmits(pairs, expectation.limits, over_runs=over_runs)
-        chosen = by_evidence(rulings, weighed) if over_runs else rulings
+        retransmits = _retransmits(pairs, expectation.limits, over_runs=form.over_runs)
+        chosen = by_evidence(rulings, weighed) if form.over_runs else rulings
         decided = _decide(expectation, pairs, chosen, retransmits, now)
     return decided._replace(
         sentence=decided.sentence + remark,
-        evidence=tuple(line for pair in pairs for line in _lines(pair, now)),
+        evidence=tuple(line for pair in pairs if form.lines for line in _lines(pair, now)),
         figures=tuple(_figures(expectation, pairs)),
     )
 
