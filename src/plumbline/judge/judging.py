@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.component import Step, decide, rule
+from plumbline.judge.component import Detail, Step, decide, rule
 from plumbline.judge.fs import FileSystem, Ruled, decide_whole, file_systems
 from plumbline.judge.group import by_group, decide_group
 from plumbline.judge.memory import EvidenceSource, Memory
@@ -42,20 +42,29 @@ class Judging:
         weighing: EvidenceSource,
         now: float,
         *,
-        evidence: bool = True,
+        detail: Detail = Detail.EVIDENCE,
         basis: Basis = Basis.RUNS,
     ) -> None:
         """Judge at ``now`` with the evidence of the last runs from ``weighing``.
 
-        Putting the ``evidence`` into words takes half of the time.
+        Putting the evidence into words takes half of the time.
         """
         self.memory = memory
         self.now = now
         self._weighing = weighing
-        self._evidence = evidence
+        self._detail = detail
         self._basis = basis
         self._ruled: dict[tuple[str, str, Step], Ruling] = {}
         self._rulings: dict[tuple[str, str], tuple[Ruling, ...]] = {}
+
+    @property
+    def in_words(self) -> bool:
+        """Return whether fine results have words."""
+        return self._detail is not Detail.STATE
+
+    @property
+    def _proved(self) -> bool:
+        return self._detail is Detail.EVIDENCE
 
     def components(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
         """Return the verdicts on components; a damaged document gives UNKNOWN."""
@@ -88,7 +97,7 @@ class Judging:
         except DocumentError as error:
             whole = system.whole
             return _damaged(whole.layer, whole.component, error)._replace(group=True)
-        return verdict if self._evidence else verdict._replace(evidence=())
+        return verdict if self._proved else verdict._replace(evidence=())
 
     def component(self, entry: Expectation) -> Verdict:
         """Return the verdict on one component; a damaged document gives UNKNOWN."""
@@ -102,17 +111,17 @@ class Judging:
             verdict = with_runs(verdict, last_runs)
         else:
             verdict = self._last_run(verdict, last_runs, entry.limits)
-        unproved = self._evidence or not verdict.evidence
+        unproved = self._proved or not verdict.evidence
         return verdict if unproved else verdict._replace(evidence=())
 
     def _host(self, entry: Expectation, last_runs: Optional[Evidence]) -> Verdict:
-        form = Form(over_runs=self._basis is Basis.RUNS, lines=self._evidence)
+        form = Form(over_runs=self._basis is Basis.RUNS, detail=self._detail)
         return judge_pair_host(entry, self.memory, self.now, last_runs, form)
 
     def _target(self, entry: Expectation, last_runs: Optional[Evidence]) -> Verdict:
         rulings = self._by_evidence(entry, last_runs)
-        verdict = decide(entry, rulings, self.memory.running, self.now)
-        if not self._evidence:
+        verdict = decide(entry, rulings, self.memory.running, self.now, in_words=self.in_words)
+        if not self._proved:
             return verdict
         lines = tuple(line for ruling in rulings for line in evidence(ruling, self.now))
         return verdict._replace(evidence=lines)
@@ -158,7 +167,7 @@ class Judging:
         key = entry.layer, entry.component, step
         if key not in self._ruled:
             series = series_of(self.memory.of(entry.layer, entry.component), *step)
-            self._ruled[key] = rule(entry, step, series, self.now)
+            self._ruled[key] = rule(entry, step, series, self.now, in_words=self.in_words)
         return self._ruled[key]
 
 

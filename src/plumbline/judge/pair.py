@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.absence import never, unfinished
-from plumbline.judge.component import rule, unmeasured, verdict
+from plumbline.judge.component import Detail, rule, unmeasured, verdict
 from plumbline.judge.floor import host_below
 from plumbline.judge.memory import Memory
 from plumbline.judge.operations import label, operations, series_of
@@ -64,10 +64,15 @@ class _Pairs(NamedTuple):
 
 
 class Form(NamedTuple):
-    """Form of a verdict: of the last run, or ``over_runs``; with a line on each partner or not."""
+    """Form of a verdict: of the last run, or ``over_runs``; and its detail."""
 
     over_runs: bool = False
-    lines: bool = True
+    detail: Detail = Detail.EVIDENCE
+
+    @property
+    def lines(self) -> bool:
+        """Return whether each partner has lines."""
+        return self.detail is Detail.EVIDENCE
 
 
 _LAST_RUN = Form()
@@ -86,7 +91,8 @@ def judge_pair_host(
     """
     series = memory.of(expectation.layer, expectation.component)
     pairs = tuple(
-        _pairs(expectation, place, series, now) for place in operations(expectation, series)
+        _pairs(expectation, place, series, now, in_words=form.detail is not Detail.STATE)
+        for place in operations(expectation, series)
     )
     hang, remark = unfinished([expectation], memory.running, now)
     finding = hang or (None if pairs and expectation.partners else _nothing(expectation))
@@ -163,6 +169,8 @@ def _pairs(
     step: tuple[Operation, Scenario],
     series: Sequence[Series],
     now: float,
+    *,
+    in_words: bool = True,
 ) -> _Pairs:
     rulings = tuple(
         (
@@ -172,6 +180,7 @@ def _pairs(
                 step,
                 series_of(series, *step, partner.name),
                 now,
+                in_words=in_words,
             ),
         )
         for partner in expectation.partners

@@ -15,6 +15,7 @@ from random import Random
 from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge import confirm as confirming
+from plumbline.judge.component import Detail
 from plumbline.judge.judging import Judging, judge_day
 from plumbline.judge.weighing import Weighing, weigh_subjects
 from plumbline.model.evidence import Evidence, Subject
@@ -180,7 +181,7 @@ class _NodeEvidence:
     def verdict(self, entry: Expectation) -> Verdict:
         key = entry.layer, entry.component
         if key not in self._verdicts:
-            judging = Judging(self._measuring.memory, self, self._now, evidence=False)
+            judging = Judging(self._measuring.memory, self, self._now, detail=Detail.STATE)
             self._verdicts[key] = judging.component(entry)
         return self._verdicts[key]
 
@@ -284,7 +285,7 @@ def simulated_days(fleet: Fleet, capacity: Capacity, scenario: Scenario) -> Iter
             pass
         confirming.day(day, slowed)
         weighing = weigh(nodes, measuring.memory)
-        judging = Judging(measuring.memory, weighing, end_of(day), evidence=False)
+        judging = Judging(measuring.memory, weighing, end_of(day), detail=Detail.STATE)
         verdicts = tuple(judge_day(nodes, judging))
         traffic = measuring.planned_bytes - earlier_bytes, measuring.confirmed_bytes
         yield Today(day, verdicts, faults, nodes, judging, weighing, *traffic)
