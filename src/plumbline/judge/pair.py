@@ -70,6 +70,11 @@ class Form(NamedTuple):
     detail: Detail = Detail.EVIDENCE
 
     @property
+    def in_words(self) -> bool:
+        """Return whether fine results have words."""
+        return self.detail is not Detail.STATE
+
+    @property
     def lines(self) -> bool:
         """Return whether each partner has lines."""
         return self.detail is Detail.EVIDENCE
@@ -91,7 +96,7 @@ def judge_pair_host(
     """
     series = memory.of(expectation.layer, expectation.component)
     pairs = tuple(
-        _pairs(expectation, place, series, now, in_words=form.detail is not Detail.STATE)
+        _pairs(expectation, place, series, now, in_words=form.in_words)
         for place in operations(expectation, series)
     )
     hang, remark = unfinished([expectation], memory.running, now)
@@ -106,7 +111,7 @@ def judge_pair_host(
     return decided._replace(
         sentence=decided.sentence + remark,
         evidence=tuple(line for pair in pairs if form.lines for line in _lines(pair, now)),
-        figures=tuple(_figures(expectation, pairs)),
+        figures=tuple(_figures(expectation, pairs)) if form.in_words else (),
     )
 
 

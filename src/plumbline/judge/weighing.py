@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import chain, islice
 from math import inf
-from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import Collection, Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.cases import Compared, case_of, further_runs, last_change, question_of
 from plumbline.judge.kinds import MIN_SIZE, Era, Measurement, separate_pairs
@@ -89,22 +89,39 @@ class Weighing:
         self._groups: dict[Group, list[Component]] = {}
         for place, group in self._group_of.items():
             self._groups.setdefault(group, []).append(place)
-        self._measured: dict[Component, list[Measurement]] = {}
+        self._sources: dict[Component, list[tuple[Expectation, Weighable]]] = {}
         for node, expectations in nodes.items():
             for expectation in expectations:
-                measurements = self._measured.setdefault(
-                    (expectation.layer, expectation.component), []
-                )
-                measurements += self._measurements(expectation, memories[node])
+                place = expectation.layer, expectation.component
+                self._sources.setdefault(place, []).append((expectation, memories[node]))
+        self._measured = {place: self._read(place) for place in self._sources}
         separate_pairs(self._measured)
+        self._evidence: dict[Subject, Optional[Evidence]] = {}
+        self._compare()
+
+    def _read(self, place: Component) -> list[Measurement]:
+        sources = self._sources[place]
+        return [measured for source in sources for measured in self._measurements(*source)]
+
+    def _compare(self) -> None:
+        """Begin without references."""
         self._references = References(list(chain.from_iterable(self._measured.values())))
         self._compared: dict[Component, Compared] = {}
         self._compared_groups: dict[Optional[Group], Compared] = {}
         self._small_groups: dict[Hashable, tuple[dict[Component, int], Optional[Groups]]] = {}
         self._lost: dict[Hashable, bool] = {}
         self._joint: dict[Component, Compared] = {}
-        self._evidence: dict[Subject, Optional[Evidence]] = {}
         self._raised: dict[Subject, _Raised] = {}
+
+    def measured_again(self, places: Collection[Component]) -> None:
+        """Read further runs of some targets or devices; the evidence on all others stays."""
+        self._measured.update((place, self._read(place)) for place in places)
+        self._evidence = {
+            subject: evidence
+            for subject, evidence in self._evidence.items()
+            if subject[:2] not in places and not subject[2]
+        }
+        self._compare()
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return the evidence on a component or group, None if nothing can be compared.
@@ -116,6 +133,10 @@ class Weighing:
             # all measurements have their reference
             self._references = References([])
         return self._evidence.get(subject)
+
+    def weighed(self, subject: Subject) -> bool:
+        """Return whether the evidence on a component or group is known."""
+        return subject in self._evidence
 
     def all(self) -> dict[Subject, Evidence]:
         """Return the evidence on all components and groups."""
@@ -202,15 +223,11 @@ class Weighing:
         group = self._group_of.get(component)
         return self.evidence((*group, True)) if group else None
 
-    def weigh(self, parts: Sequence[Compared]) -> list[Evidence]:
+    def weigh(self, parts: Sequence[Compared]) -> list[Weight]:
         """Return for each part the joint evidence of the measurements that it may slow."""
-        questions = [
-            (compared, question_of(compared[0].measurement.limits, ())) for compared in parts
-        ]
-        weights = weigh(case_of(*question) for question in questions)
-        return [
-            evidence_of(*question, weight, None) for question, weight in zip(questions, weights)
-        ]
+        return weigh(
+            case_of(compared, question_of(compared[0].measurement.limits, ())) for compared in parts
+        )
 
     def _unless_shared(self, component: Component, evidence: Evidence) -> Evidence:
         """Return the evidence on a component without peers, no alarm if its group lost as much."""

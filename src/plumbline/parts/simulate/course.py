@@ -144,39 +144,29 @@ class _NodeEvidence:
     def __init__(self, look: _Look, measuring: Measuring) -> None:
         self.look = look
         self._measuring = measuring
-        self._evidence: dict[Subject, Optional[Evidence]] = {}
         self._verdicts: dict[tuple[str, str], Verdict] = {}
         self._now = look.now
-        self._weighing = self._weigh()
-
-    def _weigh(self) -> Weighing:
-        expectations, memory = self.look.node.expectations, self._measuring.memory
-        return Weighing({"": expectations}, {"": memory}, counting=False)
+        nodes, memories = {"": look.node.expectations}, {"": measuring.memory}
+        self._weighing = Weighing(nodes, memories, counting=False)
 
     def unweighed(self) -> tuple[Weighing, list[Subject]]:
-        subjects = (entry.subject for entry in self.look.node.chosen)
-        return self._weighing, [subject for subject in subjects if subject not in self._evidence]
+        return self._weighing, [entry.subject for entry in self.look.node.chosen]
 
     def forget(self, components: Collection[str], now: float) -> None:
         """Weigh some components again, at a moment in epoch seconds."""
         self._now = now
-        self._evidence = {
-            key: evidence
-            for key, evidence in self._evidence.items()
-            if key[1] not in components and not key[2]
-        }
+        layer = self.look.node.chosen[0].layer
         self._verdicts = {
             key: verdict for key, verdict in self._verdicts.items() if key[1] not in components
         }
-        self._weighing = self._weigh()
+        self._weighing.measured_again([(layer, component) for component in components])
         weigh_subjects([self.unweighed()])
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return the evidence of the last runs on a component or group."""
-        if subject not in self._evidence:
+        if not self._weighing.weighed(subject):
             weigh_subjects([(self._weighing, [subject])])
-            self._evidence[subject] = self._weighing.evidence(subject)
-        return self._evidence[subject]
+        return self._weighing.evidence(subject)
 
     def verdict(self, entry: Expectation) -> Verdict:
         key = entry.layer, entry.component
