@@ -9,7 +9,17 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import chain, islice
 from math import inf
-from typing import Collection, Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import (
+    Collection,
+    Container,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+)
 
 from plumbline.judge.cases import Compared, case_of, further_runs, last_change, question_of
 from plumbline.judge.kinds import MIN_SIZE, Era, Measurement, separate_pairs
@@ -41,6 +51,7 @@ Group = tuple[str, str]
 """Layer and name of a group of peers."""
 
 _MIN_MEMBERS = 2
+_NONE_KNOWN: Mapping[Subject, Optional[Evidence]] = {}
 
 
 class _Raised(NamedTuple):
@@ -63,10 +74,12 @@ class Weighing:
         memories: Mapping[str, Weighable],
         *,
         counting: bool = True,
+        known: Mapping[Subject, Optional[Evidence]] = _NONE_KNOWN,
     ) -> None:
         """Read the memories of the nodes; damaged documents count as unknown.
 
         With ``counting`` the evidence has the number of further runs that raise an alarm or end it.
+        ``known`` is the evidence on components and groups that have no run since.
         """
         self._counting = counting
         self._limits = {
@@ -96,7 +109,8 @@ class Weighing:
                 self._sources.setdefault(place, []).append((expectation, memories[node]))
         self._measured = {place: self._read(place) for place in self._sources}
         separate_pairs(self._measured)
-        self._evidence: dict[Subject, Optional[Evidence]] = {}
+        self._evidence = dict(known)
+        self._all_compared = not known
         self._compare()
 
     def _read(self, place: Component) -> list[Measurement]:
@@ -130,13 +144,18 @@ class Weighing:
         """
         if subject not in self._evidence:
             weigh_all([self])
-            # all measurements have their reference
-            self._references = References([])
+            if self._all_compared:
+                # all measurements have their reference
+                self._references = References([])
         return self._evidence.get(subject)
 
     def weighed(self, subject: Subject) -> bool:
         """Return whether the evidence on a component or group is known."""
         return subject in self._evidence
+
+    def known(self, layers: Container[str]) -> dict[Subject, Optional[Evidence]]:
+        """Return the evidence on the components and groups of some layers so far."""
+        return {key: evidence for key, evidence in self._evidence.items() if key[0] in layers}
 
     def all(self) -> dict[Subject, Evidence]:
         """Return the evidence on all components and groups."""

@@ -9,10 +9,20 @@ find the parts that explain the verdicts of a day.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
 from itertools import zip_longest
 from random import Random
-from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from types import MappingProxyType
+from typing import (
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+)
 
 from plumbline.judge import confirm as confirming
 from plumbline.judge.component import Detail
@@ -259,6 +269,7 @@ def simulated_days(fleet: Fleet, capacity: Capacity, scenario: Scenario) -> Iter
     # the same faults go on for days
     changed = lru_cache(maxsize=1)(capacity.under)
     earlier_bytes = measuring.planned_bytes
+    weighing, runs = Weighing({}, {}), Counter[str]()
     for day in range(1, scenario.days + 1):
         weather.next_day()
         faults = tuple(fault for fault in scenario.faults if fault.blamed(day))
@@ -274,16 +285,25 @@ def simulated_days(fleet: Fleet, capacity: Capacity, scenario: Scenario) -> Iter
         for _ in measuring.day(day, slowed):
             pass
         confirming.day(day, slowed)
-        weighing = weigh(nodes, measuring.memory)
+        same = {layer for layer, count in measuring.memory.runs.items() if runs[layer] == count}
+        weighing = weigh(nodes, measuring.memory, weighing.known(same))
+        runs = measuring.memory.runs.copy()
         judging = Judging(measuring.memory, weighing, end_of(day), detail=Detail.STATE)
         verdicts = tuple(judge_day(nodes, judging))
         traffic = measuring.planned_bytes - earlier_bytes, measuring.confirmed_bytes
         yield Today(day, verdicts, faults, nodes, judging, weighing, *traffic)
 
 
-def weigh(nodes: Mapping[str, Sequence[Expectation]], memory: Memory) -> Weighing:
-    """Return the evidence of all nodes, without the number of further runs."""
-    return Weighing(nodes, dict.fromkeys(nodes, memory), counting=False)
+def weigh(
+    nodes: Mapping[str, Sequence[Expectation]],
+    memory: Memory,
+    known: Mapping[Subject, Optional[Evidence]] = MappingProxyType({}),
+) -> Weighing:
+    """Return the evidence of all nodes, without the number of further runs.
+
+    ``known`` is that on what has no run since.
+    """
+    return Weighing(nodes, dict.fromkeys(nodes, memory), counting=False, known=known)
 
 
 def _under_release(fleet: Fleet, fault: Fault) -> Iterator[Flow]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.record import Outcome, Record
@@ -62,6 +63,8 @@ class Memory:
         self._places: dict[tuple[str, str], list[_Series]] = {}
         self._series: dict[Flow, _Series] = {}
         self._read: dict[tuple[str, str], tuple[Series, ...]] = {}
+        self.runs: Counter[str] = Counter()
+        """Number of runs so far, by layer."""
         self._blank = {flow: _blank(member, flow) for member in members for flow in member.flows()}
 
     def copy(self) -> Memory:
@@ -95,6 +98,7 @@ class Memory:
 
     def add_run(self, rates: Mapping[Flow, Rate]) -> None:
         """Add the rates of peers in one run, each with the median of the others."""
+        self.runs.update({flow.layer for flow in rates})
         ordered = sorted(rates.items(), key=lambda item: item[1].rate)
         values = [rate.rate for _, rate in ordered]
         peers = len(values) - 1
