@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.absence import never, unfinished
@@ -18,7 +19,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation, Scenario, segments_retransmitted
-from plumbline.model.series import Series
+from plumbline.model.series import Series, column
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 
 
@@ -139,12 +140,12 @@ def _retransmits(pairs: Sequence[_Pairs], limits: Limits, *, over_runs: bool) ->
 def _recurrence(pairs: _Pairs, limits: Limits) -> Recurrence:
     shares = [
         [
-            (sample.started_at, sample.retransmitted)
-            for sample in ruling.measured.samples
-            if sample.retransmitted is not None
+            (at, share)
+            for at, share in zip(column(samples, "started_at"), column(samples, "retransmitted"))
+            if not isnan(share)
         ]
         for _, ruling in pairs.usable
-        if ruling.measured
+        for samples in (ruling.measured.samples if ruling.measured else (),)
     ]
     return recurrence(tuple(in_moments(shares, limits.retransmit_share)), limits.alarm_odds)
 
