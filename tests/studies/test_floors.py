@@ -8,6 +8,7 @@ from typing import Iterator, Mapping
 
 import pytest
 
+from plumbline.judge.component import Detail
 from plumbline.judge.judging import Judging, judge_day
 from plumbline.model.expectation import Expectation
 from plumbline.model.verdict import Reason, State, Verdict
@@ -45,7 +46,7 @@ def nights(
         for _ in measuring.day(day, rates):
             pass
         memory = measuring.memory
-        judging = Judging(memory, weigh(nodes, memory), end_of(day), evidence=False)
+        judging = Judging(memory, weigh(nodes, memory), end_of(day), detail=Detail.STATE)
         yield [*judge_day(nodes, judging)]
 
 

@@ -5,6 +5,7 @@ A run by hand is judged alone; a service goes by the evidence of several runs.
 
 from __future__ import annotations
 
+from enum import Enum, auto
 from typing import Optional, Sequence
 
 from plumbline.judge.absence import absence, never, unfinished
@@ -17,6 +18,16 @@ from plumbline.model.expectation import Expectation
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Running, Series
 from plumbline.model.verdict import Figure, Verdict
+
+
+class Detail(Enum):
+    """How much of a verdict is put into words, each with that of the one before."""
+
+    STATE = auto()
+    """State and reason, and the sentence of what is not fine."""
+    SENTENCE = auto()
+    EVIDENCE = auto()
+
 
 Step = tuple[Operation, Scenario]
 """One operation of a component."""
@@ -37,16 +48,26 @@ def rulings_on(
 
 
 def decide(
-    expectation: Expectation, rulings: Sequence[Ruling], running: Sequence[Running], now: float
+    expectation: Expectation,
+    rulings: Sequence[Ruling],
+    running: Sequence[Running],
+    now: float,
+    *,
+    in_words: bool = True,
 ) -> Verdict:
-    """Return the verdict from the rulings on a component, without the evidence."""
-    figures = tuple(figure(ruling) for ruling in rulings)
+    """Return the verdict from the rulings on a component, without the evidence.
+
+    If not ``in_words`` it has no figures either, and a fine one no sentence.
+    """
+    figures = tuple(figure(ruling) for ruling in rulings if in_words)
     hang, remark = unfinished([expectation], running, now)
     if hang or not rulings:
         finding = hang or never("it", expectation)
         return unmeasured(expectation, finding, remark, figures)
     decided = deciding(rulings)
     fine = decided.finding.reason.fine
+    if fine and not in_words:
+        return verdict(expectation, decided, remark)
     text = _all_fine(rulings) if fine else decided.finding.text
     text += measured_ago(rulings if fine else (decided,), now)
     return verdict(expectation, decided, text + remark, figures)
@@ -57,8 +78,13 @@ def rule(
     step: Step,
     series: Optional[Series],
     now: float,
+    *,
+    in_words: bool = True,
 ) -> Ruling:
-    """Return the ruling on one operation; ``series`` is None if it was never measured."""
+    """Return the ruling on one operation; ``series`` is None if it was never measured.
+
+    If not ``in_words`` a fine one has no text.
+    """
     operation, scenario = step
     if series is None:
         finding = never(label(operation, scenario), expectation)
@@ -68,7 +94,7 @@ def rule(
     if absent:
         return Ruling(operation, scenario, record, None, absent)
     current = measured(series, expectation.reference(operation, scenario), limits)
-    return Ruling(operation, scenario, record, current, apply(current))
+    return Ruling(operation, scenario, record, current, apply(current, in_words=in_words))
 
 
 def without_provisional(ruling: Ruling) -> Ruling:

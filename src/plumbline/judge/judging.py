@@ -5,12 +5,12 @@ from __future__ import annotations
 from enum import Enum, auto
 from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.judge.component import Step, decide, rule, with_requests
+from plumbline.judge.component import Detail, Step, decide, rule, with_requests
 from plumbline.judge.fs import FileSystem, Ruled, decide_whole, file_systems
 from plumbline.judge.group import by_group, decide_group
 from plumbline.judge.memory import EvidenceSource, Memory
 from plumbline.judge.operations import operations, series_of
-from plumbline.judge.pair import judge_pair_host
+from plumbline.judge.pair import Form, judge_pair_host
 from plumbline.judge.phrases import Ruling, odds_of_run, weighed, within_chance
 from plumbline.judge.requests import RequestWords
 from plumbline.judge.service import by_evidence, evidence, of_service, with_runs
@@ -43,17 +43,17 @@ class Judging:
         weighing: EvidenceSource,
         now: float,
         *,
-        evidence: bool = True,
+        detail: Detail = Detail.EVIDENCE,
         basis: Basis = Basis.RUNS,
     ) -> None:
         """Judge at ``now`` with the evidence of the last runs from ``weighing``.
 
-        Putting the ``evidence`` into words takes half of the time.
+        Putting the evidence into words takes half of the time.
         """
         self.memory = memory
         self.now = now
         self._weighing = weighing
-        self._evidence = evidence
+        self._detail = detail
         self._basis = basis
         self._requests = RequestWords(memory, ())
         self._ruled: dict[tuple[str, str, Step], Ruling] = {}
@@ -63,6 +63,15 @@ class Judging:
         """Compare the requests of slow components with those of all that the node measures."""
         self._requests = RequestWords(self.memory, expected)
         return self
+
+    @property
+    def in_words(self) -> bool:
+        """Return whether fine results have words."""
+        return self._detail is not Detail.STATE
+
+    @property
+    def _proved(self) -> bool:
+        return self._detail is Detail.EVIDENCE
 
     def components(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
         """Return the verdicts on components; a damaged document gives UNKNOWN."""
@@ -95,7 +104,7 @@ class Judging:
         except DocumentError as error:
             whole = system.whole
             return _damaged(whole.layer, whole.component, error)._replace(group=True)
-        return verdict if self._evidence else verdict._replace(evidence=())
+        return verdict if self._proved else verdict._replace(evidence=())
 
     def component(self, entry: Expectation) -> Verdict:
         """Return the verdict on one component; a damaged document gives UNKNOWN."""
@@ -109,17 +118,17 @@ class Judging:
             verdict = with_runs(verdict, last_runs)
         else:
             verdict = self._last_run(verdict, last_runs, entry.limits)
-        unproved = self._evidence or not verdict.evidence
+        unproved = self._proved or not verdict.evidence
         return verdict if unproved else verdict._replace(evidence=())
 
     def _host(self, entry: Expectation, last_runs: Optional[Evidence]) -> Verdict:
-        over_runs = self._basis is Basis.RUNS
-        return judge_pair_host(entry, self.memory, self.now, last_runs, over_runs=over_runs)
+        form = Form(over_runs=self._basis is Basis.RUNS, detail=self._detail)
+        return judge_pair_host(entry, self.memory, self.now, last_runs, form)
 
     def _target(self, entry: Expectation, last_runs: Optional[Evidence]) -> Verdict:
         rulings = self._by_evidence(entry, last_runs)
-        verdict = decide(entry, rulings, self.memory.running, self.now)
-        if not self._evidence:
+        verdict = decide(entry, rulings, self.memory.running, self.now, in_words=self.in_words)
+        if not self._proved:
             return verdict
         lines = tuple(line for ruling in rulings for line in evidence(ruling, self.now))
         return verdict._replace(evidence=lines)
@@ -165,7 +174,8 @@ class Judging:
         key = entry.layer, entry.component, step
         if key not in self._ruled:
             series = series_of(self.memory.of(entry.layer, entry.component), *step)
-            self._ruled[key] = self._explained(entry, rule(entry, step, series, self.now))
+            ruling = rule(entry, step, series, self.now, in_words=self.in_words)
+            self._ruled[key] = self._explained(entry, ruling) if self.in_words else ruling
         return self._ruled[key]
 
     def _explained(self, entry: Expectation, ruling: Ruling) -> Ruling:

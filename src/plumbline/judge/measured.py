@@ -135,11 +135,11 @@ def _median(values: Sequence[float]) -> float:
 class Measured(NamedTuple):
     """One operation of one component in its latest run, which gave a rate.
 
-    ``peers_rate`` is the median rate of the ``peers`` in that run, None without any.  ``baseline``
-    is None unless it may be used; ``doubt`` is then the reason.  ``samples`` are newest first and
-    begin with this run.  ``provisional`` replaces a missing baseline and missing peers; ``given``
-    are the references as the console gave them, usable or not.  ``requests`` are words
-    on the time of its requests, empty if unknown.
+    ``baseline`` is None unless it may be used; ``doubt`` is then the reason.  ``samples`` are
+    newest first and begin with this run, in which ``peers`` others had the median ``peers_rate``.
+    ``provisional`` replaces a missing baseline and missing peers; ``given`` are the references as
+    the console gave them, usable or not.  ``requests`` are words on the time of its requests, empty
+    if unknown.
     """
 
     record: Record
@@ -149,8 +149,8 @@ class Measured(NamedTuple):
     baseline: Optional[Baseline]
     doubt: str
     limits: Limits
-    peers: int
-    peers_rate: Optional[float]
+    peers: int = 0
+    peers_rate: Optional[float] = None
     provisional: Optional[Provisional] = None
     given: Reference = Reference(None, None)
     requests: str = ""
@@ -258,7 +258,7 @@ def measured(series: Series, reference: Reference, limits: Limits) -> Measured:
         doubt=doubt,
         limits=limits,
         peers=run.peers if run else 0,
-        peers_rate=run and run.peers_rate,
+        peers_rate=run.peers_rate if run else None,
         given=reference,
     )
     if current.reference_rate is not None:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from math import isnan
 from typing import Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.judge.absence import never, unfinished
-from plumbline.judge.component import rule, unmeasured, verdict
+from plumbline.judge.component import Detail, rule, unmeasured, verdict
 from plumbline.judge.floor import host_below
 from plumbline.judge.memory import Memory
 from plumbline.judge.operations import label, operations, series_of
@@ -19,7 +20,7 @@ from plumbline.model.limits import Limits, Reference
 from plumbline.model.names import several
 from plumbline.model.quantity import BYTES_PER_S
 from plumbline.model.record import Operation, Scenario, segments_retransmitted
-from plumbline.model.series import Series
+from plumbline.model.series import Series, column
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 
 
@@ -64,21 +65,41 @@ class _Pairs(NamedTuple):
         return chosen._replace(finding=below) if below else chosen
 
 
+class Form(NamedTuple):
+    """Form of a verdict: of the last run, or ``over_runs``; and its detail."""
+
+    over_runs: bool = False
+    detail: Detail = Detail.EVIDENCE
+
+    @property
+    def in_words(self) -> bool:
+        """Return whether fine results have words."""
+        return self.detail is not Detail.STATE
+
+    @property
+    def lines(self) -> bool:
+        """Return whether each partner has lines."""
+        return self.detail is Detail.EVIDENCE
+
+
+_LAST_RUN = Form()
+
+
 def judge_pair_host(
     expectation: Expectation,
     memory: Memory,
     now: float,
     weighed: Optional[Evidence] = None,
-    *,
-    over_runs: bool = False,
+    form: Form = _LAST_RUN,
 ) -> Verdict:
     """Return the verdict on the last run of a host with each partner.
 
-    With ``over_runs`` it is that of its service, by ``weighed``, the evidence of its last runs.
+    Over runs it is that of its service, by ``weighed``, the evidence of its last runs.
     """
     series = memory.of(expectation.layer, expectation.component)
     pairs = tuple(
-        _pairs(expectation, place, series, now) for place in operations(expectation, series)
+        _pairs(expectation, place, series, now, in_words=form.in_words)
+        for place in operations(expectation, series)
     )
     hang, remark = unfinished([expectation], memory.running, now)
     finding = hang or (None if pairs and expectation.partners else _nothing(expectation))
@@ -86,13 +107,13 @@ def judge_pair_host(
         decided = unmeasured(expectation, finding)
     else:
         rulings = tuple(pair.ruling for pair in pairs)
-        retransmits = _retransmits(pairs, expectation.limits, over_runs=over_runs)
-        chosen = by_evidence(rulings, weighed) if over_runs else rulings
+        retransmits = _retransmits(pairs, expectation.limits, over_runs=form.over_runs)
+        chosen = by_evidence(rulings, weighed) if form.over_runs else rulings
         decided = _decide(expectation, pairs, chosen, retransmits, now)
     return decided._replace(
         sentence=decided.sentence + remark,
-        evidence=tuple(line for pair in pairs for line in _lines(pair, now)),
-        figures=tuple(_figures(expectation, pairs)),
+        evidence=tuple(line for pair in pairs if form.lines for line in _lines(pair, now)),
+        figures=tuple(_figures(expectation, pairs)) if form.in_words else (),
     )
 
 
@@ -120,12 +141,12 @@ def _retransmits(pairs: Sequence[_Pairs], limits: Limits, *, over_runs: bool) ->
 def _recurrence(pairs: _Pairs, limits: Limits) -> Recurrence:
     shares = [
         [
-            (sample.started_at, sample.retransmitted)
-            for sample in ruling.measured.samples
-            if sample.retransmitted is not None
+            (at, share)
+            for at, share in zip(column(samples, "started_at"), column(samples, "retransmitted"))
+            if not isnan(share)
         ]
         for _, ruling in pairs.usable
-        if ruling.measured
+        for samples in (ruling.measured.samples if ruling.measured else (),)
     ]
     return recurrence(tuple(in_moments(shares, limits.retransmit_share)), limits.alarm_odds)
 
@@ -155,6 +176,8 @@ def _pairs(
     step: tuple[Operation, Scenario],
     series: Sequence[Series],
     now: float,
+    *,
+    in_words: bool = True,
 ) -> _Pairs:
     rulings = tuple(
         (
@@ -164,6 +187,7 @@ def _pairs(
                 step,
                 series_of(series, *step, partner.name),
                 now,
+                in_words=in_words,
             ),
         )
         for partner in expectation.partners

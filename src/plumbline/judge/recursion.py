@@ -55,6 +55,9 @@ _Array = Any
 
 _PER_PASS = 300
 """Cases per pass: their arrays stay within the processor's cache and some 30 MB."""
+_IN_MEMORY = 8 * _PER_PASS
+_UNEQUAL = 2
+"""Each case of a pass takes as long as the longest, which has at most so many times its runs."""
 
 _SIZES = 12
 """Sizes of loss to try, from the limit on: each is some 1.3 times the one before."""
@@ -96,13 +99,32 @@ _ROOT = sqrt(2 * pi)
 def weigh(cases: Iterable[Case]) -> list[Weight]:
     """Return the evidence of each case's runs at the last of them.
 
-    Many in one call take a fraction of the time of single calls; those of one pass are in memory.
+    Many in one call take a fraction of the time of single calls; those of some passes are in
+    memory.
     """
     weights: list[Weight] = []
     coming = iter(cases)
-    while batch := list(islice(coming, _PER_PASS)):
-        weights += _weigh(batch)
+    while batch := list(islice(coming, _IN_MEMORY)):
+        weighed: dict[int, Weight] = {}
+        for places in _passes(batch):
+            weighed.update(zip(places, _weigh([batch[place] for place in places])))
+        weights += [weighed[place] for place in range(len(batch))]
     return weights
+
+
+def _passes(cases: Sequence[Case]) -> list[list[int]]:
+    """Return the places of the cases of each pass, which have about as many runs."""
+    runs = [
+        sum(len(source.runs) for claim in case.claims for source in claim.sources) for case in cases
+    ]
+    passes: list[list[int]] = []
+    for place in sorted(range(len(cases)), key=lambda place: runs[place]):
+        last = passes[-1] if passes else []
+        if last and len(last) < _PER_PASS and runs[place] <= _UNEQUAL * runs[last[0]]:
+            last.append(place)
+        else:
+            passes.append([place])
+    return passes
 
 
 class _Stream(NamedTuple):

@@ -19,6 +19,7 @@ import numpy as np
 from plumbline.judge.kinds import (
     FEW_APART,
     FORMS,
+    MIN_SIZE,
     MIN_SPREAD,
     Against,
     Kind,
@@ -97,8 +98,9 @@ class _Group:
         """Return the runs of a measurement with their reference, None without one."""
         measurement = self.measurements[number]
         if _accepted_low(measurement, self):
-            compared = _with_peers(measurement, number, self.form(Against.BASELINE))
-            return compared or with_baseline(measurement)
+            forms = (form for form in self.forms if form.against is Against.BASELINE)
+            among_peers = (_with_peers(measurement, number, form) for form in forms)
+            return next(among_peers, None) or with_baseline(measurement)
         for form in self.forms:
             compared = _with_peers(measurement, number, form)
             if compared:
@@ -120,17 +122,19 @@ class _Group:
 
     @cached_property
     def forms(self) -> list[_Form]:
-        """Return the forms of comparison, the one with the least seen difference first."""
+        """Return the forms of comparison, the one with the least seen difference first.
+
+        Fewer than ``MIN_SIZE`` measurements are no peers of one another, in no form.
+        """
+        if len(self.measurements) < MIN_SIZE:
+            return []
         forms = [_Form(form, self) for form in FORMS]
         return sorted(forms, key=lambda form: form.kind.seen_apart)
-
-    def form(self, against: Against) -> _Form:
-        return next(form for form in self.forms if form.against is against)
 
     @cached_property
     def level(self) -> float:
         """Return the median of the baselines, a logarithm; there must be one."""
-        return float(np.nanmedian([measurement.level for measurement in self.measurements]))
+        return median(item.level for item in self.measurements if item.baseline)
 
     def steadier_alone(self, form: _Form) -> bool:
         """Return whether each member is steadier than they are alike: some are slow themselves.

@@ -402,9 +402,14 @@ RULES = (
 """In the order of evaluation; the last one always applies."""
 _OF_OTHERS = tuple(rule for rule in RULES if not rule.of_low)
 """The rules of nearly all rates."""
+_BARE = Finding(State.OK, Reason.FINE, "")
 
 
-def apply(measured: Measured) -> Finding:
-    """Return the finding of the first rule that applies."""
+def apply(measured: Measured, *, in_words: bool = True) -> Finding:
+    """Return the finding of the first rule that applies; if not ``in_words`` a fine one is bare."""
     rules = RULES if measured.low(measured.percent) else _OF_OTHERS
-    return next(finding for rule in rules if (finding := rule.applies(measured)))
+    for rule in rules[:-1]:
+        finding = rule.applies(measured)
+        if finding:
+            return finding
+    return fine(measured) if in_words else _BARE

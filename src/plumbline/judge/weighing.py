@@ -9,7 +9,17 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import chain, islice
 from math import inf
-from typing import Hashable, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from typing import (
+    Collection,
+    Container,
+    Hashable,
+    Iterable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+)
 
 from plumbline.judge.cases import Compared, case_of, further_runs, last_change, question_of
 from plumbline.judge.kinds import MIN_SIZE, Era, Measurement, separate_pairs
@@ -41,6 +51,7 @@ Group = tuple[str, str]
 """Layer and name of a group of peers."""
 
 _MIN_MEMBERS = 2
+_NONE_KNOWN: Mapping[Subject, Optional[Evidence]] = {}
 
 
 class _Raised(NamedTuple):
@@ -63,10 +74,12 @@ class Weighing:
         memories: Mapping[str, Weighable],
         *,
         counting: bool = True,
+        known: Mapping[Subject, Optional[Evidence]] = _NONE_KNOWN,
     ) -> None:
         """Read the memories of the nodes; damaged documents count as unknown.
 
         With ``counting`` the evidence has the number of further runs that raise an alarm or end it.
+        ``known`` is the evidence on components and groups that have no run since.
         """
         self._counting = counting
         self._limits = {
@@ -89,22 +102,39 @@ class Weighing:
         self._groups: dict[Group, list[Component]] = {}
         for place, group in self._group_of.items():
             self._groups.setdefault(group, []).append(place)
-        self._measured: dict[Component, list[Measurement]] = {}
+        self._sources: dict[Component, list[tuple[Expectation, Weighable]]] = {}
         for node, expectations in nodes.items():
             for expectation in expectations:
-                measurements = self._measured.setdefault(
-                    (expectation.layer, expectation.component), []
-                )
-                measurements += self._measurements(expectation, memories[node])
+                place = expectation.layer, expectation.component
+                self._sources.setdefault(place, []).append((expectation, memories[node]))
+        self._measured = {place: self._read(place) for place in self._sources}
         separate_pairs(self._measured)
+        self._evidence = dict(known)
+        self._compare()
+
+    def _read(self, place: Component) -> list[Measurement]:
+        sources = self._sources[place]
+        return [measured for source in sources for measured in self._measurements(*source)]
+
+    def _compare(self) -> None:
+        """Begin without references."""
         self._references = References(list(chain.from_iterable(self._measured.values())))
         self._compared: dict[Component, Compared] = {}
         self._compared_groups: dict[Optional[Group], Compared] = {}
         self._small_groups: dict[Hashable, tuple[dict[Component, int], Optional[Groups]]] = {}
         self._lost: dict[Hashable, bool] = {}
         self._joint: dict[Component, Compared] = {}
-        self._evidence: dict[Subject, Optional[Evidence]] = {}
         self._raised: dict[Subject, _Raised] = {}
+
+    def measured_again(self, places: Collection[Component]) -> None:
+        """Read further runs of some targets or devices; the evidence on all others stays."""
+        self._measured.update((place, self._read(place)) for place in places)
+        self._evidence = {
+            subject: evidence
+            for subject, evidence in self._evidence.items()
+            if subject[:2] not in places and not subject[2]
+        }
+        self._compare()
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return the evidence on a component or group, None if nothing can be compared.
@@ -114,6 +144,14 @@ class Weighing:
         if subject not in self._evidence:
             weigh_all([self])
         return self._evidence.get(subject)
+
+    def weighed(self, subject: Subject) -> bool:
+        """Return whether the evidence on a component or group is known."""
+        return subject in self._evidence
+
+    def known(self, layers: Container[str]) -> dict[Subject, Optional[Evidence]]:
+        """Return the evidence on the components and groups of some layers so far."""
+        return {key: evidence for key, evidence in self._evidence.items() if key[0] in layers}
 
     def all(self) -> dict[Subject, Evidence]:
         """Return the evidence on all components and groups."""
@@ -200,15 +238,11 @@ class Weighing:
         group = self._group_of.get(component)
         return self.evidence((*group, True)) if group else None
 
-    def weigh(self, parts: Sequence[Compared]) -> list[Evidence]:
+    def weigh(self, parts: Sequence[Compared]) -> list[Weight]:
         """Return for each part the joint evidence of the measurements that it may slow."""
-        questions = [
-            (compared, question_of(compared[0].measurement.limits, ())) for compared in parts
-        ]
-        weights = weigh(case_of(*question) for question in questions)
-        return [
-            evidence_of(*question, weight, None) for question, weight in zip(questions, weights)
-        ]
+        return weigh(
+            case_of(compared, question_of(compared[0].measurement.limits, ())) for compared in parts
+        )
 
     def _unless_shared(self, component: Component, evidence: Evidence) -> Evidence:
         """Return the evidence on a component without peers, no alarm if its group lost as much."""

@@ -13,6 +13,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.judge.component import Detail
 from plumbline.judge.explain import explain
 from plumbline.judge.judging import Basis, Judging
 from plumbline.judge.memory import EvidenceSource, Memory
@@ -105,10 +106,11 @@ class Judgement(ABC):
         """Return the evidence of all runs."""
 
     def judging(self, node: str, *, evidence: bool = False, basis: Basis = Basis.RUNS) -> Judging:
-        """Return the judge of a node's components; ``evidence`` as for :class:`Judging`."""
+        """Return the judge of a node's components, with or without ``evidence`` in words."""
         key = node, evidence, basis
         if key not in self._judging:
-            judging = Judging(self.memories[node], self, self.now, evidence=evidence, basis=basis)
+            detail = Detail.EVIDENCE if evidence else Detail.SENTENCE
+            judging = Judging(self.memories[node], self, self.now, detail=detail, basis=basis)
             self._judging[key] = judging.among(self.nodes[node])
         return self._judging[key]
 

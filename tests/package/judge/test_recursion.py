@@ -604,3 +604,15 @@ def test_the_middle_of_an_intermittent_loss_is_that_of_its_low_runs(
     ratios: Sequence[float], expected: float
 ) -> None:
     assert middle(ratios, 0.1) == pytest.approx(expected)
+
+
+def test_the_evidence_does_not_depend_on_the_cases_in_the_same_call() -> None:
+    """Cases are weighed in passes of about equal length, and answered in their order."""
+    histories = [[0.5] * nights for nights in (2, 40, 3, 300, 1, 30)]
+    cases = [Case([Claim((source(history),))], [], QUESTION) for history in histories]
+    together = weigh(cases)
+    assert [weight.moments for weight in together] == [len(history) for history in histories]
+    for weight, case in zip(together, cases):
+        (alone,) = weigh([case])
+        assert weight.odds == pytest.approx(alone.odds)
+        assert weight._replace(odds=0.0) == alone._replace(odds=0.0)

@@ -14,7 +14,7 @@ from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits, Reference
-from plumbline.model.record import Operation
+from plumbline.model.record import Operation, Record
 from plumbline.model.series import Sample, Series, Snapshot
 from tests.package.judge.rows import Run, rows, runs_of
 from tests.package.judgements import (
@@ -704,3 +704,47 @@ def test_without_a_loss_the_first_operation_is_named() -> None:
     result = Weighing({"c": [entry]}, {"c": Node(memory)}).evidence(("ost", NAMES[0], False))
     assert result
     assert (result.what, result.odds) == ("write", 0.0)
+
+
+class Newest:
+    """A node by the last of some snapshots."""
+
+    running = ()
+
+    def __init__(self, snapshots: Sequence[Snapshot]) -> None:
+        self._snapshots = snapshots
+
+    def of(self, layer: str, component: str) -> tuple[Series, ...]:
+        """Return the series of a component."""
+        return self._snapshots[-1].of(layer, component)
+
+    def changed_at(self, latest: Record) -> Optional[float]:
+        """Return None: no version changes."""
+        return None
+
+
+def test_further_runs_of_a_component_are_weighed_and_those_of_others_are_not_read_again() -> None:
+    slow, other = NAMES[3], NAMES[1]
+    snapshots = [recorded()]
+    weighing = Weighing({"client1": fleet()}, {"client1": Newest(snapshots)})
+    assert not any(item.alarm for item in weighing.all().values())
+    lost = [*HEALTHY[:6], *[80e6] * 4]
+    snapshots.append(recorded((slow, Operation.READ, lost), (other, Operation.READ, lost)))
+    weighing.measured_again([("ost", slow)])
+    again = weighing.evidence(("ost", slow, False))
+    kept = weighing.evidence(("ost", other, False))
+    assert again
+    assert kept
+    assert (again.alarm, kept.alarm) == (True, False)
+
+
+def test_evidence_that_is_known_is_not_weighed_again() -> None:
+    memory = Node(recorded((NAMES[3], Operation.READ, [*HEALTHY[:6], *[80e6] * 4])))
+    nodes = {"client1": fleet()}
+    weighed = Weighing(nodes, {"client1": memory}).all()
+    subject = "ost", NAMES[3], False
+    known = {subject: weighed[subject]._replace(odds=1.5)}
+    weighing = Weighing(nodes, {"client1": memory}, known=known)
+    assert weighing.all() == {**weighed, **known}
+    # its runs can still be read
+    assert [item.measurement.what for item in weighing.compared(("ost", NAMES[3]))]

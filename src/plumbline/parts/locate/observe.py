@@ -83,18 +83,34 @@ def votes(placed: Sequence[PlannedMeasurement], weighing: Weighing) -> list[Opti
 
     All measurements of a site in one call take a tenth of the time of one node after another.
     """
-    comparisons = [_comparison(measurement, weighing) for measurement in placed]
+    comparisons = {index: _comparison(item, weighing) for index, item in enumerate(placed)}
     since = [_own_alarm(measurement, weighing) for measurement in placed]
-    groups = [
-        group
-        for group in correlated(placed)
-        # the judge has weighed all measurements of one component together
-        if not _of_one_component([placed[index] for index in group])
-    ]
-    for begun, index in _shared_alarms(groups, comparisons, weighing):
+    for begun, index in _shared_alarms(_groups(placed), comparisons, weighing):
         if since[index] is None:
             since[index] = begun
-    return [_weighed_vote(*vote, weighing) for vote in zip(placed, comparisons, since)]
+    return [_weighed_vote(*vote, weighing) for vote in zip(placed, comparisons.values(), since)]
+
+
+def any_alarm(placed: Sequence[PlannedMeasurement], weighing: Weighing) -> bool:
+    """Return whether any component, group or shared part has an alarm: else no vote is bad."""
+    if any(evidence.alarm for evidence in weighing.all().values()):
+        return True
+    groups = _groups(placed)
+    grouped = {index for group in groups for index in group}
+    comparisons = {index: _comparison(placed[index], weighing) for index in grouped}
+    return any(True for _ in _shared_alarms(groups, comparisons, weighing))
+
+
+def _groups(placed: Sequence[PlannedMeasurement]) -> list[tuple[int, ...]]:
+    """Return the correlated measurements, but those of one component.
+
+    The judge has weighed these together.
+    """
+    return [
+        group
+        for group in correlated(placed)
+        if not _of_one_component([placed[index] for index in group])
+    ]
 
 
 def _of_one_component(group: Sequence[PlannedMeasurement]) -> bool:
@@ -124,7 +140,7 @@ def _own_alarm(placed: PlannedMeasurement, weighing: Weighing) -> Optional[float
 
 def _shared_alarms(
     groups: Sequence[Sequence[int]],
-    comparisons: Sequence[Optional[Comparison]],
+    comparisons: Mapping[int, Optional[Comparison]],
     weighing: Weighing,
 ) -> Iterator[tuple[float, int]]:
     """Yield when correlated measurements became slow together, for each of them."""
@@ -134,9 +150,9 @@ def _shared_alarms(
         if len(compared) > 1:
             parts.append(compared)
     weighed = weighing.weigh([list(compared.values()) for compared in parts])
-    for compared, evidence in zip(parts, weighed):
-        if evidence.alarm:
-            yield from ((evidence.since, index) for index in compared)
+    for compared, weight in zip(parts, weighed):
+        if weight.alarm:
+            yield from ((weight.since, index) for index in compared)
 
 
 def _weighed_vote(
@@ -352,7 +368,7 @@ def _observe(
             every = judging.memory.of(expectation.layer, expectation.component)
             series = series_of(every, *step, placed.partner.name)
             pair = _with_pair(placed, placed.partner, over_runs=over_runs)
-            ruling = rule(pair, step, series, judging.now)
+            ruling = rule(pair, step, series, judging.now, in_words=judging.in_words)
         else:
             ruling = judging.ruling(expectation, step)
     except DocumentError as error:

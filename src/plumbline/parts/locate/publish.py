@@ -18,8 +18,9 @@ from plumbline.model.symptom import SiteSymptoms
 from plumbline.model.verdict import Judged, Reason, State, Verdict
 from plumbline.parts.locate.evidence import Evidence
 from plumbline.parts.locate.findings import Findings
+from plumbline.parts.locate.observation import Nodes, PlannedMeasurement
 from plumbline.parts.locate.observation import Site as Measured
-from plumbline.parts.locate.observe import observe
+from plumbline.parts.locate.observe import any_alarm, observe
 from plumbline.parts.locate.path_alarms import Scene, settle
 from plumbline.parts.locate.paths import Site, causes, explained, path_verdicts, path_votes
 from plumbline.parts.locate.site import (
@@ -159,9 +160,19 @@ class DailySuspects:
         """Begin without standing alarms."""
         self._site = site
         self._standing = NO_ALARMS
+        self._nodes: Nodes = {}
+        self._planned: tuple[PlannedMeasurement, ...] = ()
 
     def __call__(self, day: Alarming) -> PathAlarms:
         """Return the names of the path services in alarm, and of those that notify nobody."""
+        if day.nodes is not self._nodes:
+            self._nodes = day.nodes
+            self._planned = tuple(Measured(day.nodes).measurables())
+        if not (
+            day.alarms or self._standing != NO_ALARMS or any_alarm(self._planned, day.weighing)
+        ):
+            # most days
+            return PathAlarms(frozenset(), frozenset())
         suspects, before = self._located(day), self._standing.red
         texts = [""] * len(suspects.located.sets)
         votes = path_votes(self._site, suspects.located)
@@ -175,7 +186,7 @@ class DailySuspects:
 
     def _located(self, day: Alarming) -> SiteLocated:
         judging = dict.fromkeys(day.nodes, day.judging)
-        observed = list(observe(Measured(day.nodes).measurables(), judging, day.weighing))
+        observed = list(observe(self._planned, judging, day.weighing))
         located, shared = less_shared(
             locate(observed), tuple(shared_losses(day.nodes, day.weighing))
         )

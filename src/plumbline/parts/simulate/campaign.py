@@ -9,6 +9,7 @@ from math import ceil
 from random import Random
 from typing import Iterator, Mapping, NamedTuple, Sequence
 
+from plumbline.judge.component import Detail
 from plumbline.judge.judging import Judging, judge_day
 from plumbline.model import parts
 from plumbline.model.errors import UsageError
@@ -158,7 +159,7 @@ def campaign(fleet: Fleet, capacity: Capacity, terms: Terms, seed: str) -> Itera
                 pass
         weighing = weigh(nodes, measuring.memory)
         # as in plumbline locate
-        judging = Judging(measuring.memory, weighing, now, evidence=False)
+        judging = Judging(measuring.memory, weighing, now, detail=Detail.STATE)
         named: Named = locate.named(nodes, judging, weighing)
         components = {(flow.layer, flow.component) for flow in slowed}
         alarming = frozenset(

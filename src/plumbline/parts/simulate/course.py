@@ -9,12 +9,23 @@ find the parts that explain the verdicts of a day.
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import lru_cache
 from itertools import zip_longest
 from random import Random
-from typing import Collection, Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
+from types import MappingProxyType
+from typing import (
+    Collection,
+    Iterable,
+    Iterator,
+    Mapping,
+    NamedTuple,
+    Optional,
+    Sequence,
+)
 
 from plumbline.judge import confirm as confirming
+from plumbline.judge.component import Detail
 from plumbline.judge.judging import Judging, judge_day
 from plumbline.judge.weighing import Weighing, weigh_subjects
 from plumbline.model.evidence import Evidence, Subject
@@ -143,44 +154,34 @@ class _NodeEvidence:
     def __init__(self, look: _Look, measuring: Measuring) -> None:
         self.look = look
         self._measuring = measuring
-        self._evidence: dict[Subject, Optional[Evidence]] = {}
         self._verdicts: dict[tuple[str, str], Verdict] = {}
         self._now = look.now
-        self._weighing = self._weigh()
-
-    def _weigh(self) -> Weighing:
-        expectations, memory = self.look.node.expectations, self._measuring.memory
-        return Weighing({"": expectations}, {"": memory}, counting=False)
+        nodes, memories = {"": look.node.expectations}, {"": measuring.memory}
+        self._weighing = Weighing(nodes, memories, counting=False)
 
     def unweighed(self) -> tuple[Weighing, list[Subject]]:
-        subjects = (entry.subject for entry in self.look.node.chosen)
-        return self._weighing, [subject for subject in subjects if subject not in self._evidence]
+        return self._weighing, [entry.subject for entry in self.look.node.chosen]
 
     def forget(self, components: Collection[str], now: float) -> None:
         """Weigh some components again, at a moment in epoch seconds."""
         self._now = now
-        self._evidence = {
-            key: evidence
-            for key, evidence in self._evidence.items()
-            if key[1] not in components and not key[2]
-        }
+        layer = self.look.node.chosen[0].layer
         self._verdicts = {
             key: verdict for key, verdict in self._verdicts.items() if key[1] not in components
         }
-        self._weighing = self._weigh()
+        self._weighing.measured_again([(layer, component) for component in components])
         weigh_subjects([self.unweighed()])
 
     def evidence(self, subject: Subject) -> Optional[Evidence]:
         """Return the evidence of the last runs on a component or group."""
-        if subject not in self._evidence:
+        if not self._weighing.weighed(subject):
             weigh_subjects([(self._weighing, [subject])])
-            self._evidence[subject] = self._weighing.evidence(subject)
-        return self._evidence[subject]
+        return self._weighing.evidence(subject)
 
     def verdict(self, entry: Expectation) -> Verdict:
         key = entry.layer, entry.component
         if key not in self._verdicts:
-            judging = Judging(self._measuring.memory, self, self._now, evidence=False)
+            judging = Judging(self._measuring.memory, self, self._now, detail=Detail.STATE)
             self._verdicts[key] = judging.component(entry)
         return self._verdicts[key]
 
@@ -268,6 +269,7 @@ def simulated_days(fleet: Fleet, capacity: Capacity, scenario: Scenario) -> Iter
     # the same faults go on for days
     changed = lru_cache(maxsize=1)(capacity.under)
     earlier_bytes = measuring.planned_bytes
+    weighing, runs = Weighing({}, {}), Counter[str]()
     for day in range(1, scenario.days + 1):
         weather.next_day()
         faults = tuple(fault for fault in scenario.faults if fault.blamed(day))
@@ -283,16 +285,25 @@ def simulated_days(fleet: Fleet, capacity: Capacity, scenario: Scenario) -> Iter
         for _ in measuring.day(day, slowed):
             pass
         confirming.day(day, slowed)
-        weighing = weigh(nodes, measuring.memory)
-        judging = Judging(measuring.memory, weighing, end_of(day), evidence=False)
+        same = {layer for layer, count in measuring.memory.runs.items() if runs[layer] == count}
+        weighing = weigh(nodes, measuring.memory, weighing.known(same))
+        runs = measuring.memory.runs.copy()
+        judging = Judging(measuring.memory, weighing, end_of(day), detail=Detail.STATE)
         verdicts = tuple(judge_day(nodes, judging))
         traffic = measuring.planned_bytes - earlier_bytes, measuring.confirmed_bytes
         yield Today(day, verdicts, faults, nodes, judging, weighing, *traffic)
 
 
-def weigh(nodes: Mapping[str, Sequence[Expectation]], memory: Memory) -> Weighing:
-    """Return the evidence of all nodes, without the number of further runs."""
-    return Weighing(nodes, dict.fromkeys(nodes, memory), counting=False)
+def weigh(
+    nodes: Mapping[str, Sequence[Expectation]],
+    memory: Memory,
+    known: Mapping[Subject, Optional[Evidence]] = MappingProxyType({}),
+) -> Weighing:
+    """Return the evidence of all nodes, without the number of further runs.
+
+    ``known`` is that on what has no run since.
+    """
+    return Weighing(nodes, dict.fromkeys(nodes, memory), counting=False, known=known)
 
 
 def _under_release(fleet: Fleet, fault: Fault) -> Iterator[Flow]:

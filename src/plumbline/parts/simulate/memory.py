@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Iterable, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.record import Outcome, Record
@@ -61,6 +62,9 @@ class Memory:
         """Begin with the members, without measurements."""
         self._places: dict[tuple[str, str], list[_Series]] = {}
         self._series: dict[Flow, _Series] = {}
+        self._read: dict[tuple[str, str], tuple[Series, ...]] = {}
+        self.runs: Counter[str] = Counter()
+        """Number of runs so far, by layer."""
         self._blank = {flow: _blank(member, flow) for member in members for flow in member.flows()}
 
     def copy(self) -> Memory:
@@ -74,12 +78,11 @@ class Memory:
 
     def of(self, layer: str, component: str) -> tuple[Series, ...]:
         """Return every series of a component that has been measured."""
-        return tuple(
-            [
-                Series(series.record, series.samples)
-                for series in self._places.get((layer, component), ())
-            ]
-        )
+        place = layer, component
+        if place not in self._read:
+            measured = self._places.get(place, ())
+            self._read[place] = tuple(Series(item.record, item.samples) for item in measured)
+        return self._read[place]
 
     def changed_at(self, latest: Record) -> Optional[float]:
         """Return when the versions of a series' latest record began, None if always."""
@@ -95,12 +98,14 @@ class Memory:
 
     def add_run(self, rates: Mapping[Flow, Rate]) -> None:
         """Add the rates of peers in one run, each with the median of the others."""
+        self.runs.update({flow.layer for flow in rates})
         ordered = sorted(rates.items(), key=lambda item: item[1].rate)
         values = [rate.rate for _, rate in ordered]
         peers = len(values) - 1
         for place, (flow, rate) in enumerate(ordered):
             peers_rate = median_without(values, place) if peers else None
             self._series_of(flow).add(rate, peers_rate, peers)
+            self._read.pop((flow.layer, flow.component), None)
 
     def latest(self, flow: Flow) -> Record:
         """Return the last record of a flow that has been measured."""

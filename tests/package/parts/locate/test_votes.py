@@ -12,7 +12,7 @@ from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Scenario
 from plumbline.model.series import Series, Snapshot
 from plumbline.parts.locate.observation import Observation, Site, Vote
-from plumbline.parts.locate.observe import votes
+from plumbline.parts.locate.observe import any_alarm, votes
 from tests.package.judge.test_weighing import NAMES, OPERATIONS, fleet, nightly, recorded
 from tests.package.judgements import (
     BASELINE,
@@ -183,3 +183,14 @@ def test_a_host_that_is_slow_with_all_partners_makes_each_of_its_pairs_bad() -> 
 
 def test_measurements_without_runs_do_not_vote() -> None:
     assert set(votes_of(snapshot(), SITE).values()) == {None}
+
+
+@pytest.mark.parametrize(
+    ("newest", "alarm"), [((200, 200), False), ((80,), False), ((80,) * 4, True)]
+)
+def test_without_an_alarm_no_vote_is_bad(newest: Sequence[float], alarm: bool) -> None:
+    nodes, memory = {"client1": SITE}, Node(slow_read(*newest))
+    placed = tuple(Site(nodes).of("client1"))
+    weighing = Weighing(nodes, {"client1": memory})
+    bad = any(vote and vote.vote is Vote.BAD for vote in votes(placed, weighing))
+    assert (any_alarm(placed, weighing), bad) == (alarm, alarm)
