@@ -205,27 +205,31 @@ class _Form:
 class References:
     """Finds the reference of each measurement, given all of them.
 
-    A kind is compared as a whole and its table dropped, which is several times as large as the
-    runs: a large site has room for one of them.
+    If all will be asked for, a kind is compared as a whole and its table dropped, which is several
+    times as large as the runs: a large site has room for one of them.
     """
 
-    def __init__(self, measurements: Sequence[Measurement]) -> None:
-        """Collect the measurements of each kind."""
-        self._of_kind: dict[Hashable, list[Measurement]] = {}
+    def __init__(self, measurements: Sequence[Measurement], *, whole: bool = False) -> None:
+        """Collect the measurements of each kind; ``whole`` if all will be asked for."""
+        kinds: dict[Hashable, list[Measurement]] = {}
         self._numbers: dict[int, int] = {}
-        self._compared: dict[Hashable, list[Optional[Comparison]]] = {}
         for measurement in measurements:
-            same = self._of_kind.setdefault(measurement.kind, [])
+            same = kinds.setdefault(measurement.kind, [])
             self._numbers[id(measurement)] = len(same)
             same.append(measurement)
+        self._groups = {kind: _Group(same) for kind, same in kinds.items()}
+        self._compared: dict[Hashable, list[Optional[Comparison]]] = {}
+        self._whole = whole
 
     def of(self, measurement: Measurement) -> Optional[Comparison]:
         """Return the runs of a measurement with their reference, None without one."""
-        kind = measurement.kind
+        kind, number = measurement.kind, self._numbers[id(measurement)]
+        if not self._whole:
+            return self._groups[kind].compared(number)
         if kind not in self._compared:
-            group = _Group(self._of_kind[kind])
+            group = self._groups.pop(kind)
             self._compared[kind] = [*map(group.compared, range(len(group.measurements)))]
-        return self._compared[kind][self._numbers[id(measurement)]]
+        return self._compared[kind][number]
 
 
 def _with_peers(measurement: Measurement, number: int, form: _Form) -> Optional[Comparison]:

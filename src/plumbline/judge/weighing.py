@@ -118,7 +118,8 @@ class Weighing:
 
     def _compare(self) -> None:
         """Begin without references."""
-        self._references = References(list(chain.from_iterable(self._measured.values())))
+        measurements = list(chain.from_iterable(self._measured.values()))
+        self._references = References(measurements, whole=not self._evidence)
         self._compared: dict[Component, Compared] = {}
         self._compared_groups: dict[Optional[Group], Compared] = {}
         self._small_groups: dict[Hashable, tuple[dict[Component, int], Optional[Groups]]] = {}

@@ -79,7 +79,7 @@ def found(seed: str, loss: float) -> Found:
                 rate = min(most_Bps, REACHED * most_Bps * exp(chance.gauss(0, SPREAD)))
                 measuring.memory.add_run({flow: Rate(slot * SLOT_S, rate, (rate,), None)})
     weighing = weigh(nodes, measuring.memory)
-    judging = Judging(measuring.memory, weighing, end_of(DAYS), evidence=False)
+    judging = Judging(measuring.memory, weighing, end_of(DAYS))
     alarms = (verdict for verdict in judge_day(nodes, judging) if verdict.state.alarm)
     return Found(
         frozenset(verdict.component for verdict in alarms if not verdict.group),
