@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from math import exp, hypot, log, sqrt
 from random import Random
 from typing import Any, Optional, Sequence
@@ -9,7 +10,7 @@ from typing import Any, Optional, Sequence
 import pytest
 
 from plumbline.judge.cases import case_of
-from plumbline.judge.kinds import Against, Era, Measurement
+from plumbline.judge.kinds import Against, Era, Measurement, Table
 from plumbline.judge.recursion import weigh
 from plumbline.judge.references import References, of_group
 from plumbline.judge.runs import AT, LONE_NOISE, PEER_NOISE, RATIO, SPREAD, Question
@@ -64,6 +65,18 @@ def test_a_loss_of_one_component_remains() -> None:
     compared = References([slow, *fellows(6)]).of(slow)
     assert compared is not None
     assert compared.source.runs[-1, RATIO] == pytest.approx(log(0.5))
+
+
+def test_a_kind_that_is_compared_leaves_no_table_in_memory() -> None:
+    def tables() -> int:
+        gc.collect()
+        return sum(type(value) is Table for value in gc.get_objects())
+
+    before = tables()
+    peers = fellows(6)
+    references = References(peers)
+    assert all(references.of(peer) for peer in peers)
+    assert tables() == before
 
 
 def test_without_peers_the_baseline_is_the_reference_and_busy_days_are_noise() -> None:
