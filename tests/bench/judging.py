@@ -2,7 +2,7 @@
 
 Each command runs as a process of its own: ``plan``, ``ceiling``, ``judge``, ``locate``, ``submit``,
 the verbs that share its judgement, then the actions of ``baseline``.  Measured is CPU time, which
-does not depend on other users of the machine.  Aims: ``submit`` in 8 s and 400 MB, in 1 s if
+does not depend on other users of the machine.  Aims: ``submit`` in 8 s and 450 MB, in 1 s if
 nothing is new, each of the others after it in 1.5 s, and the bad adapter named once.
 Building the history does not count.
 """
@@ -37,7 +37,7 @@ ADAPTER = "oss0500-hba1"
 LEFT_BPS = 100e6
 """Remaining rate of each of five disks measured alone, a third of the usual."""
 
-AIM_S, AIM_MB, AGAIN_S, SHARED_S = 8.0, 400.0, 1.0, 1.5
+AIM_S, AIM_MB, AGAIN_S, SHARED_S = 8.0, 450.0, 1.0, 1.5
 
 
 def inventory(folder: Path, servers: int = SERVERS) -> Path:

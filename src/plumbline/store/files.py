@@ -23,6 +23,9 @@ from plumbline.model.validation import Each, read_json
 T = TypeVar("T")
 
 
+_GROWTH_BYTES = 1 << 20
+"""Room for a file that grows while it is read; it is refused as damaged if it grows by more."""
+
 STATE = "/var/lib/plumbline"
 """State folder of a node: history, snapshot, verdicts, symptoms."""
 
@@ -117,8 +120,10 @@ def read_bytes(path: str, what: str, remedy: str, most: int) -> bytes:
         with open(descriptor, "rb") as file:
             status = os.fstat(descriptor)
             _trust(status, os.stat(os.path.dirname(path) or "."), path, what)
-            # check the size first: a file may be endless, or a terabyte of zeros
-            data = file.read(most + 1) if status.st_size <= most else b""
+            # check the size first: a file may be endless, or a terabyte of zeros; and ask for
+            # little more than it, since Python reserves memory for all that it is asked for
+            room = min(most, status.st_size + _GROWTH_BYTES) + 1
+            data = file.read(room) if status.st_size <= most else b""
     except OSError as error:
         refuse(error, path, what, remedy)
     if max(status.st_size, len(data)) > most:
