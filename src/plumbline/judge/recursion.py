@@ -459,7 +459,9 @@ class _Recursion:
         own = (numbers < self._claims)[:, :, None] * (np.arange(len(_CHANCES)) < _SIZES)
         self._even = own / own.sum(axis=(1, 2), keepdims=True)
         self._likely = self._even.copy()
-        self._path = np.zeros((*shape, len(_CHANCES)))
+        # cases have unequal numbers of claims; one that a case lacks is never its likeliest
+        self._unbegun = np.where(numbers < self._claims, 0.0, -inf)[:, :, None]
+        self._path = np.broadcast_to(self._unbegun, (*shape, len(_CHANCES))).copy()
         self._start: _Array = np.zeros((*shape, len(_CHANCES)), int)
         self._well = np.zeros(len(cases))
         self._alarm_moments: _Array = np.zeros(len(cases), int)
@@ -478,7 +480,8 @@ class _Recursion:
             ended = self._ended(sizes, claims, present)
             self._add(moment, sizes, present)
             self._raise(moment, present & ~self._alarm)
-            self._slow[ended] = self._path[ended] = 0.0
+            self._slow[ended] = 0.0
+            self._path[ended] = self._unbegun[ended]
             self._alarm[ended] = False
         self._final, self._begun = self._odds(), self._likeliest()
 

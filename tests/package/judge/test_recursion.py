@@ -616,3 +616,13 @@ def test_the_evidence_does_not_depend_on_the_cases_in_the_same_call() -> None:
         (alone,) = weigh([case])
         assert weight.odds == pytest.approx(alone.odds)
         assert weight._replace(odds=0.0) == alone._replace(odds=0.0)
+
+
+def test_a_claim_that_a_case_lacks_is_never_its_likeliest() -> None:
+    """After a change even a good night has odds, though no start explains it well."""
+    question = NEVER._replace(change=Change(2 * DAY_S, 100.0))
+    single = Case([Claim((source([1.0, 1.0, 1.0]),))], [], question)
+    double = Case([Claim((source([1.0, 1.0, 1.0], number),)) for number in range(2)], [], NEVER)
+    (alone,) = weigh([single])
+    assert (alone.odds > 0, alone.since) == (True, 2 * DAY_S)
+    assert weigh([single, double])[0] == alone
