@@ -67,14 +67,14 @@ def test_a_loss_of_one_component_remains() -> None:
     assert compared.source.runs[-1, RATIO] == pytest.approx(log(0.5))
 
 
-def test_a_kind_that_is_compared_leaves_no_table_in_memory() -> None:
+def test_a_kind_that_is_compared_as_a_whole_leaves_no_table_in_memory() -> None:
     def tables() -> int:
         gc.collect()
         return sum(type(value) is Table for value in gc.get_objects())
 
     before = tables()
     peers = fellows(6)
-    references = References(peers)
+    references = References(peers, whole=True)
     assert all(references.of(peer) for peer in peers)
     assert tables() == before
 
