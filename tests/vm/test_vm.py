@@ -174,13 +174,33 @@ def test_a_slow_device_shows_in_the_raw_probe(node: Node) -> None:
     node.output("dmsetup remove --retry oss1-slow")
 
 
-def test_a_late_tail_shows_in_small_reads_alone(node: Node) -> None:
-    """One in 200 places of a device waits 40 ms; the other device has the same disk without."""
+def make_flash(node: Node, disk: str) -> None:
+    """Make two devices of a disk: one as it is, one where one in 200 places waits 40 ms."""
     late = SECTORS // 200 // 8 * 8
-    even, disk = SECTORS - late, f"{BY_ID}4"
+    even = SECTORS - late
     table = f"0 {even} linear {disk} 0\\n{even} {late} delay {disk} {even} 40"
     node.start(f"dmsetup create oss1-even --table '0 {SECTORS} linear {disk} 0'")
     node.start(f"printf '{table}\\n' | dmsetup create oss1-late")
+
+
+def small_reads(node: Node) -> dict[str, dict[str, float]]:
+    """Return the times of small reads of both devices, one after the other, in seconds."""
+    components = " ".join(f"--component {name}" for name in FLASH)
+    records = node.document(f"probe raw {components}")["records"]
+    return {
+        record["component"]: record["quantities"]
+        for record in records
+        if record["operation"] == "randread"
+    }
+
+
+def remove_flash(node: Node) -> None:
+    for name in FLASH:
+        node.output(f"dmsetup remove --retry {name}")
+
+
+def test_a_late_tail_shows_in_small_reads_alone(node: Node) -> None:
+    make_flash(node, f"{BY_ID}4")
     components = " ".join(f"--component {name}" for name in FLASH)
     # the kernel calls the disks of qemu rotating ones
     records = node.document(f"probe raw {components}")["records"]
@@ -190,17 +210,34 @@ def test_a_late_tail_shows_in_small_reads_alone(node: Node) -> None:
     for name in FLASH:
         dm = f"/sys/block/$(basename $(readlink -f /dev/mapper/{name}))"
         node.output(f"echo 0 > {dm}/queue/rotational")
-    records = node.document(f"probe raw {components}")["records"]
-    times = {
-        record["component"]: record["quantities"]
-        for record in records
-        if record["operation"] == "randread"
-    }
+    times = small_reads(node)
     assert times["oss1-late"]["p99.9"] > 40e-3
     assert times["oss1-late"]["p50"] < 40e-3
     assert times["oss1-even"]["p99"] < 40e-3
-    for name in FLASH:
-        node.output(f"dmsetup remove --retry {name}")
+    remove_flash(node)
+
+
+NULL_BLK = """
+modprobe null_blk nr_devices=0
+mkdir /sys/kernel/config/nullb/nullb0
+cd /sys/kernel/config/nullb/nullb0
+echo 64 > size
+echo 2 > irqmode
+echo 5000000 > completion_nsec
+echo 1 > power
+"""
+
+
+def test_a_late_tail_of_flash_of_which_each_read_takes_five_milliseconds(node: Node) -> None:
+    """Of null_blk a timer of the kernel sets how long each read takes."""
+    node.start(f"( set -e; {NULL_BLK} )")
+    make_flash(node, "/dev/nullb0")
+    times = small_reads(node)
+    assert times["oss1-even"]["p50"] > 5e-3
+    assert 5e-3 < times["oss1-late"]["p50"] < 40e-3 < times["oss1-late"]["p99.9"]
+    remove_flash(node)
+    null_blk = "/sys/kernel/config/nullb/nullb0"
+    node.output(f"echo 0 > {null_blk}/power; rmdir {null_blk}; modprobe -r null_blk")
 
 
 def test_io_max_of_a_cgroup_shows_in_the_raw_probe(node: Node) -> None:
