@@ -28,6 +28,16 @@ class Detail(Enum):
     SENTENCE = auto()
     EVIDENCE = auto()
 
+    @property
+    def in_words(self) -> bool:
+        """Return whether fine results have words."""
+        return self is not Detail.STATE
+
+    @property
+    def with_evidence(self) -> bool:
+        """Return whether each operation has lines that show how it was judged."""
+        return self is Detail.EVIDENCE
+
 
 Step = tuple[Operation, Scenario]
 """One operation of a component."""

@@ -53,7 +53,7 @@ class Judging:
         self.memory = memory
         self.now = now
         self._weighing = weighing
-        self._detail = detail
+        self.detail = detail
         self._basis = basis
         self._requests = RequestWords(memory, ())
         self._ruled: dict[tuple[str, str, Step], Ruling] = {}
@@ -63,15 +63,6 @@ class Judging:
         """Compare the requests of slow components with those of all that the node measures."""
         self._requests = RequestWords(self.memory, expected)
         return self
-
-    @property
-    def in_words(self) -> bool:
-        """Return whether fine results have words."""
-        return self._detail is not Detail.STATE
-
-    @property
-    def _proved(self) -> bool:
-        return self._detail is Detail.EVIDENCE
 
     def components(self, chosen: Iterable[Expectation]) -> Iterator[Verdict]:
         """Return the verdicts on components; a damaged document gives UNKNOWN."""
@@ -104,7 +95,7 @@ class Judging:
         except DocumentError as error:
             whole = system.whole
             return _damaged(whole.layer, whole.component, error)._replace(group=True)
-        return verdict if self._proved else verdict._replace(evidence=())
+        return verdict if self.detail.with_evidence else verdict._replace(evidence=())
 
     def component(self, entry: Expectation) -> Verdict:
         """Return the verdict on one component; a damaged document gives UNKNOWN."""
@@ -118,17 +109,19 @@ class Judging:
             verdict = with_runs(verdict, last_runs)
         else:
             verdict = self._last_run(verdict, last_runs, entry.limits)
-        unproved = self._proved or not verdict.evidence
+        unproved = self.detail.with_evidence or not verdict.evidence
         return verdict if unproved else verdict._replace(evidence=())
 
     def _host(self, entry: Expectation, last_runs: Optional[Evidence]) -> Verdict:
-        form = Form(over_runs=self._basis is Basis.RUNS, detail=self._detail)
+        form = Form(over_runs=self._basis is Basis.RUNS, detail=self.detail)
         return judge_pair_host(entry, self.memory, self.now, last_runs, form)
 
     def _target(self, entry: Expectation, last_runs: Optional[Evidence]) -> Verdict:
         rulings = self._by_evidence(entry, last_runs)
-        verdict = decide(entry, rulings, self.memory.running, self.now, in_words=self.in_words)
-        if not self._proved:
+        verdict = decide(
+            entry, rulings, self.memory.running, self.now, in_words=self.detail.in_words
+        )
+        if not self.detail.with_evidence:
             return verdict
         lines = tuple(line for ruling in rulings for line in evidence(ruling, self.now))
         return verdict._replace(evidence=lines)
@@ -174,8 +167,8 @@ class Judging:
         key = entry.layer, entry.component, step
         if key not in self._ruled:
             series = series_of(self.memory.of(entry.layer, entry.component), *step)
-            ruling = rule(entry, step, series, self.now, in_words=self.in_words)
-            self._ruled[key] = self._explained(entry, ruling) if self.in_words else ruling
+            ruling = rule(entry, step, series, self.now, in_words=self.detail.in_words)
+            self._ruled[key] = self._explained(entry, ruling) if self.detail.in_words else ruling
         return self._ruled[key]
 
     def _explained(self, entry: Expectation, ruling: Ruling) -> Ruling:

@@ -71,16 +71,6 @@ class Form(NamedTuple):
     over_runs: bool = False
     detail: Detail = Detail.EVIDENCE
 
-    @property
-    def in_words(self) -> bool:
-        """Return whether fine results have words."""
-        return self.detail is not Detail.STATE
-
-    @property
-    def lines(self) -> bool:
-        """Return whether each partner has lines."""
-        return self.detail is Detail.EVIDENCE
-
 
 _LAST_RUN = Form()
 
@@ -98,7 +88,7 @@ def judge_pair_host(
     """
     series = memory.of(expectation.layer, expectation.component)
     pairs = tuple(
-        _pairs(expectation, place, series, now, in_words=form.in_words)
+        _pairs(expectation, place, series, now, in_words=form.detail.in_words)
         for place in operations(expectation, series)
     )
     hang, remark = unfinished([expectation], memory.running, now)
@@ -110,10 +100,11 @@ def judge_pair_host(
         retransmits = _retransmits(pairs, expectation.limits, over_runs=form.over_runs)
         chosen = by_evidence(rulings, weighed) if form.over_runs else rulings
         decided = _decide(expectation, pairs, chosen, retransmits, now)
+    shown = pairs if form.detail.with_evidence else ()
     return decided._replace(
         sentence=decided.sentence + remark,
-        evidence=tuple(line for pair in pairs if form.lines for line in _lines(pair, now)),
-        figures=tuple(_figures(expectation, pairs)) if form.in_words else (),
+        evidence=tuple(line for pair in shown for line in _lines(pair, now)),
+        figures=tuple(_figures(expectation, pairs)) if form.detail.in_words else (),
     )
 
 

@@ -368,7 +368,7 @@ def _observe(
             every = judging.memory.of(expectation.layer, expectation.component)
             series = series_of(every, *step, placed.partner.name)
             pair = _with_pair(placed, placed.partner, over_runs=over_runs)
-            ruling = rule(pair, step, series, judging.now, in_words=judging.in_words)
+            ruling = rule(pair, step, series, judging.now, in_words=judging.detail.in_words)
         else:
             ruling = judging.ruling(expectation, step)
     except DocumentError as error:
