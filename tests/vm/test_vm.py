@@ -21,7 +21,7 @@ FINE = State.OK, Reason.FINE, "oss1 is no suspect"
 BY_ID = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_oss1-disk"
 SECTORS = 131072
 LATE_S = 36e-3
-"""Least time of a read that waits for 40 ms: device-mapper counts ticks of the kernel, 4 ms each."""
+"""Least time of a read that waits for 40 ms: device-mapper counts ticks of 4 ms."""
 # The kernel notices the state of a path late, so multipathd polls the path itself.
 MULTIPATH = """
 defaults {
