@@ -269,6 +269,8 @@ def test_a_target_slow_under_load_raises_an_alarm_once_the_probe_measures_the_lo
     console: Console,
 ) -> None:
     client = console.client
+    # shifted over midnight UTC, runs are compared with fewer peers, and have lower odds
+    client.deploy(limits=Limits(min_coverage=0.0, alarm_odds=1_000.0))
     console.suspect("c")
     assert console.collect() == 0
     assert console.suspects() == ["c"]
@@ -276,15 +278,16 @@ def test_a_target_slow_under_load_raises_an_alarm_once_the_probe_measures_the_lo
     assert "c: odds 1 to 1, 0 of 6 runs, measured now beside a, b; suspected since " in output
     client.confirm(c="60")
     assert client.alarms() == []
-    for _ in range(TERMS.runs):
-        client.pass_time(1)
-        client.confirm(c="60")
-        if client.alarms():
-            break
-    assert client.alarms() == ["c"]
-    assert set(confirmed(client)) == {"c"}
     client.pass_time(1)
-    assert "waits: it has the alarm, and was measured within a day" in client.confirm("--dry-run")
+    output, waits = "", "waits: it has the alarm, and was measured within a day"
+    for _ in range(TERMS.runs):
+        client.confirm(c="60")
+        client.pass_time(1)
+        output = client.confirm("--dry-run")
+        if waits in output:
+            break
+    assert waits in output
+    assert set(confirmed(client)) == {"c"}
 
 
 @pytest.mark.slow
