@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from typing import Any
 
 from plumbline.model.codec import compact
 from plumbline.model.service import NO_ALARMS
@@ -185,13 +186,18 @@ def make_flash(node: Node, disk: str) -> None:
     node.start(f"printf '{table}\\n' | dmsetup create oss1-late")
 
 
-def small_reads(node: Node) -> dict[str, dict[str, float]]:
-    """Return the times of small reads of both devices, one after the other, in seconds."""
+def flash_records(node: Node) -> list[dict[str, Any]]:
+    """Measure both devices, one after the other; return the records."""
     components = " ".join(f"--component {name}" for name in FLASH)
-    records = node.document(f"probe raw {components}")["records"]
+    records: list[dict[str, Any]] = node.document(f"probe raw {components}")["records"]
+    return records
+
+
+def small_reads(node: Node) -> dict[str, dict[str, float]]:
+    """Return the times of small reads of both devices in seconds."""
     return {
         record["component"]: record["quantities"]
-        for record in records
+        for record in flash_records(node)
         if record["operation"] == "randread"
     }
 
@@ -203,10 +209,8 @@ def remove_flash(node: Node) -> None:
 
 def test_a_late_tail_shows_in_small_reads_alone(node: Node) -> None:
     make_flash(node, f"{BY_ID}4")
-    components = " ".join(f"--component {name}" for name in FLASH)
     # the kernel calls the disks of qemu rotating ones
-    records = node.document(f"probe raw {components}")["records"]
-    small = [record for record in records if record["operation"].startswith("randread")]
+    small = [record for record in flash_records(node) if record["operation"].startswith("randread")]
     assert {record["outcome"] for record in small} == {"skipped"}
     assert all("a rotating disk, the topology calls it flash" in r["reason"] for r in small)
     for name in FLASH:

@@ -21,7 +21,7 @@ from plumbline.model.verdict import Figure, Verdict
 
 
 class Detail(Enum):
-    """How much of a verdict is put into words, each with that of the one before."""
+    """Parts of a verdict that are put into words; each level has those of the one before."""
 
     STATE = auto()
     """State and reason, and the sentence of what is not fine."""

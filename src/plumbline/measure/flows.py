@@ -245,9 +245,10 @@ class _Run:
         except (BusyError, PlumblineError) as error:
             self._failed[flow.component] = str(error)
             return
-        reason = reached.reason if isinstance(reached, Failure) else _unfit(reached.state)
-        if reason or isinstance(reached, Failure):
-            self._failed[flow.component] = reason
+        if isinstance(reached, Failure):
+            self._failed[flow.component] = reached.reason
+        elif unfit := _unfit(reached.state):
+            self._failed[flow.component] = unfit
         else:
             yield _Ready(flow, task, reached, look)
 

@@ -27,7 +27,7 @@ from plumbline.observe import folders
 
 SYSTEM_FOLDERS = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-_ANSWER_MS = 10_000.0
+_ANSWER_S = 10.0
 
 
 class Process(NamedTuple):
@@ -102,23 +102,25 @@ class Helper:
         with suppress(OSError):
             # half a request ends the helper at once; after a whole one it answers
             self._channel.shutdown(socket.SHUT_WR)
-        answer = poll()
-        answer.register(self._channel, POLLIN)
-        answer.poll(_ANSWER_MS)
+        self._answers(_ANSWER_S)
         for process in processes():
             if process.parent == self._process.pid:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
         self.close()
 
+    def _answers(self, wait_s: Optional[float]) -> bool:
+        """Return whether the helper answers or ends within a time; None waits for ever."""
+        answer = poll()
+        answer.register(self._channel, POLLIN)
+        return bool(answer.poll(None if wait_s is None else wait_s * 1e3))
+
     def exit_code(self, wait_s: Optional[float]) -> Optional[int]:
         """Return the exit code of the command, negative for a signal; None if it still runs.
 
         A lost helper counts as a killed command.
         """
-        answer = poll()
-        answer.register(self._channel, POLLIN)
-        if not answer.poll(None if wait_s is None else wait_s * 1e3):
+        if not self._answers(wait_s):
             return None
         try:
             return os.waitstatus_to_exitcode(folders.receive(self._channel))

@@ -18,6 +18,7 @@ from statistics import median
 from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.layers import LAYERS
+from plumbline.model.names import several
 from plumbline.model.record import Operation
 from plumbline.model.rounds import cycle, pairs_in
 from plumbline.model.units import DAY_S, LARGEST, format_duration, format_rate
@@ -370,8 +371,7 @@ def seldom_shown(found: Iterable[Exposure], period_s: float) -> Iterator[str]:
     of_servers = [item for item in found if item.way is Way.SERVER]
     if not of_servers or _LOW_RUNS * period_s <= _SOON_S:
         return
-    number = len(of_servers)
-    names = of_servers[0].part.name + (f" and {number - 1} more" if number > 1 else "")
+    names = several([item.part.name for item in of_servers], 1)
     yield (
         f"raw reads all devices of a server at once every {format_duration(period_s)}, and only "
         f"that shows a loss of {names}: an alarm takes about {_LOW_RUNS} low runs, "

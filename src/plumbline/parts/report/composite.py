@@ -14,6 +14,7 @@ from datetime import datetime, timezone
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.judge.phrases import number
+from plumbline.model.names import several
 from plumbline.model.quantity import Quantity
 from plumbline.model.record import Operation, Outcome, Record
 from plumbline.model.trend import NodeClock, Run
@@ -184,9 +185,8 @@ def _failed_words(run: Run) -> str:
     failed = {name: failed[name] for name in _crossed(run).intersection(failed)}
     if not failed:
         return ""
-    name, first = min(failed.items())
-    others = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
-    return f" Not watched: {name}{others} on {first.host}: {first.reason}."
+    first = failed[min(failed)]
+    return f" Not watched: {several(sorted(failed), 1)} on {first.host}: {first.reason}."
 
 
 def _clock_words(run: Run, hosts: Sequence[str]) -> str:

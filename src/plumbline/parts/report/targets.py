@@ -7,7 +7,7 @@ from typing import Any, Iterable, Optional, Sequence, TypeVar
 
 from plumbline.judge.phrases import number
 from plumbline.model.layers import LAYERS
-from plumbline.model.names import anchor, group_anchor
+from plumbline.model.names import anchor, group_anchor, several
 from plumbline.model.quantity import Quantity
 from plumbline.model.verdict import State
 from plumbline.parts.report.figure import (
@@ -96,11 +96,10 @@ def _above_ceiling(drawn: Metrics) -> str:
     above = {name: share for name, share in times.items() if share > 1}
     if not above:
         return ""
-    name, share = max(above.items(), key=lambda item: item[1])
-    more = f" and {len(above) - 1} more" if len(above) > 1 else ""
+    names = sorted(above, key=lambda name: -above[name])
     return (
-        f" Baseline above its ceiling: {name}{more}, {100 * share:.0f} % of it. A burst or a cache "
-        "may give some percent; with more, correct the baseline or the topology."
+        f" Baseline above its ceiling: {several(names, 1)}, {100 * above[names[0]]:.0f} % of it. "
+        "A burst or a cache may give some percent; with more, correct the baseline or the topology."
     )
 
 
