@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
+from plumbline.judge.days import days_of
 from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import Finding, date_of, limited_by
 from plumbline.model.names import several
@@ -68,11 +69,18 @@ def _rates(measured: Measured) -> Iterator[tuple[float, float]]:
 
 def best_of_nights(values: Iterable[tuple[float, float]]) -> Nights:
     """Return the best value of each night, from moments, in epoch seconds, and values."""
-    nights: dict[int, float] = {}
-    for moment, value in values:
-        day = int(moment // DAY_S)
-        nights[day] = max(value, nights.get(day, value))
-    return sorted(nights.items())
+    return best_of_same_nights([list(values)])[0]
+
+
+def best_of_same_nights(members: Sequence[Sequence[tuple[float, float]]]) -> list[Nights]:
+    """Return the best value of each night of each member; their nights part at the same hour."""
+    days = iter(days_of([moment for member in members for moment, _ in member]).tolist())
+    best: list[dict[int, float]] = [{} for _ in members]
+    for nights, member in zip(best, members):
+        for _, value in member:
+            day = next(days)
+            nights[day] = max(value, nights.get(day, value))
+    return [sorted(nights.items()) for nights in best]
 
 
 def shortfall(nights: Nights, *, cut: bool) -> Optional[Shortfall]:
@@ -363,7 +371,9 @@ def _below_goal(members: Sequence[Measured], number: int) -> Optional[Finding]:
     Without the rate of each member the sum is unknown.
     """
     rated = [(member, member.given.goal_part) for member in members]
-    parts = [(member, goal, _nights(member)) for member, goal in rated if goal is not None]
+    promised = [(member, goal) for member, goal in rated if goal is not None]
+    nights_of_each = best_of_same_nights([list(_rates(member)) for member, _ in promised])
+    parts = [(*pair, nights) for pair, nights in zip(promised, nights_of_each)]
     if len(parts) < number or not all(len(nights) >= NIGHTS for _, _, nights in parts):
         return None
     goal = sum(part_goal for _, part_goal, _ in parts)

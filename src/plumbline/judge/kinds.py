@@ -20,6 +20,7 @@ from typing import Any, Hashable, NamedTuple, Optional, Sequence
 
 import numpy as np
 
+from plumbline.judge.days import days_of
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Baseline, Limits
 from plumbline.model.series import Sample, Samples, column
@@ -28,7 +29,6 @@ from plumbline.model.statistics import (
     MEDIAN_FACTOR,
     deviation,
 )
-from plumbline.model.units import DAY_S
 
 MIN_PEERS = 4
 """Peers of one run whose median is a reference: a slow one among fewer makes others look fast."""
@@ -125,7 +125,6 @@ class Table:
         self.number: _Array = number
         self.at, self.peers = runs[:, _AT].copy(), runs[:, _PEERS].copy()
         self.rates, self.peers_rates = np.log(runs[:, [_RATE, _PEERS_RATE]].T)
-        self.days = np.floor(self.at / DAY_S)
         most = [max(column(item.samples, "peers"), default=0.0) for item in measurements]
         enough: _Array = np.minimum(np.array(most, float), MIN_PEERS)
         self.full = self.peers >= enough[self.number]
@@ -146,6 +145,11 @@ class Table:
         # the other members of a run of a few are matched by time
         peers_rates = np.where(self.peers >= MIN_PEERS, self.peers_rates, nan)
         return np.where(self.few, rates, rates - peers_rates)
+
+    @cached_property
+    def days(self) -> _Array:
+        """Return the day of each run."""
+        return days_of(self.at)
 
     def rows(self, number: int) -> slice:
         """Return the rows of a measurement."""

@@ -9,6 +9,7 @@ from typing import Optional
 import numpy as np
 
 from plumbline.judge.cases import Compared, numbered, operations_in
+from plumbline.judge.days import days_of
 from plumbline.judge.kinds import FORMS, Table
 from plumbline.judge.references import Comparison
 from plumbline.judge.runs import (
@@ -109,7 +110,7 @@ def _against(compared: Comparison, begin: float) -> str:
 def _slow_nights(compared: Compared, operation: str, limit: float) -> tuple[int, int]:
     """Return the number of nights with several runs of an operation, all slow, and of all."""
     runs = next(item.source.runs for item in compared if item.measurement.what == operation)
-    days = (runs[:, AT] // DAY_S).tolist()
+    days = days_of(runs[:, AT]).tolist()
     slow = [day for day, ratio in zip(days, runs[:, RATIO].tolist()) if ratio <= -limit]
     nights = sum(days.count(day) == slow.count(day) >= _SEVERAL for day in set(slow))
     return nights, len(set(days))

@@ -16,6 +16,7 @@ from typing import Any, Hashable, Iterator, NamedTuple, Optional, Sequence
 
 import numpy as np
 
+from plumbline.judge.days import days_of
 from plumbline.judge.kinds import (
     FEW_APART,
     FORMS,
@@ -355,14 +356,15 @@ class Groups:
         rows = np.concatenate([group.source.runs for group in groups])
         sizes = [len(group.source.runs) for group in groups]
         number: _Array = np.repeat(np.arange(len(groups)), sizes)
-        days = np.floor(rows[:, AT] / DAY_S)
+        days = days_of(rows[:, AT])
+        self._days = np.split(days, np.cumsum(sizes)[:-1])
         self._kind = kind_of(number, days, rows[:, RATIO], len(groups))
 
     def of(self, number: int) -> Optional[Comparison]:
         """Return a group relative to the others, None without a night of enough groups."""
         group = self._groups[number]
         runs = group.source.runs
-        middles, spreads = self._kind.on(np.floor(runs[:, AT] / DAY_S))
+        middles, spreads = self._kind.on(self._days[number])
         usable = ~np.isnan(middles)
         if not usable.any():
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import isnan
 from typing import Callable, NamedTuple, Optional, Sequence
 
+from plumbline.judge.days import days_of
 from plumbline.judge.floor import below_floor, below_goal, explain_floor, explain_goal
 from plumbline.judge.measured import Measured
 from plumbline.judge.phrases import (
@@ -25,7 +26,6 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.profile import Distance
 from plumbline.model.record import Flag, Record
 from plumbline.model.series import Sample, column
-from plumbline.model.units import DAY_S
 from plumbline.model.validation import numbers
 from plumbline.model.verdict import Reason, State
 from plumbline.observe.coverage import Others, others_of
@@ -291,11 +291,10 @@ def _no_coverage(record: Record, others: Optional[Others]) -> str:
 
 
 def _contended_each_day(measured: Measured) -> bool:
+    rated = [sample for sample in measured.samples if sample.rate is not None]
     days: dict[int, bool] = {}
-    for sample in measured.samples:
-        if sample.rate is not None:
-            day = int(sample.started_at // DAY_S)
-            days[day] = days.get(day, True) and _low_and_contended(measured, sample)
+    for day, sample in zip(days_of([sample.started_at for sample in rated]).tolist(), rated):
+        days[day] = days.get(day, True) and _low_and_contended(measured, sample)
     latest = sorted(days, reverse=True)[:_DAYS]
     return len(latest) == _DAYS and all(days[day] for day in latest)
 

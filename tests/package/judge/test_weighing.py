@@ -541,10 +541,18 @@ def in_runs_of_six(rates: Sequence[float]) -> list[Sample]:
     ]
 
 
-def test_nights_with_several_runs_that_are_all_slow_are_counted() -> None:
+@pytest.mark.parametrize("hours_later", [0, 21])
+def test_nights_with_several_runs_that_are_all_slow_are_counted(hours_later: int) -> None:
     hours = {3: (0.5, 0.6), 7: (0.5, 1.0), 8: (0.5,), 12: (0.4, 0.4, 0.5)}
     runs = [
-        Sample((night + 0.1 + 0.05 * place) * DAY_S, share * 200e6, None, None, 0, None)
+        Sample(
+            (night + 0.1 + hours_later / 24 + 0.05 * place) * DAY_S,
+            share * 200e6,
+            None,
+            None,
+            0,
+            None,
+        )
         for night in range(15)
         for place, share in enumerate(hours.get(night, (1.0,)))
     ]
