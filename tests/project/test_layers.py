@@ -125,7 +125,7 @@ def test_modules_of_a_node_import_little_beyond_the_standard_library() -> None:
     }
     # packages of the distribution
     arrays = (
-        *("judge.cases", "judge.kinds", "judge.losses"),
+        *("judge.cases", "judge.days", "judge.kinds", "judge.losses"),
         *("judge.recursion", "judge.references", "judge.runs"),
     )
     assert foreign == {*((name, "numpy") for name in arrays), ("parts.parallel.mpi", "mpi4py")}
