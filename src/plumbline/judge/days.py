@@ -30,9 +30,7 @@ def days_of(moments: Sequence[float]) -> Any:
 def _parted_at(at: Any) -> float:
     """Return the middle of the longest rest, in seconds from midnight UTC, half a day at most."""
     counts = np.bincount((at // HOUR_S % _HOURS).astype(int), minlength=_HOURS)
-    busy = np.flatnonzero(counts * _HOURS >= _FEW * max(1, len(at)))
-    if not busy.size:
-        return 0.0
+    busy = np.flatnonzero(counts * _HOURS >= _FEW * len(at))
     steps = np.diff(busy, append=busy[0] + _HOURS)
     longest = int(np.argmax(steps))
     if steps[longest] == 1:

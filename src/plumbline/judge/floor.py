@@ -69,7 +69,8 @@ def _rates(measured: Measured) -> Iterator[tuple[float, float]]:
 
 def best_of_nights(values: Iterable[tuple[float, float]]) -> Nights:
     """Return the best value of each night, from moments, in epoch seconds, and values."""
-    return best_of_same_nights([list(values)])[0]
+    (nights,) = best_of_same_nights([list(values)])
+    return nights
 
 
 def best_of_same_nights(members: Sequence[Sequence[tuple[float, float]]]) -> list[Nights]:

@@ -47,17 +47,25 @@ def test_a_night_has_the_date_of_its_middle(hour: float, day: int) -> None:
     assert set(days_of(nights(hour, 1)).tolist()) == {TODAY + day}
 
 
-def test_a_run_by_hand_at_noon_does_not_part_the_nights() -> None:
-    moments = nights(23.5, 30)
-    at_noon = (TODAY + 20.5) * DAY_S
-    *days, noon = days_of([*moments, at_noon]).tolist()
-    assert days == days_of(moments).tolist()
-    assert noon in (TODAY + 20, TODAY + 21)
+@pytest.mark.parametrize(("hour", "later"), [(12, 0), (14.4, 0), (14.6, 1), (20, 1)])
+def test_a_run_by_hand_in_the_rest_is_of_the_night_that_is_nearer(hour: float, later: int) -> None:
+    moments = nights(2.5, 30, [0, 0.1, 0.2, 0.3])
+    *days, by_hand = days_of([*moments, (TODAY + 20) * DAY_S + hour * HOUR_S]).tolist()
+    assert days == [TODAY + night for night in range(30) for _ in range(4)]
+    assert by_hand == TODAY + 20 + later
+
+
+def test_hours_in_which_much_is_measured_are_no_rest() -> None:
+    # all but those from ten to two at noon
+    moments = [TODAY * DAY_S + (hour + 0.5) * HOUR_S for hour in range(14, 14 + 20)]
+    later = [at + DAY_S for at in moments]
+    assert days_of([*moments, *later]).tolist() == [TODAY + 1] * 20 + [TODAY + 2] * 20
 
 
 def test_a_site_that_never_rests_has_days_of_utc() -> None:
     moments = [TODAY * DAY_S + hour * HOUR_S for hour in range(72)]
     assert days_of(moments).tolist() == [TODAY + hour // 24 for hour in range(72)]
+    assert days_of([at - 0.5 for at in moments[1:]]).tolist() == days_of(moments[:-1]).tolist()
     assert not days_of([]).size
 
 
