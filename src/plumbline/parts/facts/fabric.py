@@ -168,7 +168,7 @@ class _Fabric:
         other names than the fabric, and nothing new can be told.
         """
         hosts: dict[int, list[bool]] = {}
-        named = set()
+        named: set[int] = set()
         for link in self._links:
             named.update(end.guid for end in link.ends if any(self._names(end.name)))
             if not link.between_switches:
