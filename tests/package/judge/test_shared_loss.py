@@ -203,6 +203,16 @@ def test_a_lone_target_that_lost_more_by_the_release_has_its_own_alarm() -> None
     assert [(item.alarm, item.borne_by) for item in lone if item] == [(True, "")] * 2
 
 
+def test_one_target_of_two_has_its_own_alarm_after_a_release() -> None:
+    """The release has not slowed the other one, so it is no cause that two such targets share."""
+    slow, fine = ({"fs1": rates, "fs2": rates} for rates in (BY_THE_RELEASE, HEALTHY))
+    entries, of_slow = one_at_a_time(2, slow)
+    _, of_fine = one_at_a_time(2, fine)
+    _, weighing = after_a_release((entries, [of_slow[0], of_fine[1], of_slow[2], of_fine[3]]))
+    members = [weighing.evidence(("ost", f"{name}-OST0", False)) for name in ("fs1", "fs2")]
+    assert [(item.alarm, item.borne_by) for item in members if item] == [(True, "")] * 2
+
+
 @pytest.mark.parametrize(
     ("targets", "first", "bearer"),
     [(1, "fs1-OST0", "target fs1-OST0"), (3, "fs1", "group fs1")],
