@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Generator, Iterator
 
@@ -37,6 +39,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     long = {item.path for item in items if item.get_closest_marker("long")}
     slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
     items.sort(key=lambda item: (item.path not in long, -slow[item.path]))
+
+
+def pytest_sessionfinish() -> None:
+    """Remove what killed processes with a clock of faketime have left, of other runs too."""
+    remove_clocks_of_the_dead(Path("/dev/shm"))
+
+
+_CLOCK = re.compile(r"(?:sem\.)?faketime_(?:sem|shm)_(\d+)")
+
+
+def remove_clocks_of_the_dead(folder: Path) -> None:
+    """Remove the shared memory of this user's ended processes, which libfaketime names by them."""
+    for path in folder.glob("*faketime_*"):
+        match = _CLOCK.fullmatch(path.name)
+        ended = match is not None and not Path("/proc", match[1]).exists()
+        # another run may have removed it
+        with suppress(FileNotFoundError):
+            if ended and path.lstat().st_uid == os.geteuid():
+                path.unlink()
 
 
 @pytest.fixture

@@ -64,13 +64,11 @@ def measure(run: Run, unit: str, limit_s: Optional[int] = None) -> Outcome:
 
 
 def open_window(run: Run, layer: str) -> None:
-    """Open the receiving end of measurements in pairs for another window."""
+    """Open the receiving end of measurements in pairs for another window.
+
+    It closes by itself: to stop it might end a measurement of the timer's slot.
+    """
     run(["systemctl", "restart", RECEIVERS[layer]])
-
-
-def close_window(run: Run, layer: str) -> None:
-    """Close the receiving end of measurements in pairs."""
-    run(["systemctl", "stop", RECEIVERS[layer]])
 
 
 def _reason(run: Run, unit: str, errors: str) -> str:

@@ -15,7 +15,6 @@ from typing import Any, Callable, Mapping, NamedTuple, Optional, Sequence
 from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import (
     PAIRED,
     Outcome,
-    close_window,
     measure,
     open_window,
     unit_name,
@@ -192,7 +191,7 @@ class Investigation:
     def _measure_pairs(
         self, step: Mapping[str, Any], idle: Mapping[str, Sequence[str]], until: float
     ) -> None:
-        """Measure slot by slot; the windows of all hosts open anew for each, and close at last.
+        """Measure slot by slot; the windows of all hosts open anew for each.
 
         A node measures all of its adapters, whose partners in a slot may be several hosts.
         """
@@ -200,18 +199,12 @@ class Investigation:
         one_pair = step["node"] and layer == "net"
         hosts = [step["node"], step["partner"]] if one_pair else self._crew.measuring(layer)
         beginning = [name for name in hosts if step["node"] in ("", name)]
-        opened = False
-        try:
-            for slot in step["slots"]:
-                if self._console.clock() >= until:
-                    break
-                opened = True
-                self._crew.each(lambda node: open_window(node.run, layer), hosts)
-                busy = [name for name in beginning if name not in idle.get(str(slot), ())]
-                self._start(busy, unit_name(layer, slot=slot), until)
-        finally:
-            if opened:
-                self._crew.each(lambda node: close_window(node.run, layer), hosts)
+        for slot in step["slots"]:
+            if self._console.clock() >= until:
+                break
+            self._crew.each(lambda node: open_window(node.run, layer), hosts)
+            busy = [name for name in beginning if name not in idle.get(str(slot), ())]
+            self._start(busy, unit_name(layer, slot=slot), until)
 
     def _start(self, names: Sequence[str], unit: str, until: float) -> None:
         """Start a unit on these nodes and show failures.

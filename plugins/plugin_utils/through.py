@@ -13,7 +13,6 @@ from typing import Any, Callable, Mapping, NamedTuple, Sequence
 
 from ansible_collections.hpcops.plumbline.plugins.module_utils.unit import (
     Outcome,
-    close_window,
     measure,
     open_window,
     unit_name,
@@ -69,17 +68,13 @@ class Through:
             for pair in (*slot["leaving"], *slot["within"])
         }
         begun = self._crew.each(lambda node: answers.head(node)["now"], sorted(senders))
-        opened: dict[str, None] = {}
-        try:
-            for place, slot in enumerate(self._answer["slots"], 1):
-                self._measure(slot, f"slot {place} of {len(self._answer['slots'])}", opened)
-        finally:
-            self._crew.each(lambda node: close_window(node.run, LAYER), [*opened])
+        for place, slot in enumerate(self._answer["slots"], 1):
+            self._measure(slot, f"slot {place} of {len(self._answer['slots'])}")
         answer = self._ask("--records", *self._records(begun))
         self._crew.say(answer["lines"])
         return answer
 
-    def _measure(self, slot: Mapping[str, Any], title: str, opened: dict[str, None]) -> None:
+    def _measure(self, slot: Mapping[str, Any], title: str) -> None:
         """Measure the pairs of a slot of which both hosts answer."""
         pairs = [*slot["leaving"], *slot["within"]]
         ready = [pair for pair in pairs if {*pair} <= {*self._crew.answering}]
@@ -87,7 +82,6 @@ class Through:
         counted = f"{len(ready)} pair{'' if len(ready) == 1 else 's'}"
         self._crew.say([f"{self._question.part}, {title}: {counted} at once{missing}"])
         hosts = [host for pair in ready for host in pair]
-        opened.update(dict.fromkeys(hosts))
         self._crew.each(lambda node: open_window(node.run, LAYER), hosts)
         unit = unit_name(LAYER, slot=slot["slot"])
 

@@ -2,6 +2,7 @@
 
     python -m tests.bench.mutate_judge --module recursion --module weighing
     python -m tests.bench.mutate_judge --survivors
+    python -m tests.bench.mutate_judge --explained --module weighing
 
 A mutant exists only in the memory of a process of its own: no file of src/ is ever changed.  First
 the tests named after its module run, then the others of the judge; slow tests with a site for many
@@ -10,8 +11,9 @@ without equality and reversed, equal and unequal, numbers one more and one less;
 numbers with a point doubled and halved, a more likely typo.
 
 Results are kept in .cache; --survivors tries only those that survived last time without a known
-reason.  Accepted survivors and their reasons are in tests/bench/survivors.yml.  The exit status is
-1 if a survivor has no reason, or if less than 95 % of the mutants were killed, not counting
+reason, --explained those with one, which a test may kill by now.  Accepted survivors and their
+reasons are in tests/bench/survivors.yml.  The exit status is 1 if a survivor has no reason, if a
+test kills one that is listed, or if less than 95 % of the mutants were killed, not counting
 equivalent ones, which change no answer of the judge.
 """
 
@@ -203,7 +205,7 @@ def reasons() -> dict[str, Reason]:
     }
 
 
-def shown(results: Sequence[Result]) -> int:
+def shown(results: Sequence[Result], wanted: float = WANTED) -> int:
     """Print the numbers and the survivors; return the exit status."""
     accepted = reasons()
     print(f"{'module':<16}{'mutants':>8}{'killed':>8}{'survived':>10}{'share':>9}")
@@ -217,8 +219,11 @@ def shown(results: Sequence[Result]) -> int:
     for name in survivors:
         why = accepted[name].why if name in accepted else "no reason is known"
         print(f"survived: {name}\n    {why}")
-    enough = sum(result.killed for result in counted) >= WANTED * len(counted)
-    return 0 if enough and all(name in accepted for name in survivors) else 1
+    killed = [str(row.mutant) for row in results if row.killed and str(row.mutant) in accepted]
+    for name in killed:
+        print(f"killed, so take it out of {REASONS.name}: {name}")
+    enough = sum(result.killed for result in counted) >= wanted * len(counted)
+    return 0 if enough and not killed and all(name in accepted for name in survivors) else 1
 
 
 def _line(name: str, results: Sequence[Result]) -> None:
@@ -233,8 +238,12 @@ def main() -> int:
     parser.add_argument("--module", action="append", help="module of the judge (default: all)")
     parser.add_argument("--processes", type=int, default=1, help="tried at once (default: 1)")
     parser.add_argument("--double", action="store_true", help="double and halve numbers too")
-    parser.add_argument(
+    chosen = parser.add_mutually_exclusive_group()
+    chosen.add_argument(
         "--survivors", action="store_true", help="only those that survived, for no known reason"
+    )
+    chosen.add_argument(
+        "--explained", action="store_true", help="only those whose survival has a known reason"
     )
     parser.add_argument("--kept", action="store_true", help="try nothing, show what is kept")
     arguments = parser.parse_args()
@@ -244,15 +253,15 @@ def main() -> int:
     mutants: list[Mutant] = []
     for module in modules:
         of_module = mutants_of(module, double=arguments.double)
+        if arguments.explained:
+            of_module = [mutant for mutant in of_module if str(mutant) in reasons()]
         mutants += of_module
         if functions:
-            _try(
-                of_module if not arguments.survivors else _unexplained(of_module),
-                functions,
-                arguments.processes,
-            )
+            tried_now = _unexplained(of_module) if arguments.survivors else of_module
+            _try(tried_now, functions, arguments.processes)
     last = kept()
-    return shown([Result(mutant, last[str(mutant)]) for mutant in mutants if str(mutant) in last])
+    results = [Result(mutant, last[str(mutant)]) for mutant in mutants if str(mutant) in last]
+    return shown(results, 0.0 if arguments.explained else WANTED)
 
 
 def _prepared(modules: Sequence[str]) -> Functions:

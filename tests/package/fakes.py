@@ -55,7 +55,7 @@ class FakeRunner:
     """Answers a command by the longest matching prefix; the last of several answers repeats.
 
     A command without an answer fails the test.  ``places`` are the working folders of
-    the calls, None for none.
+    the calls, None for none, and ``limits_s`` their time limits.
     """
 
     def __init__(self, answers: Mapping[str, Answer]) -> None:
@@ -65,6 +65,7 @@ class FakeRunner:
         }
         self.calls: list[str] = []
         self.places: list[Optional[Within]] = []
+        self.limits_s: list[float] = []
 
     def __call__(
         self, argv: Sequence[str], timeout_s: float, within: Optional[Within] = None
@@ -73,6 +74,7 @@ class FakeRunner:
         words = " ".join(argv)
         self.calls.append(words)
         self.places.append(within)
+        self.limits_s.append(timeout_s)
         prefixes = [start for start in self._answers if words.startswith(start)]
         assert prefixes, f"no answer for: {words}"
         answers = self._answers[max(prefixes, key=len)]

@@ -29,3 +29,19 @@ def test_the_changed_line_exists(mutant: str) -> None:
     path = next(path for folder in FOLDERS if (path := folder / f"{module}.py").exists())
     lines = path.read_text(encoding="utf-8").splitlines()
     assert before in [" ".join(line.split()) for line in lines]
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_listed_mutant_that_a_test_kills_by_now_is_named(
+    *, killed: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("cosmic_ray", reason="make mutate installs it")
+    from tests.bench.mutants import Mutant
+    from tests.bench.mutate_judge import Result, shown
+
+    module, _, change = MUTANTS[0].partition(": ")
+    before, _, after = change.partition(" => ")
+    mutant = Mutant(module, 0, 1, before, after, "")
+    assert shown([Result(mutant, killed)], 0.0) == killed
+    named = f"killed, so take it out of survivors.yml: {MUTANTS[0]}"
+    assert (named in capsys.readouterr().out) is killed

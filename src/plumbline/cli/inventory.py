@@ -17,7 +17,6 @@ from plumbline.doors.table import render
 from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, in_waves
 from plumbline.model.layers import LAYERS
-from plumbline.model.layers.raw import RAW
 from plumbline.model.limits import Reference
 from plumbline.model.units import format_duration
 from plumbline.model.validation import read_json
@@ -87,7 +86,7 @@ def plan(arguments: argparse.Namespace) -> int:
 def _unexposed(topology: Topology, measured: Sequence[Assignment], policy: Policy) -> Iterator[str]:
     """Yield a note on losses that show seldom, and a table of those that no single node shows."""
     found = list(exposures(topology, measured))
-    for note in seldom_shown(found, policy.layer(RAW.name).period_s()):
+    for note in seldom_shown(found, policy.periods_s()):
         yield f"note: {note}"
     hidden = [item for item in found if item.way not in OF_ONE_NODE]
     if hidden:

@@ -46,7 +46,6 @@ def check(arguments: argparse.Namespace) -> int:
         )
     from plumbline.doors.ceilings import baseline_notes, share_notes
     from plumbline.doors.exposure import exposure_table
-    from plumbline.model.layers.raw import RAW
     from plumbline.plan.exposure import exposures, seldom_shown
     from plumbline.plan.policy import load
     from plumbline.plan.schedule import collisions
@@ -61,7 +60,7 @@ def check(arguments: argparse.Namespace) -> int:
     notes = [*_notes(topology, deployed_hosts(inventory)), *share_notes(entries)]
     notes += [*baseline_notes(entries), *collisions(plan.schedule), *plan.one_by_one]
     found = list(exposures(topology, measured))
-    notes += seldom_shown(found, load(inventory.policy).layer(RAW.name).period_s())
+    notes += seldom_shown(found, load(inventory.policy).periods_s())
     document = {
         "schema": 1,
         "site": topology.site,

@@ -132,7 +132,7 @@ class _Median(NamedTuple):
         if self.evidence and self.alarm:
             text = f"{self.what} {over_runs(self.evidence)}{also(self.evidence)}"
             if self.evidence.borne_by and not self.floor:
-                text += elsewhere(self.evidence, "group")
+                text += elsewhere(self.evidence)
                 return Finding(State.OK, Reason.ALARM_ELSEWHERE, text)
             text += likewise(self.evidence)
             return Finding(severity(self.evidence.ratio, self.limits), Reason.SLOW, text)

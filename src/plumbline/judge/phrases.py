@@ -121,9 +121,9 @@ def also(evidence: Evidence) -> str:
     return "".join(f"; {what} {100 * ratio:.0f} %" for what, ratio in evidence.also)
 
 
-def elsewhere(evidence: Evidence, kind: str) -> str:
-    """Return that the alarm is another one's, which is a ``kind`` such as ``group``."""
-    return f"; its alarm is that of {kind} {evidence.borne_by}"
+def elsewhere(evidence: Evidence) -> str:
+    """Return that the alarm is another one's."""
+    return f"; its alarm is that of {evidence.borne_by}"
 
 
 def likewise(evidence: Evidence) -> str:

@@ -207,14 +207,14 @@ def _finding(ruling: Ruling, weighed: Optional[Evidence], *, alarm: bool) -> Fin
 
 
 def _alarm(measured: Measured, weighed: Evidence) -> Finding:
-    """Return the finding on an alarm; OK if the alarm is that of another file system."""
+    """Return the finding on an alarm; OK if the alarm is another one's."""
     # another operation represents the one with the largest loss if that has no figure today
     lost = "" if measured.what == weighed.what else f"{weighed.what} "
     text = f"{figures_and_ceiling(measured)}: {lost}{over_runs(weighed)}{more(weighed)}"
     if not weighed.borne_by:
         text += likewise(weighed)
         return Finding(severity(weighed.ratio, measured.limits), Reason.SLOW, text)
-    text += elsewhere(weighed, "file system")
+    text += elsewhere(weighed)
     silent = Finding(State.OK, Reason.ALARM_ELSEWHERE, text)
     return below_goal(measured) or below_floor(measured) or silent
 

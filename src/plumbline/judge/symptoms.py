@@ -182,10 +182,16 @@ def _line(node: str, symptom: Symptom) -> str:
 
 
 def _tally(looks: Sequence[Look]) -> str:
-    able = [f"{look.collector} {look.examined}" for look in looks if not look.unavailable]
+    able = [_counted(look) for look in looks if not look.unavailable]
     not_able = [look.collector for look in looks if look.unavailable]
     missing = f"; not available: {', '.join(not_able)}" if not_able else ""
     return f"looked at: {', '.join(able)}{missing}"
+
+
+def _counted(look: Look) -> str:
+    """Return the number of parts that a look has examined; if there are none, why."""
+    why = f" ({'; '.join(look.notes)})" if look.notes and not look.examined else ""
+    return f"{look.collector} {look.examined}{why}"
 
 
 def _look_line(look: Look) -> str:

@@ -256,41 +256,55 @@ class Weighing:
     def _join_alarms(self) -> None:
         """Let what one change has slowed as much have one alarm, that of the first.
 
-        It is a group of targets, or one test of all targets of a file system.  Noise only takes
-        away: one that has lost more has done so in its best run, too.
+        It is a group, a component without peers, or one test of all targets of a file system.
+        Noise only takes away: one that has lost more has done so in its best run, too.
         """
         bearers: dict[tuple[str, ...], list[tuple[Subject, Evidence]]] = {}
         for subject in sorted(self._raised, key=lambda each: (self._raised[each].at, each)):
             evidence = self._evidence[subject]
             if evidence is None or evidence.ratio is None:
                 continue
-            place = subject[:2]
-            name, test = self._wholes.get(place, (place[1], ""))
-            others = bearers.setdefault((place[0], test, evidence.against), [])
+            _, test = self._wholes.get(subject[:2], ("", ""))
+            others = bearers.setdefault((_use_of(subject[0]), test, evidence.against), [])
             least = self._raised[subject].best / (1 - self._limits_of(subject).peer_loss)
             for bearer, earlier in others:
                 if earlier.ratio is not None and earlier.ratio <= least:
-                    self._bear(bearer, subject, name)
+                    self._bear(bearer, subject)
                     break
             else:
                 self._evidence[subject] = evidence._replace(borne_by="", bears=())
                 others.append((subject, evidence))
 
-    def _bear(self, bearer: Subject, borne: Subject, name: str) -> None:
-        """Make the alarm of ``borne``, with that name, the one of ``bearer``."""
+    def _bear(self, bearer: Subject, borne: Subject) -> None:
+        """Make the alarm of ``borne`` the one of ``bearer``."""
         speaks, silent = self._evidence[bearer], self._evidence[borne]
         if speaks and silent:
-            speaker, _ = self._wholes.get(bearer[:2], (bearer[1], ""))
-            self._evidence[bearer] = speaks._replace(bears=(*speaks.bears, name))
-            self._evidence[borne] = silent._replace(borne_by=speaker, bears=())
+            (kind, speaker), (kind_of_borne, name) = map(self._called, (bearer, borne))
+            named = name if kind_of_borne == kind else f"{kind_of_borne} {name}"
+            self._evidence[bearer] = speaks._replace(bears=(*speaks.bears, named))
+            self._evidence[borne] = silent._replace(borne_by=f"{kind} {speaker}", bears=())
+
+    def _called(self, subject: Subject) -> tuple[str, str]:
+        """Return the kind of a subject in words, and its name."""
+        layer, name, is_group = subject
+        if is_group:
+            return "group", name
+        if subject[:2] in self._wholes:
+            return "file system", self._wholes[subject[:2]][0]
+        return LAYERS[layer].noun, name
+
+    def _is_lone(self, place: Component) -> bool:
+        """Return whether a component could have peers, and has none."""
+        return place in self._group_of and len(self._members(place)) < _MIN_MEMBERS
 
     def _of_a_change(self, subject: Subject, compared: Compared, begin: float) -> bool:
         """Return whether the loss of a whole that begins then is that of a change of software."""
-        if not subject[2] and subject[:2] not in self._wholes:
+        place = subject[:2]
+        if not (subject[2] or place in self._wholes or self._is_lone(place)):
             return False
         at = last_change([item.measurement for item in compared])
         if at is None and not subject[2]:
-            at = self._changed.get(subject[:2])
+            at = self._changed.get(place)
         return at is not None and abs(begin - at) < NIGHT_S
 
     def _limits_of(self, subject: Subject) -> Limits:
@@ -456,6 +470,11 @@ def _wholes(nodes: Nodes) -> dict[Component, tuple[str, str]]:
         for entry in entries
         if entry.parallel
     }
+
+
+def _use_of(layer: str) -> str:
+    """Return what a layer measures: one at a time or at once, targets' data is the same."""
+    return "data" if LAYERS[layer].per_target or LAYERS[layer].whole else layer
 
 
 def _systems(nodes: Nodes) -> dict[str, str]:

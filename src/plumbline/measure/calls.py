@@ -43,10 +43,13 @@ STEPS = {
 
 MISPLACED = 76
 """Exit code if something was created in another place (sysexits.h, EX_PROTOCOL)."""
+NOT_UNDERSTOOD = 65
+"""Exit code if a command of the proof prints something else than an index (EX_DATAERR)."""
 FAILED = 1
 
 _RUN = re.compile(r"run-(?P<host>.+)-\d+")
 _NAME = re.compile(r"[fd]\d{6}")
+_INDEX = re.compile(r"-?\d+")
 _OLD_S = 3600.0
 """Age at which a run folder of another host is abandoned: no run lasts as long."""
 _PROOF_S = 60.0
@@ -54,7 +57,11 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class MisplacedError(Exception):
-    """Something was created in another place than it should."""
+    """Something was created in another place than it should, or its place is not known."""
+
+
+class NotUnderstoodError(Exception):
+    """A command of the proof prints something else than an index."""
 
 
 def _create(name: str, folder: int) -> None:
@@ -102,6 +109,7 @@ def measure(operation: str, files: int, seconds: float, proof: Optional[Any]) ->
     Raises:
         OSError: a call failed; its file name begins with the step.
         MisplacedError: something lies in another place than ``proof`` allows.
+        NotUnderstoodError: what its commands print is no index.
     """
     first, *others = STEPS[operation]
     limit_s = seconds / (1 + len(others))
@@ -183,12 +191,16 @@ def _called(argv: Sequence[str]) -> subprocess.CompletedProcess[str]:
 def _prove(proof: Optional[Any], kind: str, names: Sequence[str]) -> None:
     for argv, answers in proof[kind] if proof else ():
         for name in names:
-            done = _called([*argv, name])
+            done, call = _called([*argv, name]), f"{' '.join(argv)} {name}"
             printed = done.stdout.strip()
-            if done.returncode or printed not in answers:
-                shown = printed or done.stderr.strip() or "nothing"
+            if done.returncode:
+                reason = " ".join(done.stderr.split())[:200] or f"exit code {done.returncode}"
+                raise MisplacedError(f"found no proof of the place: {call}: {reason}")
+            if not _INDEX.fullmatch(printed):
+                raise NotUnderstoodError(f"{' '.join(argv)} printed {printed[:80]!r}, no index")
+            if printed not in answers:
                 raise MisplacedError(
-                    f"{' '.join(argv)} {name} printed {shown[:200]!r} instead of "
+                    f"created something in another place: {call} printed {printed!r} instead of "
                     f"{' or '.join(answers)}"
                 )
 
@@ -239,6 +251,9 @@ def main(argv: Sequence[str]) -> int:
     except MisplacedError as error:
         print(error, file=sys.stderr)
         return MISPLACED
+    except NotUnderstoodError as error:
+        print(error, file=sys.stderr)
+        return NOT_UNDERSTOOD
     except OSError as error:
         print(f"{error.filename}: {error.strerror}", file=sys.stderr)
         return FAILED

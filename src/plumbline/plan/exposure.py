@@ -18,6 +18,8 @@ from statistics import median
 from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
 from plumbline.model.layers import LAYERS
+from plumbline.model.layers.raw import RAW
+from plumbline.model.layers.shared import SHARED
 from plumbline.model.names import several
 from plumbline.model.record import Operation
 from plumbline.model.rounds import cycle, pairs_in
@@ -50,6 +52,8 @@ _ROUNDS = 9
 
 _LOW_RUNS = 4
 """About the low runs that an alarm takes; 14 days are to suffice."""
+_LOW_RUNS_ALONE = 9
+"""The same for a part without peers: 6 to 9 nights for four losses of 40 % of Edison's login1."""
 _SOON_S = 14 * DAY_S
 
 
@@ -363,18 +367,37 @@ def folded(found: Iterable[Exposure]) -> Iterator[Exposed]:
         yield Exposed(members[0].part.among, len(members), members[0])
 
 
-def seldom_shown(found: Iterable[Exposure], period_s: float) -> Iterator[str]:
-    """Yield a note on losses that only all devices of a server at once show, if these are rare.
+def seldom_shown(found: Iterable[Exposure], periods_s: Mapping[str, float]) -> Iterator[str]:
+    """Yield notes on losses that an alarm follows after more than two weeks.
 
-    ``period_s`` are the seconds between two runs of the layer ``raw``, which reads them so.
+    Only all devices of a server at once show them, or the reads of one part that no other of its
+    kind and rate tells from a busy hour.  ``periods_s`` are the seconds between two runs of each
+    measured layer.
     """
-    of_servers = [item for item in found if item.way is Way.SERVER]
-    if not of_servers or _LOW_RUNS * period_s <= _SOON_S:
-        return
-    names = several([item.part.name for item in of_servers], 1)
-    yield (
-        f"raw reads all devices of a server at once every {format_duration(period_s)}, and only "
-        f"that shows a loss of {names}: an alarm takes about {_LOW_RUNS} low runs, "
-        f"{format_duration(_LOW_RUNS * period_s)}; read them every 3 days to have it within two "
-        "weeks"
-    )
+    parts = list(found)
+    raw_s = periods_s.get(RAW.name, 0.0)
+    of_servers = [item.part.name for item in parts if item.way is Way.SERVER]
+    if of_servers and _LOW_RUNS * raw_s > _SOON_S:
+        yield (
+            f"raw reads all devices of a server at once every {format_duration(raw_s)}, and only "
+            f"that shows a loss of {several(of_servers, 1)}: an alarm takes about {_LOW_RUNS} low "
+            f"runs, {format_duration(_LOW_RUNS * raw_s)}; read them every 3 days to have it within "
+            "two weeks"
+        )
+    shared_s = periods_s.get(SHARED.name, 0.0)
+    lone = _lone(item for item in parts if item.way is Way.TOGETHER)
+    if lone and _LOW_RUNS_ALONE * shared_s > _SOON_S:
+        yield (
+            f"shared reads {several(lone, 1)} every {format_duration(shared_s)}, and no other part "
+            "of its kind and rate shows whether a night is busy: an alarm takes up to about "
+            f"{_LOW_RUNS_ALONE} low runs, {format_duration(_LOW_RUNS_ALONE * shared_s)} at least; "
+            "read it every night to have it within two weeks"
+        )
+
+
+def _lone(found: Iterable[Exposure]) -> list[str]:
+    """Return the parts without another one of their kind and rate."""
+    alike: dict[tuple[str, float], list[str]] = {}
+    for item in found:
+        alike.setdefault((item.part.kind, item.capacity_Bps), []).append(item.part.name)
+    return [names[0] for names in alike.values() if len(names) == 1]

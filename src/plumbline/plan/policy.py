@@ -462,6 +462,10 @@ class Policy(Strict):
         """Return whether a layer is measured, by default or because the policy names it."""
         return not LAYERS[name].if_named or name in self.layers.model_fields_set
 
+    def periods_s(self) -> dict[str, float]:
+        """Return the seconds between two runs of each measured layer."""
+        return {name: self.layer(name).period_s() for name in LAYERS if self.measures(name)}
+
     def layer(self, name: str) -> Layer:
         """Return the rules of a layer."""
         rules: Layer = getattr(self.layers, name)

@@ -15,7 +15,7 @@ from typing import Any, Callable, Iterator, NamedTuple, Sequence, Union
 
 from plumbline.judge.creations import Finding, Pair, findings, is_judged, mdts_and_osts
 from plumbline.measure.lock import Locks
-from plumbline.measure.probes.calls import creation, creation_s, tidying
+from plumbline.measure.probes.calls import UnprovedError, creation, creation_s, tidying
 from plumbline.measure.targets import Target, target_for
 from plumbline.measure.targets.mounted import Member, in_pool, system_at
 from plumbline.measure.targets.probe_file import OWN
@@ -42,7 +42,7 @@ _CREATION_S = 15.0
 """Limit of a creation and its proof; without load they take some hundredths of a second."""
 _GIVEN_UP_AFTER = 3
 """Hung creations of an MDT with no other result that end its row: it hangs with all OSTs."""
-_ELSEWHERE = re.compile(r"getstripe -i \S+ printed '(\d+)' instead of")
+_ELSEWHERE = re.compile(r"getstripe -([im]) \S+ printed '(\d+)' instead of")
 
 
 class LeftOut(NamedTuple):
@@ -174,7 +174,11 @@ class _Row:
         return self._hung >= _GIVEN_UP_AFTER and not self._answers
 
     def create(self, ost: Member, pair: Pair, limit_s: float) -> Pair:
-        """Return a pair with one more creation, which ends in ``limit_s`` seconds."""
+        """Return a pair with one more creation, which ends in ``limit_s`` seconds.
+
+        Raises:
+            UnprovedError: where the file lies is not understood.
+        """
         argv = creation(_proof(self._target, ost), limit_s)
         completed = self._runner(argv, limit_s, self._target.within())
         if completed.hung or completed.timed_out:
@@ -182,6 +186,9 @@ class _Row:
         self._answers = True
         try:
             seconds = creation_s(completed)
+        except UnprovedError:
+            # of all pairs alike: none of them has failed
+            raise
         except (SkipTarget, ToolError) as error:
             return pair._replace(failed=pair.failed + 1, reason=_reason(str(error)))
         return pair._replace(seconds=(*pair.seconds, seconds))
@@ -224,7 +231,10 @@ def _proof(target: Target, ost: Member) -> Proof:
 
 def _reason(text: str) -> str:
     elsewhere = _ELSEWHERE.search(text)
-    return f"its file was created on OST index {elsewhere[1]} instead" if elsewhere else text
+    if not elsewhere:
+        return text
+    server = "on OST" if elsewhere[1] == "i" else "by MDT"
+    return f"its file was created {server} index {elsewhere[2]} instead"
 
 
 def carry_out(run: CommandRunner, matrix: Matrix, progress: Progress) -> MatrixResult:
@@ -232,6 +242,7 @@ def carry_out(run: CommandRunner, matrix: Matrix, progress: Progress) -> MatrixR
 
     Raises:
         StoreError: locks cannot be kept.
+        UnprovedError: what ``lfs`` prints about the place of a file is not understood.
     """
     locks, survey = matrix.locks(), matrix.survey
     try:

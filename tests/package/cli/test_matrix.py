@@ -98,6 +98,20 @@ def test_a_broken_connection_is_named_as_a_pair_with_its_meaning(client: Client)
 
 @as_root
 @pytest.mark.slow
+def test_an_answer_of_lfs_that_is_not_understood_accuses_nobody(client: Client) -> None:
+    become(client, words="lmm_stripe_offset: ")
+    ended = client.call(*words(client, "--quiet"))
+    assert (ended.returncode, ended.stdout) == (69, "")
+    assert ended.stderr == (
+        "plumbline: where files and folders lie is not understood, so nothing was measured: lfs "
+        "getstripe -i printed 'lmm_stripe_offset: 0', no index; run that command by hand, and "
+        "report its output with that of lfs --version\n"
+    )
+    assert client.files() == []
+
+
+@as_root
+@pytest.mark.slow
 def test_an_ost_or_an_mdt_of_which_all_pairs_fail_is_named_itself(client: Client) -> None:
     become(client, pairs={"0:3": "fail", "1:3": "fail"})
     ended = client.call(*words(client, "--quiet"))

@@ -97,7 +97,7 @@ def test_a_shared_loss_alarms_by_evidence_and_by_its_size(ratio: float, state: S
 
 
 def test_a_group_whose_alarm_is_that_of_another_is_ok_and_names_it() -> None:
-    verdict = judged(120e6, 120e6, 120e6, weighed=evidence(ratio=0.6, borne_by="home"))
+    verdict = judged(120e6, 120e6, 120e6, weighed=evidence(ratio=0.6, borne_by="group home"))
     assert (verdict.state, verdict.reason) == (State.OK, Reason.ALARM_ELSEWHERE)
     assert verdict.ratio_baseline == 0.6
     assert "read 60 % of its baseline over 3 runs" in verdict.sentence
@@ -120,7 +120,7 @@ def test_the_operation_whose_alarm_is_that_of_another_group_comes_first() -> Non
         for name in names
         for operation, rate in rates.items()
     ]
-    verdict = verdict_on(members, *runs, weighed=evidence(ratio=0.6, borne_by="home"))
+    verdict = verdict_on(members, *runs, weighed=evidence(ratio=0.6, borne_by="group home"))
     assert (verdict.state, verdict.reason) == (State.OK, Reason.ALARM_ELSEWHERE)
 
 

@@ -9,6 +9,7 @@ import pytest
 from plumbline.judge.judging import Judging
 from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence
+from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits, Reference
 from plumbline.model.record import Operation, Record, Scenario
 from plumbline.model.series import Sample, Series
@@ -88,10 +89,20 @@ def test_a_member_with_a_larger_loss_than_its_group_has_its_own_alarm() -> None:
     assert not second.alarm
 
 
-def after_a_release(targets: int, systems: Mapping[str, Sequence[float]]) -> Weighing:
-    """Weigh file systems of so many targets each, by the nightly rates of all of them.
+Measured = tuple[list[Expectation], list[Series]]
 
-    A release was installed eight nights ago; a name in capitals has another one.
+
+def after_a_release(measured: Measured) -> tuple[Node, Weighing]:
+    """Weigh what a node measured, with a release that was installed eight nights ago."""
+    entries, all_series = measured
+    memory = Node(snapshot(*all_series), NOW - 3610 - 7 * DAY_S)
+    return memory, Weighing({"client1": entries}, {"client1": memory})
+
+
+def one_at_a_time(targets: int, systems: Mapping[str, Sequence[float]]) -> Measured:
+    """Return file systems of so many targets each, by the nightly rates of all of them.
+
+    A name in capitals has another release than the others.
     """
     entries, all_series = [], []
     for name, rates in systems.items():
@@ -114,25 +125,25 @@ def after_a_release(targets: int, systems: Mapping[str, Sequence[float]]) -> Wei
                     versions={**AFTER, **({"zfs": "2.2"} if versions else {})},
                 )
             )
-    memory = Node(snapshot(*all_series), NOW - 3610 - 7 * DAY_S)
-    return Weighing({"client1": entries}, {"client1": memory})
+    return entries, all_series
 
 
 def of_file_systems(**systems: Sequence[float]) -> dict[str, Evidence]:
     """Return the evidence of file systems of three targets."""
-    weighing = after_a_release(3, systems)
+    _, weighing = after_a_release(one_at_a_time(3, systems))
     evidence = {name: weighing.evidence(("ost", name, True)) for name in systems}
     return {name: item for name, item in evidence.items() if item}
 
 
 BY_THE_RELEASE = [200e6] * 10 + [130e6] * 8
+HEALTHY = [200e6] * 18
 
 
 def test_a_release_that_slows_several_file_systems_is_one_alarm() -> None:
     evidence = of_file_systems(fs1=BY_THE_RELEASE, fs2=BY_THE_RELEASE, fs3=[200e6] * 18)
     assert {name: (item.alarm, item.borne_by, item.bears) for name, item in evidence.items()} == {
         "fs1": (True, "", ("fs2",)),
-        "fs2": (True, "fs1", ()),
+        "fs2": (True, "group fs1", ()),
         "fs3": (False, "", ()),
     }
 
@@ -141,13 +152,16 @@ def test_a_busy_night_is_no_loss_of_its_own() -> None:
     """A night that takes more from one file system makes no second alarm of one release."""
     busy = [200e6] * 10 + [130e6] * 4 + [110e6, 110e6, 105e6, 110e6]
     evidence = of_file_systems(fs1=[200e6] * 10 + [138e6] * 8, fs2=busy)
-    assert {name: item.borne_by for name, item in evidence.items()} == {"fs1": "", "fs2": "fs1"}
+    assert {name: item.borne_by for name, item in evidence.items()} == {
+        "fs1": "",
+        "fs2": "group fs1",
+    }
 
 
 def test_the_file_system_that_alarmed_first_keeps_the_alarm() -> None:
     later = [200e6] * 10 + [160e6, 150e6, *[130e6] * 6]
     evidence = of_file_systems(fs1=later, fs2=BY_THE_RELEASE)
-    assert (evidence["fs1"].borne_by, evidence["fs2"].borne_by) == ("fs2", "")
+    assert (evidence["fs1"].borne_by, evidence["fs2"].borne_by) == ("group fs2", "")
 
 
 @pytest.mark.parametrize(
@@ -167,17 +181,71 @@ def test_a_loss_of_its_own_is_an_alarm_of_its_own(other: dict[str, list[float]])
     assert [(item.alarm, item.borne_by) for item in evidence.values()] == [(True, "")] * 2
 
 
-def test_lone_targets_that_a_release_slows_have_an_alarm_each() -> None:
-    """Each is judged alone: nothing says that the release is the cause."""
-    weighing = after_a_release(1, {"fs1": BY_THE_RELEASE, "fs2": BY_THE_RELEASE})
-    lone = [weighing.evidence(("ost", f"{name}-OST0", False)) for name in ("fs1", "fs2")]
+def test_a_release_that_slows_lone_targets_is_one_alarm() -> None:
+    systems = {"fs1": BY_THE_RELEASE, "fs2": BY_THE_RELEASE, "fs3": HEALTHY}
+    memory, weighing = after_a_release(one_at_a_time(1, systems))
+    entries, _ = one_at_a_time(1, systems)
+    first, second, third = Judging(memory, weighing, NOW).components(entries)
+    assert [verdict.reason for verdict in (first, second, third)] == [
+        Reason.SLOW,
+        Reason.ALARM_ELSEWHERE,
+        Reason.FINE,
+    ]
+    assert first.sentence.endswith("; likewise fs2-OST0")
+    assert second.state is State.OK
+    assert second.sentence.endswith("; its alarm is that of target fs1-OST0")
+
+
+def test_a_lone_target_that_lost_more_by_the_release_has_its_own_alarm() -> None:
+    systems = {"fs1": BY_THE_RELEASE, "fs2": [200e6] * 10 + [110e6] * 8}
+    _, weighing = after_a_release(one_at_a_time(1, systems))
+    lone = [weighing.evidence(("ost", f"{name}-OST0", False)) for name in systems]
     assert [(item.alarm, item.borne_by) for item in lone if item] == [(True, "")] * 2
 
 
-def of_all_at_once(*, has_baselines: bool = True, **systems: Sequence[float]) -> dict[str, Verdict]:
-    """Return the verdicts on file systems whose targets are read together each night.
+def test_one_target_of_two_has_its_own_alarm_after_a_release() -> None:
+    """The release has not slowed the other one, so it is no cause that two such targets share."""
+    slow, fine = ({"fs1": rates, "fs2": rates} for rates in (BY_THE_RELEASE, HEALTHY))
+    entries, of_slow = one_at_a_time(2, slow)
+    _, of_fine = one_at_a_time(2, fine)
+    _, weighing = after_a_release((entries, [of_slow[0], of_fine[1], of_slow[2], of_fine[3]]))
+    members = [weighing.evidence(("ost", f"{name}-OST0", False)) for name in ("fs1", "fs2")]
+    assert [(item.alarm, item.borne_by) for item in members if item] == [(True, "")] * 2
 
-    A release was installed eight nights ago.  A name with ``__`` is a further test of a system.
+
+@pytest.mark.parametrize(
+    ("targets", "first", "bearer"),
+    [(1, "fs1-OST0", "target fs1-OST0"), (3, "fs1", "group fs1")],
+)
+def test_a_release_that_slows_targets_alone_and_at_once_is_one_alarm(
+    targets: int, first: str, bearer: str
+) -> None:
+    single, at_once = (
+        one_at_a_time(targets, {"fs1": BY_THE_RELEASE}),
+        all_at_once({"fs1": [200e6] * 10 + [170e6, *[130e6] * 7]}),
+    )
+    entries = [*single[0], *at_once[0]]
+    memory, weighing = after_a_release((entries, [*single[1], *at_once[1]]))
+    alarm = weighing.evidence(("ost", first, targets > 1))
+    assert alarm is not None
+    assert (alarm.borne_by, alarm.bears) == ("", ("file system fs1",))
+    whole = list(Judging(memory, weighing, NOW).groups(entries))[-1]
+    assert (whole.layer, whole.state, whole.reason) == ("fs", State.OK, Reason.ALARM_ELSEWHERE)
+    assert f"; its alarm is that of {bearer}" in whole.sentence
+
+
+def test_targets_that_later_lost_more_at_once_than_alone_have_two_alarms() -> None:
+    single = one_at_a_time(3, {"fs1": BY_THE_RELEASE})
+    at_once = all_at_once({"fs1": [200e6] * 10 + [170e6, *[80e6] * 7]})
+    _, weighing = after_a_release(([*single[0], *at_once[0]], [*single[1], *at_once[1]]))
+    both = weighing.evidence(("ost", "fs1", True)), weighing.evidence(("fs", "fs1", False))
+    assert [(item.alarm, item.borne_by) for item in both if item] == [(True, "")] * 2
+
+
+def all_at_once(systems: Mapping[str, Sequence[float]], *, has_baselines: bool = True) -> Measured:
+    """Return file systems whose targets are read together each night.
+
+    A name with ``__`` is a further test of a system.
     """
     spec_hash = expectation().spec.hash()
     baseline = BASELINE._replace(versions=BEFORE, spec_hash=spec_hash) if has_baselines else None
@@ -199,13 +267,14 @@ def of_all_at_once(*, has_baselines: bool = True, **systems: Sequence[float]) ->
         terms = {"scenario": Scenario.TOGETHER, "spec_hash": spec_hash}
         of_reads = {"layer": "fs", "component": name, "operation": Operation.READ}
         all_series.append(nightly(rates, versions=AFTER, **of_reads, **terms))
-    memory = Node(snapshot(*all_series), NOW - 3610 - 7 * DAY_S)
-    weighing = Weighing({"client1": entries}, {"client1": memory})
-    judging = Judging(memory, weighing, NOW)
-    return {verdict.component: verdict for verdict in judging.groups(entries)}
+    return entries, all_series
 
 
-HEALTHY = [200e6] * 18
+def of_all_at_once(*, has_baselines: bool = True, **systems: Sequence[float]) -> dict[str, Verdict]:
+    """Return the verdicts on file systems whose targets are read together each night."""
+    measured = all_at_once(systems, has_baselines=has_baselines)
+    judging = Judging(*after_a_release(measured), NOW)
+    return {verdict.component: verdict for verdict in judging.groups(measured[0])}
 
 
 @pytest.mark.parametrize("has_baselines", [True, False])

@@ -75,6 +75,14 @@ def test_the_first_line_names_the_worst_and_counts_the_others() -> None:
     assert counted == {"critical": 2, "warning": 1, "ok": 0}
 
 
+def test_disks_that_cannot_tell_their_health_are_fine_and_named() -> None:
+    """Volumes of a RAID controller tell nothing on any day: UNKNOWN would never end."""
+    note = "no disk tells its health: sdb has no SMART data"
+    verdict = judge_kind(judged(Look("smart", 0, notes=(note,), kind="disks")), "disks")
+    assert (verdict.state, verdict.reason) == (State.OK, Reason.FINE)
+    assert verdict.sentence == f"oss1 disks: no symptoms; looked at: smart 0 ({note})"
+
+
 def test_a_rebuild_that_lost_redundancy_comes_before_its_progress() -> None:
     rebuild = look(
         symptom(State.WARNING, LOWERS, "a_recovery"), symptom(State.WARNING, LOWERS, "degraded")

@@ -739,6 +739,8 @@ def test_further_runs_of_a_component_are_weighed_and_those_of_others_are_not_rea
     lost = [*HEALTHY[:6], *[80e6] * 4]
     snapshots.append(recorded((slow, Operation.READ, lost), (other, Operation.READ, lost)))
     weighing.measured_again([("ost", slow)])
+    subjects = [("ost", slow, False), ("ost", other, False), ("ost", "scratch", True)]
+    assert [weighing.weighed(subject) for subject in subjects] == [False, True, False]
     again = weighing.evidence(("ost", slow, False))
     kept = weighing.evidence(("ost", other, False))
     assert again
@@ -754,5 +756,7 @@ def test_evidence_that_is_known_is_not_weighed_again() -> None:
     known = {subject: weighed[subject]._replace(odds=1.5)}
     weighing = Weighing(nodes, {"client1": memory}, known=known)
     assert weighing.all() == {**weighed, **known}
+    assert weighing.known({"ost"}) == weighing.all()
+    assert weighing.known({"raw"}) == {}
     # its runs can still be read
     assert [item.measurement.what for item in weighing.compared(("ost", NAMES[3]))]

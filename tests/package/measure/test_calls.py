@@ -17,7 +17,7 @@ import pytest
 from plumbline.measure import calls
 from plumbline.measure.probes import calls as probe
 from plumbline.model.command import Check, Proof
-from plumbline.model.errors import SkipTarget
+from plumbline.model.errors import SkipTarget, ToolError
 from plumbline.model.layers.mdt import FILES, MDT
 from tests.package.measure.jobs import completed, job
 
@@ -60,7 +60,7 @@ def test_each_operation_times_its_calls_and_leaves_nothing(tmp_path: Path, opera
 def test_the_program_and_the_layer_know_the_same_operations_and_codes() -> None:
     operations = {operation.value for operation in MDT.operations}
     assert set(calls.STEPS) == {*operations, calls.CREATION}
-    assert probe._MISPLACED == calls.MISPLACED
+    assert (probe._MISPLACED, probe._NOT_UNDERSTOOD) == (calls.MISPLACED, calls.NOT_UNDERSTOOD)
     # files of more digits would not be removed after a kill
     assert FILES <= 10**6
     command = probe.command(job("calls"))
@@ -199,6 +199,26 @@ def test_what_lies_elsewhere_voids_the_run(tmp_path: Path, proof: Proof) -> None
     assert (done.returncode, done.stdout) == (calls.MISPLACED, "")
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(SkipTarget, match=r"in another place: .* printed '[12]' instead of 0"):
+        probe.parse(job("calls"), completed("", done.stderr, done.returncode))
+
+
+def test_a_place_that_is_not_understood_is_one_sentence_with_its_remedy(tmp_path: Path) -> None:
+    done = called(tmp_path, "create", 20, echoing("'lmm_stripe_offset: 3'", "3"))
+    assert (done.returncode, done.stdout) == (calls.NOT_UNDERSTOOD, "")
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(ToolError) as caught:
+        probe.parse(job("calls"), completed("", done.stderr, done.returncode))
+    assert str(caught.value) == (
+        "where files and folders lie is not understood, so nothing was measured: sh -c echo "
+        "'lmm_stripe_offset: 3' printed 'lmm_stripe_offset: 3', no index; run that command by "
+        "hand, and report its output with that of lfs --version"
+    )
+
+
+def test_a_proof_that_fails_is_no_other_place(tmp_path: Path) -> None:
+    check = Check(("sh", "-c", "echo lfs: error: $0 >&2; exit 5"), ("0",))
+    done = called(tmp_path, "create", 20, Proof(folders=(check,)))
+    with pytest.raises(SkipTarget, match=r"^calls found no proof of the place: sh .*: lfs: error"):
         probe.parse(job("calls"), completed("", done.stderr, done.returncode))
 
 

@@ -7,7 +7,15 @@ from typing import Any, Mapping, Optional
 import pytest
 
 from tests.package.fakes import HANGING, Answer, FakeRunner
-from tests.package.measure.targets import ALL_IMPORTS, CASES, check, healthy, imports, target
+from tests.package.measure.targets import (
+    ALL_IMPORTS,
+    CASES,
+    CaseRun,
+    check,
+    healthy,
+    imports,
+    target,
+)
 from tests.package.observe.lustre_server import OST_STATS
 from tests.package.recorded import data
 
@@ -15,6 +23,18 @@ from tests.package.recorded import data
 @pytest.mark.parametrize(("kind", "case"), CASES)
 def test_a_target_is_ready_or_has_a_reason(kind: str, case: Mapping[str, Any]) -> None:
     check(kind, case)
+
+
+@pytest.mark.parametrize("kind", ["lustre", "lustre-striped", "lustre-mdt"])
+def test_a_query_of_lustre_that_hangs_costs_twenty_seconds_at_most(kind: str) -> None:
+    """Each run tries a silent target twice; only making a file may wait longer for its server."""
+    asked = CaseRun(kind, {"does": ["state", "place", "verify"]})
+    asked.do()
+    limits_s = dict(zip(asked.run.calls, asked.run.limits_s))
+    queries = ("lfs get", "lfs df", "lfs mdts", "lfs osts", "lctl get_param")
+    waits = {call: limit for call, limit in limits_s.items() if call.startswith(queries)}
+    assert len(waits) > 3
+    assert {call: limit for call, limit in waits.items() if limit > 20} == {}
 
 
 def test_the_traffic_of_an_ost_is_read_on_its_server() -> None:

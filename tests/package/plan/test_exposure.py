@@ -244,11 +244,26 @@ def test_the_four_ports_of_a_controller_are_driven_by_four_nodes_as_in_the_paper
 
 def test_a_loss_that_only_weekly_reads_at_once_show_is_noted_beforehand() -> None:
     found = of_inventory("example")
-    (note,) = seldom_shown(found, 7 * DAY_S)
+    (note,) = seldom_shown(found, {"raw": 7 * DAY_S})
     assert note == (
         "raw reads all devices of a server at once every 7 d, and only that shows a loss of "
         "oss01-hba and 23 more: an alarm takes about 4 low runs, 28 d; read them every 3 days "
         "to have it within two weeks"
     )
-    assert [*seldom_shown(found, 3 * DAY_S)] == []
-    assert [*seldom_shown(of_inventory("edison"), 7 * DAY_S)] == []
+    assert [*seldom_shown(found, {"raw": 3 * DAY_S})] == []
+    assert [*seldom_shown(of_inventory("edison"), {"raw": 7 * DAY_S})] == []
+
+
+def test_a_loss_of_a_lone_shared_part_is_noted_if_its_turns_are_rare() -> None:
+    found = of_inventory("edison")
+    (note,) = seldom_shown(found, {"raw": DAY_S, "shared": 2 * DAY_S})
+    assert note == (
+        "shared reads login1 every 2 d, and no other part of its kind and rate shows whether a "
+        "night is busy: an alarm takes up to about 9 low runs, 18 d at least; read it every night "
+        "to have it within two weeks"
+    )
+    assert [*seldom_shown(found, {"shared": DAY_S})] == []
+    # its controllers are peers
+    assert [*seldom_shown(of_inventory("example"), {"shared": 2 * DAY_S})] == []
+    # the layer is off
+    assert [*seldom_shown(found, {"raw": DAY_S})] == []

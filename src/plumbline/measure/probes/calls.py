@@ -25,11 +25,15 @@ SPARE_S = 60.0
 """Time for removing what was created, and for a call that waits for its server to recover."""
 
 _PROGRAM = f"{next(iter(plumbline.__path__))}/measure/calls.py"
-_MISPLACED = 76
-"""Exit code of the program, as there."""
+_MISPLACED, _NOT_UNDERSTOOD = 76, 65
+"""Exit codes of the program, as there."""
 _MAX_SECONDS = MDT.spec.seconds
 _FURTHER = {"create": ("stat", "open"), "mkdir": ("rmdir",)}
 """Steps whose rates are quantities of an operation's run."""
+
+
+class UnprovedError(ToolError):
+    """What ``lfs`` prints about the place of files or folders is not understood."""
 
 
 def command(job: Job) -> tuple[str, ...]:
@@ -60,13 +64,24 @@ def creation_s(completed: Completed) -> float:
         SkipTarget: the file lies elsewhere, or its place could not be chosen; the message is short.
         StorageError: an I/O error.
         ToolError: the call failed or did not end.
+        UnprovedError: what ``lfs`` prints about its place is not understood.
     """
     if completed.exit_code == _MISPLACED:
         raise SkipTarget(completed.stderr.strip()[:300])
+    _refuse_unproved(completed)
     if completed.hung or completed.timed_out or not completed.ok:
         answer.refuse_unfinished(completed, "calls")
         raise _failure(completed)
     return _number(_step(_steps(completed.stdout), "create"), "seconds")
+
+
+def _refuse_unproved(completed: Completed) -> None:
+    if completed.exit_code == _NOT_UNDERSTOOD:
+        raise UnprovedError(
+            f"where files and folders lie is not understood, so nothing was measured: "
+            f"{completed.stderr.strip()[:300]}; run that command by hand, and report its output "
+            "with that of lfs --version"
+        )
 
 
 def _json(proof: Optional[Proof]) -> str:
@@ -90,9 +105,10 @@ def parse(job: Job, completed: Completed) -> Measurement:
     answer.refuse_unfinished(completed, "calls")
     if completed.exit_code == _MISPLACED:
         raise SkipTarget(
-            f"calls created something in another place: {completed.stderr.strip()[:300]}; see how "
-            f"{job.subject} was made, and deploy the role mdt_probe again"
+            f"calls {completed.stderr.strip()[:300]}; see how {job.subject} was made, and deploy "
+            "the role mdt_probe again"
         )
+    _refuse_unproved(completed)
     if not completed.ok:
         raise _failure(completed)
     steps = _steps(completed.stdout)

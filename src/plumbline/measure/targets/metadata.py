@@ -52,6 +52,7 @@ from plumbline.observe.lustre_output import (
 from plumbline.observe.mounts import Mount, Space
 from plumbline.observe.query import (
     NEEDS_DEBUGFS,
+    QUICK_S,
     SLOW_S,
     ask,
     debugfs_is_closed,
@@ -311,7 +312,7 @@ class LustreMetadata(MetadataTarget):
     def _misplaced(self, run: CommandRunner) -> str:
         """Return the fault of the folder's placement, empty if it lies on this MDT alone."""
         folder, own = self._folders.folder, self._folders.within_own()
-        completed = run(["lfs", "getdirstripe", self._folders.name], SLOW_S, own)
+        completed = run(["lfs", "getdirstripe", self._folders.name], QUICK_S, own)
         if not completed.ok:
             if "No such file or directory" in completed.stderr:
                 raise SkipTarget(f"{folder} is missing; {self._remedy()}")

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from statistics import median_low
-from typing import Iterator, NamedTuple, Optional, Sequence
+from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.command import Completed, lines
 from plumbline.model.errors import PlumblineError, PrivilegeError, ToolError
@@ -55,6 +55,8 @@ RULES = rules(
 _MEMORY = re.compile(
     rf"{NAME}/link/([0-9a-f]{{1,16}})\.(\d+) ([0-9a-f]{{1,16}})\.(\d+)/(.*) -- (.*)"
 )
+_FOREIGN = f"{NAME}/foreign/"
+"""Before the number of a switch that is another site's."""
 _WORDS = re.compile(r"[^\w.@+-]+")
 
 _SLOWEST = "SDR"
@@ -158,38 +160,44 @@ class _Fabric:
         self._together = Counter(self._part_of.values())
         self._foreign = self._find_foreign()
 
-    def _find_foreign(self) -> frozenset[str]:
-        """Return the places of links at switches with hosts of which the topology has none.
+    def _find_foreign(self) -> frozenset[int]:
+        """Return the switches with hosts of which the topology has none; remember them.
 
-        Another site on the same fabric has such.  A switch without hosts may serve both sites.  If
-        no host is known, the topology has other names than the fabric, and nothing can be told.
+        Another site on the same fabric has such; they stay its own while their hosts are off.  A
+        switch that never had hosts may serve both sites.  If no host is known, the topology has
+        other names than the fabric, and nothing new can be told.
         """
         hosts: dict[int, list[bool]] = {}
+        named: set[int] = set()
         for link in self._links:
+            named.update(end.guid for end in link.ends if any(self._names(end.name)))
             if not link.between_switches:
                 switch, host = link.ends
                 hosts.setdefault(switch.guid, []).append(any(self._names(host.name)))
-        if not any(map(any, hosts.values())):
-            return frozenset()
-        return frozenset(
-            link.place
-            for link in self._links
-            if self._part_of[link.place] is None
-            and any(
-                end.guid in hosts and not any(hosts[end.guid]) and not any(self._names(end.name))
-                for end in link.ends
-            )
-        )
+        own = named.union(guid for guid, known in hosts.items() if any(known))
+        before = {int(name[len(_FOREIGN) :], 16) for name in self._counters.recorded(_FOREIGN)}
+        now = hosts if any(map(any, hosts.values())) else ()
+        foreign = frozenset(before.union(now) - own)
+        for guid in foreign:
+            self._counters.growth(f"{_FOREIGN}{guid:x}", 1.0)
+        return foreign
+
+    def _is_foreign(self, link: Link) -> bool:
+        """Return whether a link that the topology lacks leads to a switch of another site."""
+        return self._part_of[link.place] is None and self._leads_away(link.ends)
+
+    def _leads_away(self, ends: Iterable[End]) -> bool:
+        return any(end.guid in self._foreign for end in ends)
 
     def own(self, findings: Sequence[_Finding]) -> Iterator[Symptom]:
         """Yield the symptoms of links that are not another site's."""
         for link, symptom in findings:
-            if link.place not in self._foreign:
+            if not self._is_foreign(link):
                 yield symptom
 
     def elsewhere(self, findings: Sequence[_Finding]) -> Iterator[str]:
         """Yield a note on findings at switches that only hosts of another site are behind."""
-        foreign = [symptom for link, symptom in findings if link.place in self._foreign]
+        foreign = [symptom for link, symptom in findings if self._is_foreign(link)]
         if foreign:
             number = f"{len(foreign)} finding{'s' * (len(foreign) > 1)}"
             yield (
@@ -229,11 +237,11 @@ class _Fabric:
         switches = {end.guid for link in self._links if link.between_switches for end in link.ends}
         gone: dict[str, list[str]] = {}
         for link in self._links:
-            if link.between_switches and link.place not in self._foreign:
+            if link.between_switches and not self._is_foreign(link):
                 self._counters.growth(_memory(link), 1.0)
         for name in self._counters.recorded(f"{NAME}/link/"):
             ends = _remembered(name)
-            if any(end[:2] in used for end in ends):
+            if any(end[:2] in used for end in ends) or self._leads_away(ends):
                 continue
             self._counters.growth(name, 1.0)
             lost = [end.name for end in ends if end.guid not in switches]

@@ -11,6 +11,7 @@ from itertools import chain
 from typing import Any, Iterator, Mapping, Union
 
 from plumbline.model.errors import ToolError
+from plumbline.model.names import several
 from plumbline.model.symptom import Look, Symptom
 from plumbline.model.validation import counts, whole
 from plumbline.parts.facts.node import Node, parse_json
@@ -21,6 +22,11 @@ NAME = "smart"
 _TIMEOUT_S = 30.0
 _NO_ANSWER = 0b11
 """Bits of the exit status: the command line was refused, or the device could not be opened."""
+
+_NOT_A_DISK = re.compile("please try adding '-d |Unable to detect device type")
+"""Reasons why smartctl opens no volume of a RAID controller, and no virtual disk (os_linux.cpp)."""
+_NO_LOG_PAGE = re.compile(r"(?:NVMe Status |\()0x[0246]?(?:00[12]|109)\b")
+"""Invalid opcode, field or log page (NVM Express base specification): an NVMe device without it."""
 
 _ATTRIBUTES = {
     "ata_5": re.compile(r"re(?:al|tire|tried)|bad", re.IGNORECASE),
@@ -118,27 +124,43 @@ RULES = {**_STATES, **_PRESENT, **{f"{kind} noted": rule for kind, rule in _COUN
 RULES.update(_GROWING)
 
 
+class _HealthlessDisk(ToolError):
+    """A disk that smartctl cannot ask for its health, such as a volume of a RAID controller."""
+
+
 def look(node: Node) -> Look:
-    """Look at each disk of the node's targets; raise ToolError if none of them answers."""
+    """Look at each disk of the node's targets.
+
+    Raises:
+        ToolError: no disk answers, and at least one of them could tell its health.
+    """
     disks = _disks(node)
     if not disks:
         raise ToolError("the expectations of this node have no device; name it in the topology")
-    results = [_symptoms_or_reason(node, disk) for disk in disks]
-    notes = tuple(reason for reason in results if isinstance(reason, str))
-    if len(notes) == len(disks):
-        raise ToolError(notes[0])
-    symptoms = chain.from_iterable(part for part in results if not isinstance(part, str))
-    return Look(NAME, len(disks) - len(notes), tuple(symptoms), notes)
+    results = [_symptoms_or_error(node, disk) for disk in disks]
+    errors = [error for error in results if isinstance(error, ToolError)]
+    notes = tuple(map(str, errors))
+    if len(errors) == len(disks):
+        failed = [error for error in errors if not isinstance(error, _HealthlessDisk)]
+        if failed:
+            raise failed[0]
+        others = f"; likewise {several(disks[1:])}" if disks[1:] else ""
+        notes = (f"no disk tells its health: {notes[0]}{others}; {_VENDORS_TOOL}",)
+    symptoms = chain.from_iterable(part for part in results if not isinstance(part, ToolError))
+    return Look(NAME, len(disks) - len(errors), tuple(symptoms), notes)
 
 
-def _symptoms_or_reason(node: Node, disk: str) -> Union[list[Symptom], str]:
-    """Return the symptoms of a disk, or the reason why it could not be queried."""
+_VENDORS_TOOL = "for a RAID controller name its vendor's tool in symptoms_commands"
+
+
+def _symptoms_or_error(node: Node, disk: str) -> Union[list[Symptom], ToolError]:
+    """Return the symptoms of a disk, or why it could not be queried."""
     try:
         return list(_disk_symptoms(node, disk, _ask(node, disk)))
     except ToolError as error:
-        return str(error)
+        return error
     except (KeyError, TypeError, AttributeError) as error:
-        return f"output of smartctl on {disk} is not understood: {error!r}"
+        return ToolError(f"output of smartctl on {disk} is not understood: {error!r}")
 
 
 def _disks(node: Node) -> tuple[str, ...]:
@@ -169,10 +191,14 @@ def _ask(node: Node, disk: str) -> Mapping[str, Any]:
         f"{message.get('string')!s:.200}" for message in entries if isinstance(message, dict)
     )
     if completed.exit_code & _NO_ANSWER:
-        raise ToolError(f"{disk}: {messages or 'smartctl could not ask it'}")
+        kind = _HealthlessDisk if _NOT_A_DISK.search(messages) else ToolError
+        raise kind(f"{disk}: {messages or 'smartctl could not ask it'}")
     if not _tells_health(report):
         # an NVMe device without the log page, a virtual disk, or one behind a RAID controller
-        raise ToolError(f"{disk} does not tell its health: {messages or 'it has no SMART data'}")
+        has_it = _get(report, "smart_support", "available") is True
+        lacks_it = not (messages or has_it) or _NO_LOG_PAGE.search(messages)
+        kind = _HealthlessDisk if lacks_it else ToolError
+        raise kind(f"{disk} does not tell its health: {messages or 'it has no SMART data'}")
     return report
 
 
