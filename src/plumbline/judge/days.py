@@ -1,4 +1,4 @@
-"""The day of each run.  Days part where a site rests, not at midnight UTC.
+"""The day of each run.  Days part where a site rests, not always at midnight UTC.
 
 East of Greenwich a probe may begin before midnight UTC and its confirmations after it.  Split in
 two days these runs would have fewer peers, and one busy night would count twice.
@@ -15,13 +15,15 @@ from plumbline.model.units import DAY_S, HOUR_S
 _HOURS = 24
 _FEW = 0.25
 """Share of an even spread over the hours below which an hour is at rest: a run by hand at noon."""
+_ALIKE = 2
+"""Hours by which two rests may differ and be alike: a late timer does not choose between them."""
 
 
 def days_of(moments: Sequence[float]) -> Any:
     """Return the day of each moment as an array, counted from the epoch; moments are epoch seconds.
 
-    Days part in the middle of the longest rest: hours, on the clock, in which few moments lie.  If
-    there is no rest they part at midnight UTC.
+    Days part in the middle of the longest rest: hours, on the clock, in which few moments lie.  Of
+    rests that are about as long it is the one nearest to midnight UTC.
     """
     at = np.asarray(moments, float)
     return np.floor((at - _parted_at(at)) / DAY_S).astype(int)
@@ -32,8 +34,6 @@ def _parted_at(at: Any) -> float:
     counts = np.bincount((at // HOUR_S % _HOURS).astype(int), minlength=_HOURS)
     busy = np.flatnonzero(counts * _HOURS >= _FEW * len(at))
     steps = np.diff(busy, append=busy[0] + _HOURS)
-    longest = int(np.argmax(steps))
-    if steps[longest] == 1:
-        return 0.0
-    middle = busy[longest] + (steps[longest] + 1) / 2
-    return float((middle + _HOURS / 2) % _HOURS - _HOURS / 2) * HOUR_S
+    middles = (busy + (steps + 1) / 2 + _HOURS / 2) % _HOURS - _HOURS / 2
+    longest = middles[steps >= steps.max() - _ALIKE]
+    return float(longest[np.abs(longest).argmin()]) * HOUR_S

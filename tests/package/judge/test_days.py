@@ -62,6 +62,18 @@ def test_hours_in_which_much_is_measured_are_no_rest() -> None:
     assert days_of([*moments, *later]).tolist() == [TODAY + 1] * 20 + [TODAY + 2] * 20
 
 
+@pytest.mark.parametrize("late", [-2.9, 0.0, 0.9])
+def test_of_two_rests_alike_the_one_at_midnight_counts(late: float) -> None:
+    days = days_of(nights(7.95, after=[0, 12 + late])).tolist()
+    assert days == [TODAY + night for night in range(5) for _ in range(2)]
+
+
+def test_a_longer_rest_counts_before_the_one_at_midnight() -> None:
+    # from 8 to 20 it rests for three hours more than from 22 to 7
+    days = days_of(nights(20, after=[0, 1, 11])).tolist()
+    assert days == [TODAY + 1 + night for night in range(5) for _ in range(3)]
+
+
 def test_a_site_that_never_rests_has_days_of_utc() -> None:
     moments = [TODAY * DAY_S + hour * HOUR_S for hour in range(72)]
     assert days_of(moments).tolist() == [TODAY + hour // 24 for hour in range(72)]
