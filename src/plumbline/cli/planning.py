@@ -19,10 +19,13 @@ PLANNING.add(
     option("-i, --inventory DIR", "folder of the inventory"),
     option(
         "--live",
-        "on a client: compare the OSTs of its mounts with the inventory, or without one with what "
-        "is deployed here, or else list them; ends with 1 where they differ",
+        "on a client: compare the OSTs of its mounts and their servers with the inventory, or "
+        "without one with what is deployed here, or else list them; ends with 1 if they differ",
     ),
-    option("--measured HISTORY", "compare the wiring with a history's reads at once, 1 if other"),
+    option(
+        "--measured HISTORY",
+        "compare the wiring with the reads at once and the servers in a history, 1 if other",
+    ),
     shared.JSON,
     description="""\
 Check topology, policy and baselines of an inventory, follow every path, and count the parts.
