@@ -34,6 +34,16 @@ Nothing is measured.""",
 )
 
 PLANNING.add(
+    "topology.topology draft",
+    "write a first topology from the mounts of a client",
+    option("--mount DIR", "only this mount (default: all of Lustre and GlusterFS)"),
+    description="""\
+Print a first topology.yml on a client: its file systems, their targets, and the server of each.
+Rates and parts between are to be added. Nothing is measured.""",
+    epilog="For example: plumbline topology draft > topology.yml",
+)
+
+PLANNING.add(
     "inventory.ceiling",
     "show the ceilings of the hardware",
     option("--layer", "only this layer; net with its pairs", choices=LAYERS),

@@ -1,4 +1,4 @@
-"""``plumbline topology check``: check the description of a site, and count its parts.
+"""``plumbline topology``: draft the description of a site, check it, and count its parts.
 
 With ``--live``, on a client, also compare its OSTs and their servers with the topology, or list
 them without one; with ``--measured`` the wiring with what a history shows.
@@ -11,6 +11,7 @@ import os
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
+from socket import gethostname
 from typing import TYPE_CHECKING, Collection, Iterator, Mapping, Sequence
 
 from plumbline.cli.output import remark, say, show
@@ -23,7 +24,7 @@ from plumbline.model.expectation import Expectations
 from plumbline.model.layers import LAYERS
 from plumbline.model.units import format_rate
 from plumbline.observe.command import SystemRunner
-from plumbline.observe.mounts import Mount
+from plumbline.observe.mounts import Mount, mount_at
 from plumbline.store.files import EXPECTATIONS
 from plumbline.store.snapshot import load_expectations
 
@@ -86,6 +87,22 @@ def check(arguments: argparse.Namespace) -> int:
         nodes = [plan.node(name) for name in plan.expectations]
         differ = bool(_live(nodes, addresses_of(topology))) or differ
     return int(differ)
+
+
+def draft(arguments: argparse.Namespace) -> int:
+    """Print a first topology from this client's mounts; return 1 if something is not in it."""
+    if find_spec("plumbline.site.drafting") is None:
+        raise ToolError("this host has what nodes need; pip install . in a clone of plumbline")
+    from plumbline.site.drafting import drafted
+
+    run = SystemRunner()
+    mounts = [mount_at(run, arguments.mount)] if arguments.mount else mounted_systems(run)
+    if not mounts:
+        raise UsageError("this host has no mount of Lustre or GlusterFS; call it on a client")
+    site = drafted(run, mounts, gethostname().partition(".")[0])
+    say(*site.text.splitlines())
+    remark(*(f"left out: {trouble}" for trouble in site.troubles))
+    return int(bool(site.troubles))
 
 
 def _live(nodes: Sequence[Expectations], addresses: Mapping[str, str] = {}) -> int:
