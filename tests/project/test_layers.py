@@ -47,7 +47,7 @@ CONSOLE = {
         "parts.parallel.verbs",
         "parts.space.verbs",
     ),
-    *("site.documents", "site.drafting", "site.inventory", "site.wiring"),
+    *("site.documents", "site.inventory", "site.wiring"),
 }
 
 

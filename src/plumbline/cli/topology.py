@@ -25,6 +25,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.units import format_rate
 from plumbline.observe.command import SystemRunner
 from plumbline.observe.mounts import Mount, mount_at
+from plumbline.site.drafting import drafted
 from plumbline.store.files import EXPECTATIONS
 from plumbline.store.snapshot import load_expectations
 
@@ -91,10 +92,6 @@ def check(arguments: argparse.Namespace) -> int:
 
 def draft(arguments: argparse.Namespace) -> int:
     """Print a first topology from this client's mounts; return 1 if something is not in it."""
-    if find_spec("plumbline.site.drafting") is None:
-        raise ToolError("this host has what nodes need; pip install . in a clone of plumbline")
-    from plumbline.site.drafting import drafted
-
     run = SystemRunner()
     mounts = [mount_at(run, arguments.mount)] if arguments.mount else mounted_systems(run)
     if not mounts:
