@@ -53,11 +53,20 @@ PLANNING.add(
         "fastest",
         choices=("fastest", "average", "slowest"),
     ),
+    option(
+        "--set PART=RATE",
+        "suppose this rate of a part, or of each part of a range",
+        [],
+        action="append",
+    ),
     *(shared.INVENTORY, shared.JSON),
     description="""\
 Print the ceiling of each measurement by the topology, the parts that set it, and the next
 limit.""",
-    epilog="For example: plumbline ceiling -i inventories/mysite --layer ost",
+    epilog="""\
+For example: plumbline ceiling -i inventories/mysite --layer ost
+With a degraded part: plumbline ceiling -i inventories/mysite --set "array1-controller1=4.2 GB/s"
+""",
 )
 
 PLANNING.add(
