@@ -101,6 +101,7 @@ class _Hosts:
         self._run = run
         self._client = client
         self._hosts: dict[str, DraftHost] = {}
+        self._resolves = True
 
     def name(self, server: str) -> str:
         """Return the name of a server by its LNet address, its address or its name."""
@@ -130,7 +131,12 @@ class _Hosts:
 
     def _resolved(self, address: str) -> str:
         """Return the first name of an address without its domain, empty if it has none."""
-        words = self._run(["getent", "hosts", address], QUICK_S).stdout.split()
+        if not self._resolves:
+            return ""
+        answer = self._run(["getent", "hosts", address], QUICK_S)
+        # a name service without an answer would take its time for each server
+        self._resolves = not (answer.timed_out or answer.hung)
+        words = answer.stdout.split()
         return words[1].partition(".")[0] if len(words) > 1 else ""
 
 

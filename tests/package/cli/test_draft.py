@@ -13,7 +13,7 @@ from plumbline.observe.mounts import parse_mount
 from plumbline.site.drafting import drafted
 from tests.package.cli.driver import Run, call, inventory
 from tests.package.cli.lustre import Client
-from tests.package.fakes import Answer, FakeRunner, answer
+from tests.package.fakes import HANGING, Answer, FakeRunner, answer
 from tests.package.measure.test_mounted import GLUSTERFS, LUSTRE, of_bricks
 
 SERVERS = {0x0: "10.0.0.1", 0x1: "10.0.0.2", 0x2: "10.0.0.1", 0x9: "10.0.0.2", 0xA: "10.0.0.2"}
@@ -78,6 +78,14 @@ def test_a_user_who_may_not_read_imports_gets_the_present_servers() -> None:
     pattern = "lctl get_param osc.lustre-OST*-osc-*.import"
     site = drafted(lustre(**{pattern: answer("", "", 2)}), [LUSTRE], "login1")
     assert topology(site.text) == topology(drafted(lustre(), [LUSTRE], "login1").text)
+
+
+def test_a_name_service_without_an_answer_is_asked_once() -> None:
+    run = lustre(**{"getent": HANGING, "getent hosts 10.0.0.1": HANGING})
+    servers = [part["name"] for part in topology(drafted(run, [LUSTRE], "oss1").text)["parts"][1:3]]
+    # the client itself has the first made-up name
+    assert servers == ["oss2", "oss3"]
+    assert len(run.called("getent")) == 1
 
 
 def test_bricks_have_the_hosts_of_their_volume() -> None:
