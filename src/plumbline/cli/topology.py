@@ -22,6 +22,7 @@ from plumbline.model.command import CommandRunner
 from plumbline.model.errors import PlumblineError, ToolError, UsageError
 from plumbline.model.expectation import Expectations
 from plumbline.model.layers import LAYERS
+from plumbline.model.layers.net import NET
 from plumbline.model.units import format_rate
 from plumbline.observe.command import SystemRunner
 from plumbline.observe.mounts import Mount, mount_at
@@ -40,7 +41,8 @@ def check(arguments: argparse.Namespace) -> int:
             raise UsageError("name the folder of the inventory with -i")
         if not os.path.lexists(EXPECTATIONS):
             return _list_mounts()
-        return _live([load_expectations(EXPECTATIONS)])
+        node = load_expectations(EXPECTATIONS)
+        return _live([node], _partners(node))
     if find_spec("plumbline.site.inventory") is None:
         raise ToolError(
             "this host has what nodes need, which reads no inventory; do so on the monitoring host "
@@ -102,7 +104,17 @@ def draft(arguments: argparse.Namespace) -> int:
     return int(bool(site.troubles))
 
 
-def _live(nodes: Sequence[Expectations], addresses: Mapping[str, str] = {}) -> int:
+def _partners(node: Expectations) -> dict[str, str]:
+    """Return the hosts that a node is tested with by their addresses: a plan has no others."""
+    return {
+        partner["address"]: partner["name"]
+        for entry in node.entries
+        if entry["layer"] == NET.name
+        for partner in entry["partners"]
+    }
+
+
+def _live(nodes: Sequence[Expectations], addresses: Mapping[str, str]) -> int:
     """Print differences between this client's mounts and the planned OSTs; return 1 if any."""
     run = SystemRunner()
     mounts = [(node, mount, osts) for node in nodes for mount, osts in _mounts(node).items()]

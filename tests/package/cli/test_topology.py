@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 
@@ -117,9 +117,9 @@ def tools(folder: Path, monkeypatch: pytest.MonkeyPatch, *servers: str) -> None:
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
 
 
-def lustre(tmp_path: Path, **file_system: Any) -> str:
-    """Write the inventory of a site with two OSTs."""
-    document = site()
+def lustre(tmp_path: Path, parts: Optional[dict[str, Any]] = None, **file_system: Any) -> str:
+    """Write the inventory of a site with two OSTs, on the parts of another document if given."""
+    document = parts or site()
     targets = [{"name": "fs1-OST[0000-0001]", "part": "oss[1-2]-disk1"}]
     document["file_systems"] = [
         {
@@ -187,7 +187,7 @@ def test_live_compares_servers_by_the_deployed_plan_too(
     plan = tmp_path / "expectations.json"
     plan.write_text(run("plan", "-i", folder, "--node", "client1", "--json").out)
     monkeypatch.setattr("plumbline.cli.topology.EXPECTATIONS", str(plan))
-    # the plan of a node has no addresses, but one address is that of one server
+    # a client without an address is tested with no host, but one address is that of one server
     tools(tmp_path, monkeypatch, "10.9.0.1@o2ib", "10.9.0.1@o2ib")
     lines = run("topology", "check", "--live", code=1).out.splitlines()
     assert lines[-1] == (
@@ -199,6 +199,14 @@ def test_live_compares_servers_by_the_deployed_plan_too(
         "live: the OSTs of /mnt/lustre are those that client1 measures, and retired ones",
         "live: OSTs of one server in Lustre are behind one server in the topology",
     ]
+    # it has the addresses of the hosts with which this one is tested
+    document = site()
+    part(document, "client1")["address"] = "10.0.0.9"
+    folder = lustre(tmp_path / "pairs", document, targets=targets)
+    plan.write_text(run("plan", "-i", folder, "--node", "client1", "--json").out)
+    tools(tmp_path, monkeypatch, "10.0.0.2@tcp", "10.0.0.1@tcp")
+    lines = run("topology", "check", "--live", code=1).out.splitlines()
+    assert lines[0].startswith("live: fs1-OST0000 is served by oss2 (10.0.0.2@tcp), but the ")
 
 
 def test_live_needs_a_lustre_client(tmp_path: Path) -> None:
