@@ -39,7 +39,8 @@ PLANNING.add(
     option("--mount DIR", "only this mount (default: all of Lustre and GlusterFS)"),
     description="""\
 Print a first topology.yml on a client: its file systems, their targets, and the server of each.
-Rates and parts between are to be added. Nothing is measured. Exit code 1: something was left out.""",
+Rates and parts between are to be added. Nothing is measured. Exit code 1: something was left
+out.""",
     epilog="For example: plumbline topology draft > topology.yml",
 )
 
