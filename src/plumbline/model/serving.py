@@ -6,16 +6,21 @@ each of its own measurements is right.
 
 from __future__ import annotations
 
-from typing import Iterator, Mapping, NamedTuple, Sequence
+from typing import Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.names import several
+from plumbline.model.record import Flag, Record
 
 
 class Serving(NamedTuple):
-    """Differences of the topology from Lustre, and the OSTs whose server it has right."""
+    """Differences of the topology from Lustre, and the OSTs whose server it has right.
+
+    ``wrong`` are the OSTs of all differences.
+    """
 
     differences: tuple[str, ...]
     proven: tuple[str, ...]
+    wrong: tuple[str, ...] = ()
 
 
 def serving(
@@ -46,17 +51,33 @@ def serving(
         elif len(names) == 1:
             together.setdefault(seen[ost][0], []).append(ost)
     differences = [
-        _sentence(osts, f"served by {server}", host) for (server, host), osts in elsewhere.items()
+        (_sentence(osts, f"served by {server}", host), osts)
+        for (server, host), osts in elsewhere.items()
     ]
-    return Serving((*differences, *_parted(together, drawn)), proven)
+    differences += _parted(together, drawn)
+    return Serving(
+        tuple(sentence for sentence, _ in differences),
+        proven,
+        tuple(ost for _, osts in differences for ost in osts),
+    )
 
 
-def _parted(together: Mapping[str, list[str]], drawn: Mapping[str, str]) -> Iterator[str]:
-    """Yield a sentence for each LNet address whose OSTs are drawn behind several servers."""
+def _parted(
+    together: Mapping[str, list[str]], drawn: Mapping[str, str]
+) -> Iterator[tuple[str, list[str]]]:
+    """Yield a sentence and the OSTs of each LNet address that are drawn behind several servers."""
     for nid, osts in together.items():
         servers = list(dict.fromkeys(drawn[ost] for ost in osts))
         if len(servers) > 1:
-            yield _sentence(osts, f"all served by {nid}", several(servers))
+            yield _sentence(osts, f"all served by {nid}", several(servers)), osts
+
+
+def first_server(record: Optional[Record]) -> tuple[str, ...]:
+    """Return the LNet address of an OST's first server, none if it may not be its own."""
+    if record is None or Flag.FAILED_OVER in record.flags:
+        return ()
+    nid = (record.versions or {}).get("nid", "")
+    return (nid,) if nid else ()
 
 
 def _sentence(osts: Sequence[str], served: str, drawn: str) -> str:

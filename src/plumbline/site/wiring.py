@@ -9,8 +9,8 @@ from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 from plumbline.judge.phrases import number
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
-from plumbline.model.record import Flag, Operation, Record, Scenario
-from plumbline.model.serving import Serving, serving
+from plumbline.model.record import Operation, Record, Scenario
+from plumbline.model.serving import Serving, first_server, serving
 from plumbline.model.shared import results_in
 from plumbline.plan.places import Assignment
 from plumbline.plan.shared import flows_of
@@ -79,15 +79,8 @@ def _servers(topology: Topology, measured: Sequence[Assignment], history: Histor
             key = _key(item.layer, item.component, Scenario.SINGLE)
             records = map(_record, history.documents(key, _RUNS))
             drawn[item.component] = item.host
-            seen[item.component] = tuple(filter(None, map(_address_in, records)))[:1]
+            seen[item.component] = next(filter(None, map(first_server, records)), ())
     return serving(drawn, seen, addresses_of(topology))
-
-
-def _address_in(record: Optional[Record]) -> str:
-    """Return the LNet address of the OST's first server, empty if it may not be its own."""
-    if record is None or Flag.FAILED_OVER in record.flags:
-        return ""
-    return (record.versions or {}).get("nid", "")
 
 
 class _Sets:
