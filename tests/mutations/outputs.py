@@ -7,6 +7,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any, Callable, Iterator, Mapping, Optional
 
+import yaml
+
 from plumbline.measure.probes import probe_for
 from plumbline.measure.probes.interface import parse_version
 from plumbline.measure.sample import diskstats
@@ -56,6 +58,7 @@ from plumbline.parts.facts.site_command import look as site_look
 from plumbline.parts.parallel.launch import Launch, find_launcher
 from plumbline.parts.space.quotas import parse_quota
 from plumbline.parts.space.reading import read_lustre, read_targets
+from plumbline.site.drafting import drafted
 from plumbline.site.prometheus import parse_answer, parse_complaint
 from tests.mutations.reader import Reader, encoded, put, text
 from tests.package.fakes import Answer, FakeRunner, answer, file_status
@@ -209,8 +212,18 @@ def _mounted() -> Iterator[Reader]:
     )
     for name, mount, answers in sites:
         yield from _by_answer(name, answers, partial(system_at, mount=mount))
+    answers = {**test_mounted.LFS, "lctl list_nids": "10.0.0.9@tcp\n", "getent hosts": "1 oss1\n"}
+    # the recorded system runs on one host: other addresses make it one with servers
+    answers = {start: said.replace("0@lo", "10.0.0.1@tcp") for start, said in answers.items()}
+    yield from _by_answer("draft of a topology", answers, _drafted)
     system = system_at(FakeRunner(test_mounted.LFS), test_mounted.LUSTRE)
     yield Reader("--index", encoded("0-2,3"), lambda given, _: system.numbered(text(given)))
+
+
+def _drafted(run: FakeRunner) -> object:
+    """Return a draft, which must be YAML whatever a tool has printed."""
+    site = drafted(run, [test_mounted.LUSTRE], "client1")
+    return yaml.safe_load(site.text), site.troubles
 
 
 def _quota(output: str) -> object:

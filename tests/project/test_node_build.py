@@ -11,6 +11,7 @@ import pytest
 from plumbline.cli import NODE_MODULES, NODE_PARTS
 from plumbline.cli.machines import MACHINES
 from plumbline.cli.people import PEOPLE
+from plumbline.model.errors import UsageError
 from plumbline.model.parts import PARTS
 from tests.processes import bare_python
 from tests.project.repository import ROOT
@@ -102,6 +103,12 @@ def test_a_node_has_its_verbs(builds: tuple[Path, Path], verb: str) -> None:
     done = plumbline(builds[0], verb, "--help")
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("usage: ")
+
+
+def test_a_node_can_draft_a_topology(builds: tuple[Path, Path]) -> None:
+    done = plumbline(builds[0], "topology", "draft", "--mount", "/")
+    assert done.returncode == UsageError.exit_code
+    assert "whose targets plumbline cannot list" in done.stderr
 
 
 def test_a_verb_of_the_console_names_the_hosts_that_have_it(builds: tuple[Path, Path]) -> None:

@@ -5,7 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from plumbline.cli import MACHINE_VERBS, VERBS
+from plumbline.site.inventory import read_inventory, topology_of
 from tests.project.repository import ROOT, table, tracked
 
 
@@ -30,6 +33,24 @@ def test_the_index_names_each_page() -> None:
     index = ROOT / "docs" / "index.md"
     named = set(re.findall(r"\]\(([a-z-]+\.md)\)", index.read_text(encoding="utf-8")))
     assert named == {path.name for path in tracked("docs/*.md")} - {index.name}
+
+
+@pytest.mark.parametrize(
+    ("page", "first", "last"),
+    [
+        ("README.md", "## A site in five steps", "## Test"),
+        ("docs/guide.md", "## Install", "## Later"),
+    ],
+)
+def test_first_steps_name_targets_of_the_inventory_that_they_copy(
+    page: str, first: str, last: str
+) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    steps = text[text.index(first) : text.index(last)]
+    assert "`inventories/example`" in steps
+    named = re.findall(r"-e target=(\S+?)[`\s]", steps)
+    assert named
+    assert {*named} <= topology_of(read_inventory(str(ROOT / "inventories/example"))).targets.keys()
 
 
 def anchors(page: Path) -> set[str]:

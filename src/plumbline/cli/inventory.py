@@ -18,7 +18,7 @@ from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.expectation import Expectation, in_waves
 from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Reference
-from plumbline.model.units import format_duration
+from plumbline.model.units import format_duration, parse_rate
 from plumbline.model.validation import read_json
 from plumbline.plan.assignments import assignments
 from plumbline.plan.baseline import read_baselines
@@ -31,6 +31,7 @@ from plumbline.plan.schedule import collisions
 from plumbline.site.documents import read_text
 from plumbline.site.inventory import compiled, plan_of, read_inventory, topology_of
 from plumbline.topology.graph import Topology
+from plumbline.topology.names import expand
 
 _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
 
@@ -38,7 +39,7 @@ _REMEDY = "write it with: plumbline plan -i INVENTORY --json"
 def ceiling(arguments: argparse.Namespace) -> int:
     """Print the ceilings and return 0."""
     inventory, layer = read_inventory(arguments.inventory), arguments.layer
-    topology = topology_of(inventory, arguments.zone)
+    topology = _supposed(topology_of(inventory, arguments.zone), arguments.set)
     measured = assignments(topology, load(inventory.policy))
     all_lines = chain(measurements(topology, measured), at_once(topology))
     lines = [line for line in all_lines if layer in (None, line.layer)]
@@ -55,6 +56,16 @@ def ceiling(arguments: argparse.Namespace) -> int:
     if not lines:
         say(f"nothing is measured in layer {layer}")
     return 0
+
+
+def _supposed(topology: Topology, rates: Sequence[str]) -> Topology:
+    """Return the topology with the rates of ``PART=RATE``; a later one counts."""
+    for text in rates:
+        names, equals, rate = text.rpartition("=")
+        if not equals:
+            raise UsageError(f"--set {text!r} is no PART=RATE; write for example oss1-nic=1 GB/s")
+        topology = topology.with_rate(expand(names), parse_rate(rate))
+    return topology
 
 
 def plan(arguments: argparse.Namespace) -> int:

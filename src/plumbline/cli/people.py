@@ -368,7 +368,10 @@ Draw a site from its plan and the history of all nodes. The page needs no networ
 PEOPLE.add(
     "report.verbs.compare",
     "set two periods or two runs of a site side by side",
-    positional("before", help="a day, days as 2026-11-20..2026-11-27, or the name of a run"),
+    positional(
+        "before",
+        help="a day, days as 2026-11-20..2026-11-27, or the name of a run; several with commas",
+    ),
     positional("after", help="the same, to be compared with the first"),
     *(shared.CONSOLE_PLAN, shared.CONSOLE_HISTORY, shared.JSON),
     description="""\

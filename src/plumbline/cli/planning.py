@@ -19,15 +19,29 @@ PLANNING.add(
     option("-i, --inventory DIR", "folder of the inventory"),
     option(
         "--live",
-        "on a client: compare the OSTs of its mounts with the inventory, or without one with what "
-        "is deployed here, or else list them; ends with 1 where they differ",
+        "on a client: compare the OSTs of its mounts and their servers with the inventory, or "
+        "without one with what is deployed here, or else list them; ends with 1 if they differ",
     ),
-    option("--measured HISTORY", "compare the wiring with a history's reads at once, 1 if other"),
+    option(
+        "--measured HISTORY",
+        "compare the wiring with the reads at once and the servers in a history, 1 if other",
+    ),
     shared.JSON,
     description="""\
 Check topology, policy and baselines of an inventory, follow every path, and count the parts.
 Nothing is measured.""",
     epilog="For example: plumbline topology check -i inventories/mysite",
+)
+
+PLANNING.add(
+    "topology.topology draft",
+    "write a first topology from the mounts of a client",
+    option("--mount DIR", "only this mount (default: all of Lustre and GlusterFS)"),
+    description="""\
+Print a first topology.yml on a client: its file systems, their targets, and the server of each.
+Rates and parts between are to be added. Nothing is measured. Exit code 1: something was left
+out.""",
+    epilog="For example: plumbline topology draft > topology.yml",
 )
 
 PLANNING.add(
@@ -40,11 +54,20 @@ PLANNING.add(
         "fastest",
         choices=("fastest", "average", "slowest"),
     ),
+    option(
+        "--set PART=RATE",
+        "suppose this rate of a part, or of each part of a range",
+        [],
+        action="append",
+    ),
     *(shared.INVENTORY, shared.JSON),
     description="""\
 Print the ceiling of each measurement by the topology, the parts that set it, and the next
 limit.""",
-    epilog="For example: plumbline ceiling -i inventories/mysite --layer ost",
+    epilog="""\
+For example: plumbline ceiling -i inventories/mysite --layer ost
+With a degraded part: plumbline ceiling -i inventories/mysite --set "array1-controller1=4.2 GB/s"
+""",
 )
 
 PLANNING.add(

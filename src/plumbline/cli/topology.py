@@ -1,7 +1,7 @@
-"""``plumbline topology check``: check the description of a site, and count its parts.
+"""``plumbline topology``: draft the description of a site, check it, and count its parts.
 
-With ``--live``, on a client, also compare its OSTs with the topology, or list them without one;
-with ``--measured`` the wiring with what a history shows of reads at once.
+With ``--live``, on a client, also compare its OSTs and their servers with the topology, or list
+them without one; with ``--measured`` the wiring with what a history shows.
 """
 
 from __future__ import annotations
@@ -11,19 +11,22 @@ import os
 from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Collection, Iterator, Sequence
+from socket import gethostname
+from typing import TYPE_CHECKING, Collection, Iterator, Mapping, Sequence
 
 from plumbline.cli.output import remark, say, show
 from plumbline.doors.table import render
 from plumbline.measure.targets.mounted import MountedSystem, mounted_systems, system_at
-from plumbline.measure.targets.whereabouts import compare
+from plumbline.measure.targets.whereabouts import Difference, compare
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import PlumblineError, ToolError, UsageError
 from plumbline.model.expectation import Expectations
 from plumbline.model.layers import LAYERS
+from plumbline.model.layers.net import NET
 from plumbline.model.units import format_rate
 from plumbline.observe.command import SystemRunner
-from plumbline.observe.mounts import Mount
+from plumbline.observe.mounts import Mount, mount_at
+from plumbline.site.drafting import drafted
 from plumbline.store.files import EXPECTATIONS
 from plumbline.store.snapshot import load_expectations
 
@@ -38,7 +41,8 @@ def check(arguments: argparse.Namespace) -> int:
             raise UsageError("name the folder of the inventory with -i")
         if not os.path.lexists(EXPECTATIONS):
             return _list_mounts()
-        return _live([load_expectations(EXPECTATIONS)])
+        node = load_expectations(EXPECTATIONS)
+        return _live([node], _partners(node))
     if find_spec("plumbline.site.inventory") is None:
         raise ToolError(
             "this host has what nodes need, which reads no inventory; do so on the monitoring host "
@@ -50,7 +54,7 @@ def check(arguments: argparse.Namespace) -> int:
     from plumbline.plan.policy import load
     from plumbline.plan.schedule import collisions
     from plumbline.site.inventory import compiled, deployed_hosts, read_inventory, topology_of
-    from plumbline.site.wiring import proof
+    from plumbline.site.wiring import addresses_of, proof
 
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory)
@@ -82,11 +86,34 @@ def check(arguments: argparse.Namespace) -> int:
         differ = bool(wired.differences)
     show(arguments, document, lines, indent=1)
     if arguments.live and not arguments.json:
-        differ = bool(_live([plan.node(name) for name in plan.expectations])) or differ
+        nodes = [plan.node(name) for name in plan.expectations]
+        differ = bool(_live(nodes, addresses_of(topology))) or differ
     return int(differ)
 
 
-def _live(nodes: Sequence[Expectations]) -> int:
+def draft(arguments: argparse.Namespace) -> int:
+    """Print a first topology from this client's mounts; return 1 if something is not in it."""
+    run = SystemRunner()
+    mounts = [mount_at(run, arguments.mount)] if arguments.mount else mounted_systems(run)
+    if not mounts:
+        raise UsageError("this host has no mount of Lustre or GlusterFS; call it on a client")
+    site = drafted(run, mounts, gethostname().partition(".")[0])
+    say(*site.text.splitlines())
+    remark(*(f"left out: {trouble}" for trouble in site.troubles))
+    return int(bool(site.troubles))
+
+
+def _partners(node: Expectations) -> dict[str, str]:
+    """Return the hosts that a node is tested with by their addresses: a plan has no others."""
+    return {
+        partner["address"]: partner["name"]
+        for entry in node.entries
+        if entry["layer"] == NET.name
+        for partner in entry["partners"]
+    }
+
+
+def _live(nodes: Sequence[Expectations], addresses: Mapping[str, str]) -> int:
     """Print differences between this client's mounts and the planned OSTs; return 1 if any."""
     run = SystemRunner()
     mounts = [(node, mount, osts) for node in nodes for mount, osts in _mounts(node).items()]
@@ -94,12 +121,30 @@ def _live(nodes: Sequence[Expectations]) -> int:
         raise UsageError("no OST is measured here, so there is nothing to compare with lfs osts")
     differ = False
     for node, mount, osts in mounts:
-        differences = compare(run, mount, osts, node.elsewhere).sentences()
-        differ = differ or bool(differences)
-        same = f"the OSTs of {mount} are those that {node.node} measures, and retired ones"
-        for sentence in differences or [same]:
+        difference = compare(run, mount, osts, node.elsewhere, addresses)
+        differ = differ or bool(difference.sentences())
+        same = [
+            f"the OSTs of {mount} are those that {node.node} measures, and retired ones",
+            *_same_servers(difference, osts, addresses),
+        ]
+        for sentence in difference.sentences() or same:
             say(f"live: {sentence}")
+        if difference.servers is None and not difference.trouble:
+            remark(f"{mount}: the servers of its OSTs are not compared: lctl shows none of them")
     return int(differ)
+
+
+def _same_servers(
+    difference: Difference, osts: Collection[str], addresses: Collection[str]
+) -> Iterator[str]:
+    """Yield how many OSTs have the right server, if there is no difference."""
+    if difference.servers and addresses:
+        yield (
+            f"{len(difference.servers.proven)} of {len(osts)} OSTs are proven to be on their "
+            "servers in the topology, by its addresses"
+        )
+    elif difference.servers:
+        yield "OSTs of one server in Lustre are behind one server in the topology"
 
 
 def _list_mounts() -> int:
@@ -137,13 +182,13 @@ def _systems(run: CommandRunner, mount: Mount, troubles: list[str]) -> Iterator[
         troubles.append(f"{mount.point}: {error}")
 
 
-def _mounts(node: Expectations) -> dict[str, list[str]]:
-    """Return the OSTs that a node measures, by mount."""
-    mounts: dict[str, list[str]] = {}
+def _mounts(node: Expectations) -> dict[str, dict[str, str]]:
+    """Return the OSTs that a node measures with their servers, by mount."""
+    mounts: dict[str, dict[str, str]] = {}
     for entry in node.entries:
         target = entry["target"]
         if LAYERS[entry["layer"]].per_target and target["kind"] == "lustre":
-            mounts.setdefault(target["mount"], []).append(target["ost"])
+            mounts.setdefault(target["mount"], {})[target["ost"]] = entry["host"]
     return mounts
 
 

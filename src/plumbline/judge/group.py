@@ -26,6 +26,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.limits import Limits
 from plumbline.model.names import several
 from plumbline.model.record import Operation, Scenario
+from plumbline.model.serving import first_server, serving
 from plumbline.model.verdict import Figure, Reason, State, Verdict, worst
 
 _BROKEN = (Reason.BROKEN, Reason.HUNG)
@@ -217,6 +218,7 @@ def decide_group(
     # a note precedes any level
     findings = [median.finding for median in deciding]
     texts = "; ".join(finding.text for finding in (*notes, *findings)) or "has never been measured"
+    remarks = f"{_unnamed(rulings)}{_elsewhere(ruled)}"
     reasons = [note.reason for note in notes if note.state is state]
     reasons += [finding.reason for finding in findings] or [Reason.NEVER_MEASURED]
     ratios = [ratio for median in deciding if (ratio := median.ratio) is not None]
@@ -225,7 +227,7 @@ def decide_group(
         component=first.group,
         state=state,
         reason=reasons[0],
-        sentence=f"{_subject(deciding, layer)} {first.group} {texts}{_unnamed(rulings)}",
+        sentence=f"{_subject(deciding, layer)} {first.group} {texts}{remarks}",
         ratio_baseline=min(ratios, default=None),
         # members that are fine compared with one another lack a firm baseline, which is no fault
         counts=state is not State.UNKNOWN
@@ -255,6 +257,29 @@ def _unnamed(rulings: Sequence[tuple[str, Ruling]]) -> str:
         for name in (record.details or {}).get("unnamed", ())
     )
     return f"; active but not in the topology: {several(list(names))}" if names else ""
+
+
+def _elsewhere(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> str:
+    """Return the remark on targets that Lustre has on other servers than the topology.
+
+    It changes no state: each of them is judged rightly, but a fault would be located wrongly.  A
+    node may not know the servers' addresses; yet targets with one address have one server.
+    """
+    seen = {
+        member.component: servers
+        for member, rulings in ruled
+        for ruling in rulings
+        if (servers := first_server(ruling.record))
+    }
+    if not seen:
+        return ""
+    wrong = serving({member.component: member.host for member, _ in ruled}, seen, {}).wrong
+    if not wrong:
+        return ""
+    return (
+        f"; not behind one server in the topology as in Lustre: {several(wrong)}; see plumbline "
+        "topology check --live"
+    )
 
 
 def _deciding(medians: Sequence[_Median]) -> list[_Median]:

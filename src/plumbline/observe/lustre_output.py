@@ -57,16 +57,20 @@ class Import(NamedTuple):
 
     @property
     def is_failed_over(self) -> bool:
-        """Return whether the OST runs on a server other than its primary one.
+        """Return whether the OST runs on a server other than its primary one."""
+        return bool(self.primary) and self.connection != self.primary
 
-        A server has one address on each of its networks, so the first address in the network in
-        use is that of the primary server; ``<none>`` is no server.
+    @property
+    def primary(self) -> str:
+        """Address of its primary server in the network in use, empty if unknown.
+
+        A server has one address on each of its networks, so it is the first one in this network;
+        ``<none>`` is no server.
         """
         network = self.connection.rpartition("@")[2]
-        if network == _LOCAL and self.nids:
-            return self.connection != self.nids[0]
-        same_network = [nid for nid in self.nids if nid.rpartition("@")[2] == network]
-        return bool(same_network) and self.connection != same_network[0]
+        if network == _LOCAL:
+            return self.nids[0] if self.nids else ""
+        return next((nid for nid in self.nids if nid.rpartition("@")[2] == network), "")
 
 
 class Layout(NamedTuple):

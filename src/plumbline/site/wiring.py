@@ -1,4 +1,4 @@
-"""The wiring of a site by its history: reads of several devices or targets that ran at once."""
+"""The wiring of a site by its history: reads that ran at once, and the servers of OSTs."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any, Iterator, Mapping, NamedTuple, Optional, Sequence
 
+from plumbline.judge.phrases import number
 from plumbline.model.errors import DocumentError
 from plumbline.model.layers import LAYERS
 from plumbline.model.record import Operation, Record, Scenario
+from plumbline.model.serving import Serving, first_server, serving
 from plumbline.model.shared import results_in
 from plumbline.plan.places import Assignment
 from plumbline.plan.shared import flows_of
@@ -22,17 +24,23 @@ _RUNS = 12
 
 
 class Proof(NamedTuple):
-    """Differences from the topology, parts that are proven, and sets of reads without runs."""
+    """Differences from the topology, parts that are proven, and sets of reads without runs.
+
+    ``served`` are the OSTs whose server in the topology is the one that Lustre names.
+    """
 
     differences: tuple[str, ...]
     proven: tuple[str, ...]
     unmeasured: tuple[str, ...]
+    served: tuple[str, ...] = ()
 
     def sentences(self) -> Iterator[str]:
         """Yield what a person is told."""
         yield from self.differences
         if self.unmeasured:
             yield f"not yet {MIN_RUNS} runs of {', '.join(self.unmeasured)}"
+        if self.served:
+            yield f"on the server that Lustre names: {number(len(self.served), 'OST')}"
         if self.proven:
             yield f"wired as drawn: {', '.join(self.proven)}"
         elif not self.differences:
@@ -40,7 +48,7 @@ class Proof(NamedTuple):
 
 
 def proof(topology: Topology, measured: Sequence[Assignment], path: Path) -> Proof:
-    """Return what the reads at once in a history show of the topology.
+    """Return what the reads at once and the servers in a history show of the topology.
 
     Raises:
         StoreError: there is no history, or it cannot be read.
@@ -48,11 +56,31 @@ def proof(topology: Topology, measured: Sequence[Assignment], path: Path) -> Pro
     capacities = speeds(topology).reads
     with History(path, existing=True) as history:
         sets = dict(_Sets(measured, history).every())
+        servers = _servers(topology, measured, history)
     shown = [wiring(capacities, reads) for reads in sets.values() if reads]
     differences = dict.fromkeys(text for item in shown for text in item.differences)
     proven = dict.fromkeys(name for item in shown for name in item.proven)
     unmeasured = [title for title, reads in sets.items() if not reads]
-    return Proof(tuple(differences), tuple(proven), tuple(unmeasured))
+    named = (*differences, *servers.differences)
+    return Proof(named, tuple(proven), tuple(unmeasured), servers.proven)
+
+
+def addresses_of(topology: Topology) -> dict[str, str]:
+    """Return the host of each address in the topology."""
+    return {host.address: host.name for host in topology.hosts() if host.address}
+
+
+def _servers(topology: Topology, measured: Sequence[Assignment], history: History) -> Serving:
+    """Return the servers of OSTs by the latest records of runs that were not failed over."""
+    drawn: dict[str, str] = {}
+    seen: dict[str, tuple[str, ...]] = {}
+    for item in measured:
+        if LAYERS[item.layer].per_target and item.target["kind"] == "lustre":
+            key = _key(item.layer, item.component, Scenario.SINGLE)
+            records = map(_record, history.documents(key, _RUNS))
+            drawn[item.component] = item.host
+            seen[item.component] = next(filter(None, map(first_server, records)), ())
+    return serving(drawn, seen, addresses_of(topology))
 
 
 class _Sets:

@@ -12,7 +12,17 @@ from types import MappingProxyType
 from typing import Iterable, Iterator, Mapping, NamedTuple, Optional, Sequence
 
 from plumbline.model.errors import DocumentError
-from plumbline.model.names import ADDRESS, DEVICE, NAME, PATH, RDMA_PORT, SCRATCH, SITE, Allowed
+from plumbline.model.names import (
+    ADDRESS,
+    DEVICE,
+    NAME,
+    PATH,
+    RDMA_PORT,
+    SCRATCH,
+    SITE,
+    Allowed,
+    several,
+)
 from plumbline.topology.document import (
     HOSTS,
     NETWORK,
@@ -325,6 +335,26 @@ class Topology(NamedTuple):
     def devices(self) -> tuple[Component, ...]:
         """Return the parts that are raw devices, in the order of the document."""
         return tuple(part for part in self.components.values() if part.device)
+
+    def with_rate(self, names: Sequence[str], rate_Bps: float) -> Topology:
+        """Return the same site with another rate of some components, in both directions.
+
+        Raises:
+            DocumentError: there is no such component.
+        """
+        unknown = [name for name in names if name not in self.components]
+        if unknown:
+            raise DocumentError(
+                f"plumbline_topology has no part {several(unknown)}; plumbline topology check "
+                "--json lists its parts"
+            )
+        parts = {
+            name: self.components[name]._replace(
+                read_Bps=rate_Bps, write_Bps=rate_Bps, verbs_Bps=None
+            )
+            for name in names
+        }
+        return self._replace(components={**self.components, **parts})
 
 
 def build(raw: object, zone: Zone = Zone.FASTEST) -> Topology:

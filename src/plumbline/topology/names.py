@@ -130,7 +130,12 @@ def fold(names: Iterable[str]) -> str:
     return ", ".join(_folded(*key, numbers) for key, numbers in numbered.items())
 
 
-def _folded(head: str, tail: str, width: int, numbers: list[int]) -> str:
+def fold_numbers(head: str, numbers: Iterable[int], width: int, base: int = DECIMAL) -> str:
+    """Fold names of one head and numbers of ``width`` digits into a range, ``f-OST[0009-000b]``."""
+    return _folded(head, "", width, sorted(set(numbers)), base)
+
+
+def _folded(head: str, tail: str, width: int, numbers: list[int], base: int = DECIMAL) -> str:
     if not width:
         return head
     runs: list[list[int]] = []
@@ -139,8 +144,9 @@ def _folded(head: str, tail: str, width: int, numbers: list[int]) -> str:
             runs[-1][1] = number
         else:
             runs.append([number, number])
+    form = f"0{width}{'x' if base == HEXADECIMAL else 'd'}"
     items = [
-        f"{first:0{width}d}" if first == last else f"{first:0{width}d}-{last:0{width}d}"
+        f"{first:{form}}" if first == last else f"{first:{form}}-{last:{form}}"
         for first, last in runs
     ]
     return f"{head}[{','.join(items)}]{tail}" if len(numbers) > 1 else f"{head}{items[0]}{tail}"

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from plumbline.doors.monitored import AGENT_SERVICE, COLLECTION_SERVICE, ObjectOptions
-from plumbline.model.errors import DocumentError
+from plumbline.model.errors import DocumentError, UsageError
 from plumbline.model.units import format_rate
 from plumbline.plan.baseline import Key
 from tests.characterization.product import inventories
@@ -209,6 +209,25 @@ def test_demonstrated_rates_are_shown_below_their_ceiling(tmp_path: Path, run: R
     # the disk alone is faster than the path to its target
     assert ["raw", "read", "95.0", "MB/s", "demonstrated"] in lines
     assert ["raw", "read", "95.0", "MB/s", "demonstrated,", "119", "%"] in lines
+
+
+def test_a_ceiling_can_be_shown_with_other_rates(run: Run) -> None:
+    """Section V of the Red Storm paper: all ports at what one has demonstrated, or one couplet."""
+    redstorm = "-i", str(INVENTORIES / "redstorm")
+    ports = rows(run("ceiling", *redstorm, "--set", "oss[001-160]-fc[1-2]=195 MB/s").out)
+    assert ["all", "of", "scratch", "320", "write,", "read", "195.0", "MB/s", "62.4", "GB/s"] in [
+        row[:10] for row in ports
+    ]
+    # of several for one part the last counts
+    channels = ("--set", "ddn01a-data=1 MB/s", "--set", "ddn01a-data=400 MB/s")
+    rest = rows(run("ceiling", *redstorm, *channels).out)
+    assert ["ddn01a-data", "4", "write,", "read", "100.0", "MB/s", "400.0", "MB/s"] in [
+        row[:8] for row in rest
+    ]
+    with pytest.raises(UsageError, match="write for example oss1-nic=1 GB/s"):
+        call("ceiling", *redstorm, "--set", "ddn01a-data")
+    with pytest.raises(DocumentError, match="has no part ddn99a-data; "):
+        call("ceiling", *redstorm, "--set", "ddn[01,99]a-data=1 GB/s")
 
 
 def test_rates_can_be_shown_for_a_zone_of_the_disks(tmp_path: Path, run: Run) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from pathlib import Path
-from typing import Any
+from typing import Any, Optional
 
 import pytest
 
@@ -104,11 +104,31 @@ LFS = """#!/bin/sh
 printf 'OBDS:\\n0: fs1-OST0000_UUID ACTIVE\\n1: fs1-OST0001_UUID ACTIVE\\n'
 printf '16: fs1-OST0010_UUID ACTIVE\\n'
 """
+IMPORT = """\
+osc.{name}.import=
+import:
+    name: {name}
+    state: FULL
+    connection:
+       failover_nids: [ "{server}" ]
+       current_connection: "{server}"
+"""
 
 
-def lustre(tmp_path: Path, **file_system: Any) -> str:
-    """Write the inventory of a site with two OSTs."""
-    document = site()
+def tools(folder: Path, monkeypatch: pytest.MonkeyPatch, *servers: str) -> None:
+    """Put lfs and lctl of a client on the path; lctl shows the ``servers`` of its first OSTs."""
+    names = (f"fs1-OST000{index}-osc-ffff888120238800" for index in range(len(servers)))
+    imports = [IMPORT.format(name=name, server=server) for name, server in zip(names, servers)]
+    shown = "\n".join(["cat <<END", *imports, "END"]) if servers else "exit 2"
+    for name, script in {"lfs": LFS, "lctl": f"#!/bin/sh\n{shown}\n"}.items():
+        (folder / name).write_text(script, encoding="utf-8")
+        (folder / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+
+
+def lustre(tmp_path: Path, parts: Optional[dict[str, Any]] = None, **file_system: Any) -> str:
+    """Write the inventory of a site with two OSTs, on the parts of another document if given."""
+    document = parts or site()
     targets = [{"name": "fs1-OST[0000-0001]", "part": "oss[1-2]-disk1"}]
     document["file_systems"] = [
         {
@@ -126,10 +146,7 @@ def lustre(tmp_path: Path, **file_system: Any) -> str:
 def test_live_names_an_ost_that_is_not_in_the_topology(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    tool = tmp_path / "lfs"
-    tool.write_text(LFS, encoding="utf-8")
-    tool.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    tools(tmp_path, monkeypatch)
     folder = lustre(tmp_path)
     lines = run("topology", "check", "--live", "-i", folder, code=1).out.splitlines()
     assert lines[-1] == "live: fs1-OST0010 is active on /mnt/lustre, but not in the topology"
@@ -138,10 +155,67 @@ def test_live_names_an_ost_that_is_not_in_the_topology(
     missing = {"name": "fs1-OST0010", "part": "oss1-disk2"}
     targets = [{"name": "fs1-OST[0000-0001]", "part": "oss[1-2]-disk1"}, missing]
     complete = lustre(tmp_path / "again", targets=targets, retired="fs1-OST0010")
-    assert (
-        "live: the OSTs of /mnt/lustre are those that client1"
-        in run("topology", "check", "--live", "-i", complete).out
+    live = run("topology", "check", "--live", "-i", complete)
+    assert "live: the OSTs of /mnt/lustre are those that client1" in live.out
+    assert "servers" not in live.out
+    assert live.err == (
+        "plumbline: /mnt/lustre: the servers of its OSTs are not compared: lctl shows none of "
+        "them\n"
     )
+
+
+def test_live_names_an_ost_on_another_server_than_in_the_topology(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = [
+        {"name": "fs1-OST[0000-0001]", "part": "oss[1-2]-disk1"},
+        {"name": "fs1-OST0010", "part": "oss1-disk2"},
+    ]
+    words = "topology", "check", "--live", "-i", lustre(tmp_path, targets=targets)
+    tools(tmp_path, monkeypatch, "10.0.0.2@tcp", "10.0.0.1@tcp")
+    lines = [line for line in run(*words, code=1).out.splitlines() if line.startswith("live")]
+    assert lines == [
+        f"live: fs1-OST000{index} is served by oss{2 - index} (10.0.0.{2 - index}@tcp), but the "
+        f"topology has it behind oss{1 + index}: a fault would be blamed on the wrong server"
+        for index in range(2)
+    ]
+    tools(tmp_path, monkeypatch, "10.0.0.1@tcp", "10.0.0.2@tcp")
+    assert run(*words).out.splitlines()[-1] == (
+        "live: 2 of 3 OSTs are proven to be on their servers in the topology, by its addresses"
+    )
+
+
+def test_live_compares_servers_by_the_deployed_plan_too(
+    tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    targets = [
+        {"name": "fs1-OST[0000-0001]", "part": "oss[1-2]-disk1"},
+        {"name": "fs1-OST0010", "part": "oss1-disk2"},
+    ]
+    folder = lustre(tmp_path, targets=targets)
+    plan = tmp_path / "expectations.json"
+    plan.write_text(run("plan", "-i", folder, "--node", "client1", "--json").out)
+    monkeypatch.setattr("plumbline.cli.topology.EXPECTATIONS", str(plan))
+    # a client without an address is tested with no host, but one address is that of one server
+    tools(tmp_path, monkeypatch, "10.9.0.1@o2ib", "10.9.0.1@o2ib")
+    lines = run("topology", "check", "--live", code=1).out.splitlines()
+    assert lines[-1] == (
+        "live: fs1-OST0000, fs1-OST0001 are all served by 10.9.0.1@o2ib, but the topology has them "
+        "behind oss1, oss2: a fault would be blamed on the wrong server"
+    )
+    tools(tmp_path, monkeypatch, "10.9.0.1@o2ib", "10.9.0.2@o2ib")
+    assert run("topology", "check", "--live").out.splitlines() == [
+        "live: the OSTs of /mnt/lustre are those that client1 measures, and retired ones",
+        "live: OSTs of one server in Lustre are behind one server in the topology",
+    ]
+    # it has the addresses of the hosts with which this one is tested
+    document = site()
+    part(document, "client1")["address"] = "10.0.0.9"
+    folder = lustre(tmp_path / "pairs", document, targets=targets)
+    plan.write_text(run("plan", "-i", folder, "--node", "client1", "--json").out)
+    tools(tmp_path, monkeypatch, "10.0.0.2@tcp", "10.0.0.1@tcp")
+    lines = run("topology", "check", "--live", code=1).out.splitlines()
+    assert lines[0].startswith("live: fs1-OST0000 is served by oss2 (10.0.0.2@tcp), but the ")
 
 
 def test_live_needs_a_lustre_client(tmp_path: Path) -> None:

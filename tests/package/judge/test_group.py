@@ -10,7 +10,7 @@ from plumbline.judge.judging import Basis, Judging
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits, Range, Reference
-from plumbline.model.record import Operation, Outcome
+from plumbline.model.record import Flag, Operation, Outcome
 from plumbline.model.series import Series
 from plumbline.model.verdict import Reason, State, Verdict
 from tests.package.judgements import (
@@ -251,6 +251,40 @@ def test_a_remark_of_an_earlier_run_is_not_repeated() -> None:
     old = series(component="OST0", run_id="before", details={"unnamed": ["scratch-OST0010"]})
     new = series(component="OST1", run_id="now", started_at=NOW - 100, finished_at=NOW - 90)
     assert "not in the topology" not in verdict_on(members, old, new).sentence
+
+
+def on_servers(*nids: str, away: bool = False) -> str:
+    """Return the sentence on targets, two behind each server, by the addresses in their records."""
+    versions = [{**BASELINE.versions, "nid": nid} for nid in nids]
+    names = [f"OST{place}" for place in range(len(nids))]
+    members = [
+        expectation(
+            component=name,
+            host=f"oss{place // 2 + 1}",
+            references={"read/single": Reference(CEILING, BASELINE._replace(versions=seen))},
+        )
+        for place, (name, seen) in enumerate(zip(names, versions))
+    ]
+    flags = (Flag.FAILED_OVER,) if away else ()
+    runs = [
+        series(200e6, component=name, versions=seen, flags=flags)
+        for name, seen in zip(names, versions)
+    ]
+    verdict = verdict_on(members, *runs)
+    assert away or verdict.state is State.OK
+    return verdict.sentence
+
+
+def test_targets_drawn_behind_another_server_than_lustre_has_are_a_remark_only() -> None:
+    """Their own verdicts are right, but suspects would be a healthy server."""
+    assert on_servers("a@tcp", "b@tcp", "a@tcp", "b@tcp").endswith(
+        "; not behind one server in the topology as in Lustre: OST0, OST2, OST1 and 1 more; see "
+        "plumbline topology check --live"
+    )
+    # a server may have several addresses
+    assert "topology" not in on_servers("a@tcp", "b@tcp", "c@tcp", "c@tcp")
+    # the first server of those that took over need not be their own
+    assert "topology" not in on_servers("a@tcp", "a@tcp", "a@tcp", "a@tcp", away=True)
 
 
 def with_outcomes(**outcomes: Outcome) -> Verdict:

@@ -11,6 +11,7 @@ from plumbline.measure.targets.mounted import (
     in_pool,
     metadata_at,
     mounted_systems,
+    servers_of_osts,
     system_at,
 )
 from plumbline.model.errors import PlumblineError, SkipTarget, UsageError
@@ -172,3 +173,20 @@ def test_only_mounts_of_file_systems_with_targets_are_found() -> None:
     )
     found = mounted_systems(FakeRunner({"cat /proc/self/mountinfo": text}))
     assert [mount.point for mount in found] == ["/mnt/lustre", "/mnt/scratch"]
+
+
+def test_an_ost_belongs_to_its_first_server_or_to_the_present_one() -> None:
+    pattern = "osc.lustre-OST*-osc-*.import"
+    recorded = data("lustre/lctl_osc_import.txt")
+
+    def servers(nids: str, present: str) -> dict[str, tuple[str, ...]]:
+        text = recorded.replace('failover_nids: [ "0@lo" ]', f"failover_nids: [ {nids} ]")
+        text = text.replace('current_connection: "0@lo"', f'current_connection: "{present}"')
+        return servers_of_osts(FakeRunner({f"lctl get_param {pattern}": text}), "lustre")
+
+    both = '"10.0.0.1@tcp", "10.9.0.1@o2ib", "10.0.0.2@tcp", "10.9.0.2@o2ib"'
+    assert servers(both, "10.9.0.1@o2ib")["lustre-OST0003"] == ("10.9.0.1@o2ib",)
+    assert servers(both, "10.9.0.2@o2ib")["lustre-OST0003"] == ("10.9.0.1@o2ib", "10.9.0.2@o2ib")
+    # connections of the MDT beside it are left out, and those within this host or to nowhere
+    assert [*servers(both, "10.0.0.1@tcp")] == [f"lustre-OST000{index}" for index in range(4)]
+    assert servers('"0@lo"', "0@lo") == servers(both, "<none>") == {}

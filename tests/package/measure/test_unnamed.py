@@ -40,7 +40,9 @@ def test_a_mount_is_compared_with_the_topology_in_both_directions(
     named: dict[str, str],
     expected: tuple[tuple[str, ...], tuple[str, ...]],
 ) -> None:
-    difference = compare(FakeRunner({"lfs osts /mnt/lustre": osts}), "/mnt/lustre", measured, named)
+    run = FakeRunner({"lfs osts /mnt/lustre": osts, "lctl": answer("", "", 2)})
+    difference = compare(run, "/mnt/lustre", dict.fromkeys(measured, "oss1"), named)
+    assert difference.servers is None
     assert (difference.unnamed, difference.missing) == expected
     assert len(difference.sentences()) == len(difference.unnamed) + len(difference.missing)
 
@@ -59,7 +61,7 @@ def not_installed(_argv: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("osts", [HANGING, answer("", "error: osts", 1), "", not_installed])
 def test_a_failed_comparison_is_reported(osts: Any) -> None:
     run = FakeRunner({"lfs osts": osts})
-    [sentence] = compare(run, "/mnt/lustre", FOUR, {}).sentences()
+    [sentence] = compare(run, "/mnt/lustre", dict.fromkeys(FOUR, "oss1"), {}).sentences()
     assert sentence.startswith("/mnt/lustre: lfs ")
 
 

@@ -1,4 +1,4 @@
-"""``plumbline topology check --measured``: the wiring by the reads at once in a history."""
+"""``plumbline topology check --measured``: the wiring by the records of a history."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any, Sequence
 import pytest
 
 from plumbline.model.errors import StoreError
-from plumbline.model.record import Record, Scenario
+from plumbline.model.record import Flag, Record, Scenario
 from plumbline.store.history import History
 from tests.package.cli.driver import Run, call, inventory
+from tests.package.cli.test_topology import lustre
 from tests.package.plan.test_exposure import array
 from tests.package.records import record
 from tests.package.sites import parts
@@ -77,6 +78,7 @@ def test_json_has_the_differences_and_the_parts_that_are_proven(tmp_path: Path, 
         "differences": [],
         "proven": ["ctl"],
         "unmeasured": ["the devices of oss1", "the devices of oss2"],
+        "served": [],
     }
 
 
@@ -97,3 +99,28 @@ def test_sums_that_others_disturbed_do_not_count(tmp_path: Path, run: Run) -> No
     disturbed = sums(200e6, 200e6, 200e6, coverage=0.5)
     lines = measured(run, site(tmp_path, [*alone(), *disturbed]))
     assert "the reads of ctl" in lines[0]
+
+
+def test_an_ost_that_is_recorded_on_another_server_is_a_difference(
+    tmp_path: Path, run: Run
+) -> None:
+    folder = lustre(tmp_path)
+    path = tmp_path / "history.sqlite"
+    away = {"versions": {"nid": "10.0.0.2@tcp"}, "flags": (Flag.FAILED_OVER,)}
+    rows: list[tuple[str, dict[str, Any]]] = [
+        ("fs1-OST0000", {"versions": {"nid": "10.0.0.1@tcp"}}),
+        # where it was before it was moved says nothing of today
+        ("fs1-OST0001", {"versions": {"nid": "10.0.0.2@tcp"}}),
+        ("fs1-OST0001", {"versions": {"nid": "10.0.0.1@tcp"}}),
+        # the first of two servers that take over for each other need not be its own
+        ("fs1-OST0000", away),
+    ]
+    with History(path) as history:
+        for component, details in rows:
+            history.save(record(component=component, **details))
+    lines = measured(run, ("topology", "check", "-i", folder, "--measured", str(path)), code=1)
+    assert lines[0] == (
+        "measured: fs1-OST0001 is served by oss1 (10.0.0.1@tcp), but the topology has it behind "
+        "oss2: a fault would be blamed on the wrong server"
+    )
+    assert "measured: on the server that Lustre names: 1 OST" in lines

@@ -15,7 +15,12 @@ from plumbline.measure.targets.metadata import LUSTRE_MDT
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import SkipTarget, UsageError
 from plumbline.model.validation import whole
-from plumbline.observe.lustre_output import parameters, parse_osts, parse_parameter
+from plumbline.observe.lustre_output import (
+    parameters,
+    parse_import,
+    parse_osts,
+    parse_parameter,
+)
 from plumbline.observe.mounts import Mount, mounts
 from plumbline.observe.query import QUICK_S, ask, complaint, debugfs_is_closed
 
@@ -195,6 +200,29 @@ def _osts(run: CommandRunner, mount: Mount) -> MountedSystem:
         for name, (index, state) in osts.items()
     )
     return MountedSystem(mount, members, 16, _BLIND.format("OST") if blind else "")
+
+
+def servers_of_osts(run: CommandRunner, file_system: str) -> dict[str, tuple[str, ...]]:
+    """Return LNet addresses for each OST of a file system: its first server, then the present one.
+
+    OSTs without a connection, or whose server is this host, are left out; so are all where this
+    user may not read the imports.
+    """
+    pattern = f"osc.{file_system}-OST*-osc-*.import"
+    output = run(["lctl", "get_param", pattern], QUICK_S).stdout
+    servers = {}
+    for name, text in parameters(output, (pattern,)):
+        device = name.split(".", 1)[1].rpartition(".")[0]
+        ost, _, client = device.partition("-osc-")
+        connection = parse_import(device, text)
+        nids = tuple(dict.fromkeys((connection.primary, connection.connection)))
+        if connection.primary and not client.startswith("MDT") and not _is_local(nids):
+            servers[ost] = nids
+    return servers
+
+
+def _is_local(nids: Sequence[str]) -> bool:
+    return any(nid.endswith("@lo") for nid in nids)
 
 
 def _mdts(run: CommandRunner, mount: Mount) -> MountedSystem:

@@ -1,4 +1,4 @@
-"""Find the targets behind a user's file, and OSTs missing from the topology.
+"""Find the targets behind a user's file, and where a mount differs from the topology.
 
 ``stat`` on a Lustre file asks its OSTs and hangs if one is dead, so it is never called: the layout
 comes from the metadata server, and a directory is recognised by the form of its layout.
@@ -6,7 +6,7 @@ comes from the metadata server, and a directory is recognised by the form of its
 
 from __future__ import annotations
 
-from typing import Mapping, NamedTuple, Optional, Sequence
+from typing import Mapping, NamedTuple, Optional
 
 from plumbline.measure.targets import KINDS
 from plumbline.measure.targets.interface import (
@@ -17,27 +17,30 @@ from plumbline.measure.targets.interface import (
     printable,
     unnamed,
 )
-from plumbline.measure.targets.mounted import is_listable, system_at
+from plumbline.measure.targets.mounted import is_listable, servers_of_osts, system_at
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import SkipTarget, ToolError, UsageError
+from plumbline.model.serving import Serving, serving
 from plumbline.observe.lustre_output import parse_osts
 from plumbline.observe.mounts import mount_holding
 from plumbline.observe.query import QUICK_S, ask, complaint
 
 
 class Difference(NamedTuple):
-    """Names of OSTs that only the mount or only the topology has.
+    """Names of OSTs that only the mount or only the topology has, and the servers of the others.
 
-    ``trouble`` is the reason if the two cannot be compared.
+    ``trouble`` is the reason if the two cannot be compared.  ``servers`` is None if this user may
+    not read them.
     """
 
     mount: str
     unnamed: tuple[str, ...] = ()
     missing: tuple[str, ...] = ()
     trouble: str = ""
+    servers: Optional[Serving] = None
 
     def sentences(self) -> list[str]:
-        """Return a sentence for each OST, or the reason for a failed comparison."""
+        """Return a sentence for each OST and each wrong server, or why nothing was compared."""
         if self.trouble:
             return [f"{self.mount}: {self.trouble}"]
         return [
@@ -49,15 +52,21 @@ class Difference(NamedTuple):
                 f"{name} is in the topology, but not active on {self.mount}"
                 for name in self.missing
             ),
+            *(self.servers.differences if self.servers else ()),
         ]
 
 
 def compare(
-    run: CommandRunner, mount: str, measured: Sequence[str], named: Mapping[str, str]
+    run: CommandRunner,
+    mount: str,
+    measured: Mapping[str, str],
+    named: Mapping[str, str],
+    addresses: Mapping[str, str] = {},
 ) -> Difference:
     """Return the difference between a mount's OSTs and the topology.
 
-    ``measured`` are the OSTs to measure, ``named`` other OSTs of the topology.
+    ``measured`` are the OSTs to measure with their servers, ``named`` other OSTs of the topology,
+    ``addresses`` its hosts by their addresses, as far as they are known here.
     """
     try:
         osts = parse_osts(ask(run, ["lfs", "osts", mount]))
@@ -68,7 +77,12 @@ def compare(
     active = [name for name, (_, state) in osts.items() if state == "ACTIVE"]
     topology_names = frozenset([*measured, *named])
     missing = tuple(name for name in measured if name not in active)
-    return Difference(mount, unnamed(active, topology_names), missing)
+    try:
+        seen = servers_of_osts(run, active[0].rpartition("-")[0]) if active else {}
+    except (SkipTarget, ToolError):
+        seen = {}
+    servers = serving(measured, seen, addresses) if seen else None
+    return Difference(mount, unnamed(active, topology_names), missing, servers=servers)
 
 
 _REFUSALS = {

@@ -1,6 +1,8 @@
-"""Ranks of a parallel run: their calls, seconds, and durations of calls.
+"""Ranks of a parallel run: their calls, seconds, and durations of calls; seconds of its clients.
 
-Figures 5 and 4c of the BlueGene/L report: a delayed rank stands out of the bundle.
+Figures 5 and 4c of the BlueGene/L report: a delayed rank stands out of the bundle.  Figure 12 of
+Edison's: clients with the same work took very different times to read what had just been written,
+and equal ones to read it again.
 """
 
 from __future__ import annotations
@@ -204,7 +206,8 @@ def _half_and_longest(records: Sequence[Record]) -> tuple[Optional[float], Optio
 
 ABOUT = (
     "Each line is a rank: to the right the bytes that it has moved, upwards the time that it took. "
-    "All alike make one bundle; a slow rank leaves it. Below, how long single calls took."
+    "All alike make one bundle; a slow rank leaves it. Below, how long single calls took, and how "
+    "long each client, if there are several."
 )
 ABSENT = (
     "no run that drives all targets at once was recorded in this time, and no call profile was "
@@ -238,9 +241,10 @@ def calls_figure(profile: Optional[Profile], run: Optional[Run] = None) -> Figur
         return figure._replace(absent=empty if profile else "the latest run has kept no ranks")
     ranks = [rank for operation in drawn for rank in operation.ranks]
     return figure._replace(
-        finding=_finding(ranks) + remark,
+        finding=_finding(ranks) + _spread(drawn) + remark,
         plots=[
-            plot for operation in drawn for plot in (_bundle(operation), *_durations(operation))
+            *(plot for operation in drawn for plot in (_bundle(operation), *_durations(operation))),
+            *_clients(drawn),
         ],
         table=Table(HEADERS, [Row(_cells(rank)) for rank in ranks]),
         numbers=[NUMBERS, *(_numbers(rank) for rank in ranks)],
@@ -256,6 +260,47 @@ def _finding(ranks: Sequence[Rank]) -> str:
     names = ", ".join(f"rank {rank} on {client}" for rank, client in late[:_LISTED])
     verb = "straggles" if len(late) == 1 else "straggle"
     return f"{text}, {len(late)} of them {verb}: {names}{', …' * (len(late) > _LISTED)}."
+
+
+def _seconds_of_clients(ranks: Ranks) -> dict[str, float]:
+    """Return the end of each client's last rank, empty if there is but one client."""
+    ends: dict[str, float] = {}
+    for rank in ranks.ranks:
+        ends[rank.client] = max(rank.end_s, ends.get(rank.client, 0.0))
+    return ends if len(ends) > 1 else {}
+
+
+def _spread(drawn: Iterable[Ranks]) -> str:
+    """Return a sentence on the shortest and longest time of a client, empty for one client."""
+    ends = {ranks.operation: _seconds_of_clients(ranks).values() for ranks in drawn}
+    times = [
+        f"{operation} {min(seconds):.1f} to {max(seconds):.1f} s"
+        for operation, seconds in ends.items()
+        if seconds
+    ]
+    return f" Time of a client: {', '.join(times)}." if times else ""
+
+
+def _clients(drawn: Iterable[Ranks]) -> Iterator[Plot]:
+    """Yield the times of the clients, one bar for each operation; none for one client."""
+    data = [
+        {
+            "type": "bar",
+            "name": ranks.operation,
+            "x": [shown(client) for client in ends],
+            "y": [round(end_s, 3) for end_s in ends.values()],
+            "marker": {"color": LINES[place % len(LINES)]},
+            "hovertemplate": f"%{{x}}: {ranks.operation} %{{y}} s<extra></extra>",
+        }
+        for place, ranks in enumerate(drawn)
+        if (ends := _seconds_of_clients(ranks))
+    ]
+    if data:
+        layout = {
+            "xaxis": {"title": {"text": "client"}, "type": "category"},
+            "yaxis": value_axis("seconds"),
+        }
+        yield Plot("seconds of each client, until its last rank ended", data, layout, 320)
 
 
 def _bundle(ranks: Ranks) -> Plot:

@@ -29,11 +29,28 @@ APART = 0.15
 
 
 class Period(NamedTuple):
-    """Time from ``begin`` until ``end``, in seconds since the epoch, with its typed name."""
+    """Time from ``begin`` until ``end``, in seconds since the epoch, with its typed name.
+
+    ``spans`` are the begins and ends of its parts, if it was typed as a list of them.
+    """
 
     begin: float
     end: float
     name: str
+    spans: tuple[tuple[float, float], ...] = ()
+
+    @classmethod
+    def of(cls, periods: Sequence[Period]) -> Period:
+        """Return several periods as one with gaps, such as every other night."""
+        if len(periods) == 1:
+            return periods[0]
+        spans = tuple((period.begin, period.end) for period in periods)
+        name = ",".join(period.name for period in periods)
+        return cls(min(begin for begin, _ in spans), max(end for _, end in spans), name, spans)
+
+    def holds(self, at: float) -> bool:
+        """Return whether a moment lies in it."""
+        return any(begin <= at < end for begin, end in self.spans or ((self.begin, self.end),))
 
 
 class Test(NamedTuple):
@@ -120,7 +137,7 @@ def _metrics(site: Site, period: Period) -> Metrics:
 
 
 def _within(course: Course, period: Period) -> Course:
-    runs = [run for run in zip(course.times, course.rates) if period.begin <= run[0] < period.end]
+    runs = [run for run in zip(course.times, course.rates) if period.holds(run[0])]
     times, rates = (array("d", values) for values in zip(*runs)) if runs else (array("d"),) * 2
     return course._replace(times=times, rates=rates, days=0)
 

@@ -71,7 +71,10 @@ def report(arguments: argparse.Namespace) -> int:
 def compare(arguments: argparse.Namespace) -> int:
     """Print two periods side by side and return 0."""
     history = Path(arguments.history)
-    before, after = (_period(text, history) for text in (arguments.before, arguments.after))
+    before, after = (
+        Period.of([_period(part.strip(), history) for part in text.split(",")])
+        for text in (arguments.before, arguments.after)
+    )
     compared = comparing.compare(load_plan(arguments.plan), history, before, after)
     if not compared.tests:
         raise UsageError(

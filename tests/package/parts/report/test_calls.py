@@ -39,7 +39,7 @@ def test_a_rank_with_several_operations_counts_once() -> None:
     writes = profile(10, 10.1, 9.9, 10.2, 25).blocks
     reads = tuple(block._replace(operation="read") for block in writes)
     finding = calls_figure(Profile({}, writes + reads)).finding
-    assert finding == "5 ranks, 1 of them straggles: rank 4 on nid4."
+    assert finding.startswith("5 ranks, 1 of them straggles: rank 4 on nid4. Time of a client: ")
 
 
 def test_a_rank_is_drawn_with_few_points_up_to_its_end() -> None:
@@ -52,10 +52,28 @@ def test_a_rank_is_drawn_with_few_points_up_to_its_end() -> None:
 
 
 def test_a_straggler_has_its_own_trace() -> None:
-    bundle, durations = calls_figure(profile(10, 10, 10, 25)).plots
+    bundle, durations, _ = calls_figure(profile(10, 10, 10, 25)).plots
     assert [trace["name"] for trace in bundle.data] == ["ranks", "rank 3 on nid3"]
     assert bundle.data[0]["x"].count(None) == 3
     assert durations.title.startswith("write: how long calls took")
+
+
+def test_each_client_has_the_time_of_its_last_rank() -> None:
+    """As in Edison's figure 12: unequal to read what was just written, equal to read it again."""
+    blocks = [
+        block(rank, seconds, operation=operation)._replace(client=f"nid{rank // 2}")
+        for operation, times in (("read", (10, 12, 9, 25)), ("reread", (10, 10, 10, 10)))
+        for rank, seconds in enumerate(times)
+    ]
+    figure = calls_figure(Profile({}, tuple(blocks)))
+    assert figure.finding.endswith(" Time of a client: read 12.0 to 25.0 s, reread 10.0 to 10.0 s.")
+    read, reread = figure.plots[-1].data
+    assert (read["name"], read["x"], read["y"]) == ("read", ["nid0", "nid1"], [12.0, 25.0])
+    assert (reread["name"], reread["y"]) == ("reread", [10.0, 10.0])
+    # one client has nobody to compare it with
+    alone = calls_figure(Profile({}, (blocks[0], blocks[1])))
+    assert "client" not in alone.finding
+    assert not any("client" in plot.title for plot in alone.plots)
 
 
 def test_durations_are_counted_in_ten_bins_per_decade() -> None:
