@@ -88,7 +88,7 @@ def look(node: Node) -> Look:
     partial = lines(asked.stderr)
     notes = [f"not all switches answered: {partial[0][:200]}"] if partial else []
     if unclear:
-        notes.append(f"not judged: {several([*map(str, unclear)], 1)}")
+        notes.append(f"ports to look at: {several([*map(str, unclear)])}")
     fabric = _Fabric(node, links, {port.end[:2] for port in unclear})
     # what was seen before is remembered in any case
     missing = tuple(fabric.missing())
