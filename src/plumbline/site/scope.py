@@ -110,8 +110,9 @@ class Scopes:
     def sees(self, node: str, part: str) -> bool:
         """Return whether a node may report symptoms of a part.
 
-        These are its own parts, those on its paths, and the links of the fabric that it looks at.
-        Every client and server of a Lustre file system has connections to all targets.
+        These are its own parts, those on its paths, the hosts of its pairs, and the links of the
+        fabric that it looks at.  Every client and server of a Lustre file system has connections to
+        all targets.
         """
         return part in self._parts[node] or part in self._lustre or part not in self._known
 
@@ -185,6 +186,9 @@ def _parts_of(document: Expectations) -> Iterator[str]:
     yield from document.components()
     for link in document.fabric or ():
         yield from (link.name, *link.ends)
+    # a host looks at its peers of LNet, and knows them by the addresses of its pairs
+    for entry in document.entries:
+        yield from (partner["name"] for partner in entry.get("partners", ()))
 
 
 def _measured_by(document: Expectations) -> Iterator[tuple[str, str]]:

@@ -205,6 +205,22 @@ def test_the_node_that_looks_at_the_fabric_speaks_for_all_its_links(
     assert tuple(symptom.component for symptom in symptoms.symptoms) == seen
 
 
+def test_a_host_speaks_for_the_hosts_of_its_pairs(
+    two: TwoClients, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An MDS looks at LNet's peers, and is on no path to them but that of a pair."""
+    plan = json.loads(two.plan.read_text())
+    pair = plan["nodes"]["client1"]["entries"][0]
+    pair["partners"] = [{"name": "client2", "address": "192.0.2.2", "path": [], "ceiling": None}]
+    two.plan.write_text(json.dumps(plan))
+    two.measure("client1", component="t1")
+    look(two, "client1", "client2", "disk-u1")
+    assert two.collect() == 65
+    assert "1 symptom of disk-u1 left out" in capsys.readouterr().out
+    symptoms = collected_symptoms(two.history, two.nodes, time.time())
+    assert [symptom.component for symptom in symptoms.symptoms] == ["client2"]
+
+
 def test_a_node_tells_the_space_of_its_own_file_systems_only(
     two: TwoClients, capsys: pytest.CaptureFixture[str]
 ) -> None:
