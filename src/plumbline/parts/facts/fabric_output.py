@@ -29,7 +29,7 @@ _BETTER = re.compile(r"Could be (\d+X|[\d.]+ Gbps|\w+)")
 _ERROR_LINE = re.compile(r" +GUID 0x([0-9a-f]{1,16}) port (\d+): (\[.*)")
 _ERROR = re.compile(r"\[(\w+) == (\d+)\b")
 _END = "## Summary:"
-_SILENT = re.compile(r" query failed on (.{0,80}), (?:Lid|DR path) .* port \d+$", re.MULTILINE)
+_SILENT = re.compile(r" query failed on (.{0,80}), (?:Lid|DR path) .* port \d+")
 _INSIDE_A_SWITCH = "Aggregation Node"
 """Part of the name of a switch's own port for SHARP: it looks like a host, one at each switch."""
 _MAX_LINE = 1000
@@ -205,7 +205,9 @@ def parse_errors(text: str, complaints: str) -> Errors:
         for row in rows
         if row
     }
-    return Errors(counters, frozenset(name.strip() for name in _SILENT.findall(complaints)))
+    short = (line for line in complaints.split("\n") if len(line) < _MAX_LINE)
+    silent = frozenset(match[1].strip() for match in map(_SILENT.search, short) if match)
+    return Errors(counters, silent)
 
 
 def _named(links: Sequence[Link]) -> tuple[Link, ...]:
