@@ -132,6 +132,9 @@ def incomparable(measured: Measured) -> Optional[Finding]:
         return None
     if below_goal(measured) or below_floor(measured):
         return None
+    if measured.provisional and measured.contended and measured.low(measured.provisional_percent):
+        text = f"{figures(measured)}: {_contention(measured)}; measure it at a quieter hour"
+        return Finding(State.UNKNOWN, Reason.NO_REFERENCE, text)
     if measured.provisional:
         text = f"{figures(measured)}: too uncertain to judge"
     else:
@@ -150,10 +153,13 @@ def provisional_loss(measured: Measured) -> Optional[Finding]:
     """Return a finding if the loss against a provisional reference is beyond its error."""
     reference = measured.provisional
     percent = reference and measured.provisional_percent
-    if reference is None or percent is None or measured.contended:
+    if reference is None or percent is None:
         return None
+    # as fast as others in spite of other traffic: healthy
     if not measured.low(percent):
         return fine(measured) if reference.clears else None
+    if measured.contended:
+        return None
     shares = [100 * rate / reference.rate for rate in measured.repeats]
     if not (reference.certainly_low(measured.rate) and all(map(measured.low, shares))):
         return None
@@ -239,13 +245,14 @@ def contended_finding(measured: Measured) -> Optional[Finding]:
     """Return the finding on a low rate while others used the component; it is no evidence."""
     if not (measured.low(measured.percent) and measured.contended):
         return None
+    text = f"{figures(measured)}: {_contention(measured)}; excluded"
+    return Finding(State.OK, Reason.CONTENDED, text, counts=False)
+
+
+def _contention(measured: Measured) -> str:
     least = measured.limits.min_coverage
     coverage = _below(measured.record.coverage or 0.0, least)
-    text = (
-        f"{figures(measured)}: contended: coverage {coverage} ({least:g} needed)"
-        f"{job_words(measured.record)}; excluded"
-    )
-    return Finding(State.OK, Reason.CONTENDED, text, counts=False)
+    return f"contended: coverage {coverage} ({least:g} needed){job_words(measured.record)}"
 
 
 def _below(coverage: float, least: float) -> str:

@@ -91,45 +91,66 @@ def _give(above: int, path: str, user: User, run: CommandRunner) -> Iterator[str
             f"{path} is set aside as {aside}, because {foreign}; see who made it, and remove it "
             "when nobody needs it"
         )
-    pinned = _make_pinned(path, run)
+    pinned = _make_pinned(above, run)
     if not pinned:
         os.mkdir(OWN, _MODE, dir_fd=above)
-    _take(above, path, user)
+    _take(above, user)
     yield f"{path} is made for {user.name}{pinned}"
 
 
-def _make_pinned(path: str, run: CommandRunner) -> str:
+def _make_pinned(above: int, run: CommandRunner) -> str:
     """Make a folder of Lustre on the metadata target of its mount, with all folders in it.
 
     Return the metadata target after ``on``; empty without making anything if this is no Lustre, or
-    if its release refuses.
+    if its release refuses.  ``lfs`` works in open folders by plain names, since a path may lead
+    elsewhere a moment later where everybody may rename.
     """
+    before = os.open(".", os.O_PATH | os.O_CLOEXEC)
     try:
-        asked = run(["lfs", "getdirstripe", "-m", os.path.dirname(path)], _LFS_S)
+        os.fchdir(above)
+        asked = run(["lfs", "getdirstripe", "-m", "."], _LFS_S)
+        index = asked.stdout.strip()
+        if not (asked.ok and index.isascii() and index.isdecimal()):
+            return ""
+        pin = ["-i", index, "-c", "1"]
+        if not run(["lfs", "mkdir", *pin, "-o", f"{_MODE:o}", OWN], _LFS_S).ok:
+            return ""
+        folder = _open_made(above)
+        try:
+            os.fchdir(folder)
+            # a release before 2.8 has no default, and no round robin either
+            run(["lfs", "setdirstripe", "-D", *pin, "."], _LFS_S)
+        finally:
+            os.close(folder)
+        return f" on MDT{whole(index, 'the index of a metadata target'):04x}"
     except ToolError:
         # lfs is not installed
         return ""
-    index = asked.stdout.strip()
-    if not (asked.ok and index.isascii() and index.isdecimal()):
-        return ""
-    pin = ["-i", index, "-c", "1"]
-    if not run(["lfs", "mkdir", *pin, "-o", f"{_MODE:o}", path], _LFS_S).ok:
-        return ""
-    # a release before 2.8 has no default, and no round robin either
-    run(["lfs", "setdirstripe", "-D", *pin, path], _LFS_S)
-    return f" on MDT{whole(index, 'the index of a metadata target'):04x}"
+    finally:
+        os.fchdir(before)
+        os.close(before)
 
 
-def _take(above: int, path: str, user: User) -> None:
-    folder = os.open(OWN, _OPEN, dir_fd=above)
+def _take(above: int, user: User) -> None:
+    folder = _open_made(above)
     try:
-        result = os.fstat(folder)
-        mine = result.st_uid == os.geteuid() and not S_IMODE(result.st_mode) & ~_MODE & 0o777
-        if not mine or os.listdir(folder):
-            raise FileExistsError(f"{path} was exchanged while it was made")
         os.fchown(folder, user.uid, user.gid)
     finally:
         os.close(folder)
+
+
+def _open_made(above: int) -> int:
+    """Open the folder just made; raise FileExistsError if somebody has exchanged it."""
+    try:
+        folder = os.open(OWN, _OPEN, dir_fd=above)
+    except OSError as error:
+        raise FileExistsError(f"{OWN} was exchanged while it was made") from error
+    result = os.fstat(folder)
+    mine = result.st_uid == os.geteuid() and not S_IMODE(result.st_mode) & ~_MODE & 0o777
+    if mine and not os.listdir(folder):
+        return folder
+    os.close(folder)
+    raise FileExistsError(f"{OWN} was exchanged while it was made")
 
 
 def _foreign(own: int, path: str, user: User) -> str:

@@ -140,7 +140,8 @@ def is_rotating(run: CommandRunner, device: str) -> Optional[bool]:
 def mounts(run: CommandRunner) -> tuple[Mount, ...]:
     """Return all mounts, those mounted later below those that they hide."""
     text = ask(run, ["cat", "/proc/self/mountinfo"])
-    return tuple(parse_mount(line) for line in text.splitlines() if line.strip())
+    # only a line feed ends a line: users name mount points, and the kernel escapes no other end
+    return tuple(parse_mount(line) for line in text.split("\n") if line)
 
 
 def parse_mount(line: str) -> Mount:

@@ -21,6 +21,7 @@ from plumbline.model.layers import LAYERS
 from plumbline.model.names import several
 from plumbline.model.record import Record
 from plumbline.model.shared import FLOWS
+from plumbline.model.space import SPACE
 from plumbline.model.symptom import TROUBLE, Report, Symptom
 from plumbline.model.trend import SERVER
 
@@ -91,7 +92,7 @@ class Scopes:
         for node, document in nodes.items():
             for place in _measured_by(document):
                 self._owners.setdefault(place, set()).add(node)
-        self._parts = {node: nodes[node].components() for node in nodes}
+        self._parts = {node: frozenset(_parts_of(document)) for node, document in nodes.items()}
         self._known = frozenset().union(*self._parts.values())
         self._lustre = frozenset(_lustre_targets(nodes.values()))
 
@@ -109,8 +110,9 @@ class Scopes:
     def sees(self, node: str, part: str) -> bool:
         """Return whether a node may report symptoms of a part.
 
-        These are its own parts and those on its paths.  Every client and server of a Lustre file
-        system has connections to all targets.
+        These are its own parts, those on its paths, the hosts of its pairs, and the links of the
+        fabric that it looks at.  Every client and server of a Lustre file system has connections to
+        all targets.
         """
         return part in self._parts[node] or part in self._lustre or part not in self._known
 
@@ -130,6 +132,9 @@ class Scope(NamedTuple):
         """Return whose record this is, as the end of a sentence; empty if the node may send it."""
         if record.host != self.node:
             return _remedy(f"measured by {_short(record.host)}")
+        # looks at space are told apart by the node that took them
+        if record.layer == SPACE and record.partner != self.node:
+            return _remedy(f"read by {_short(record.partner or 'nobody')}")
         return self._owned(record.layer, record.component)
 
     def running(self, begun: Iterable[Begun], left_out: LeftOut) -> Iterator[Begun]:
@@ -177,8 +182,17 @@ def _remedy(whose: str) -> str:
     )
 
 
+def _parts_of(document: Expectations) -> Iterator[str]:
+    yield from document.components()
+    for link in document.fabric or ():
+        yield from (link.name, *link.ends)
+    # a host looks at its peers of LNet, and knows them by the addresses of its pairs
+    for entry in document.entries:
+        yield from (partner["name"] for partner in entry.get("partners", ()))
+
+
 def _measured_by(document: Expectations) -> Iterator[tuple[str, str]]:
-    """Yield layer and name of what a node measures, and of what a server counts."""
+    """Yield layer and name of what a node measures or reads, and of what a server counts."""
     for entry in document.entries:
         yield entry["layer"], entry["component"]
         if LAYERS[entry["layer"]].on_devices:
@@ -187,6 +201,8 @@ def _measured_by(document: Expectations) -> Iterator[tuple[str, str]]:
         yield SERVER, target
     for reads in document.shared:
         yield FLOWS, reads.component
+    for terms in document.space:
+        yield SPACE, terms.file_system
 
 
 def _lustre_targets(nodes: Iterable[Expectations]) -> Iterator[str]:

@@ -83,7 +83,16 @@ def test_runs_that_are_old_or_contended_are_no_reference(before: list[Sample]) -
 
 
 def test_a_contended_run_does_not_accuse() -> None:
-    assert judged(10e6, [earlier(1)], coverage=0.3).state is State.UNKNOWN
+    verdict = judged(10e6, [earlier(1)], coverage=0.3)
+    assert verdict.state is State.UNKNOWN
+    assert "contended: coverage 0.30 (0.9 needed)" in verdict.sentence
+
+
+def test_a_good_run_clears_in_spite_of_other_traffic() -> None:
+    """A repaired target that is measured by name on a busy client."""
+    assert judged(199e6, [earlier(1)], coverage=0.3).state is State.OK
+    # its own runs may have been slow as well
+    assert judged(190e6, [earlier(1, 190e6, None)], coverage=0.3).state is State.UNKNOWN
 
 
 def test_repeats_that_disagree_do_not_accuse() -> None:

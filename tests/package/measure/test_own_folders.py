@@ -50,6 +50,12 @@ def with_file(base: Path, owner: int) -> Path:
     return file
 
 
+def made(argv: Sequence[str]) -> Completed:
+    """Make the folder that ``lfs mkdir`` would."""
+    Path(argv[-1]).mkdir(mode=int(argv[argv.index("-o") + 1], 8))
+    return Completed(tuple(argv), 0, "", "", 0.1)
+
+
 def aside(base: Path) -> list[Path]:
     return list(base.glob(".plumbline-set-aside-*"))
 
@@ -63,21 +69,45 @@ def test_a_folder_is_made_once_and_then_left_alone(base: Path) -> None:
 def test_on_lustre_the_folder_and_all_in_it_lie_on_the_metadata_target_of_the_mount(
     base: Path,
 ) -> None:
-    def made(argv: Sequence[str]) -> Completed:
-        Path(argv[-1]).mkdir(mode=int(argv[argv.index("-o") + 1], 8))
-        return Completed(tuple(argv), 0, "", "", 0.1)
-
     run = FakeRunner({"lfs getdirstripe": "11\n", "lfs mkdir": made, "lfs setdirstripe": ""})
     assert list(give(str(base), DAEMON, run)) == [
         f"{base}/.plumbline is made for daemon on MDT000b"
     ]
     assert is_own(base)
     assert run.calls == [
-        f"lfs getdirstripe -m {base}",
-        f"lfs mkdir -i 11 -c 1 -o 700 {base}/.plumbline",
-        f"lfs setdirstripe -D -i 11 -c 1 {base}/.plumbline",
+        "lfs getdirstripe -m .",
+        "lfs mkdir -i 11 -c 1 -o 700 .plumbline",
+        "lfs setdirstripe -D -i 11 -c 1 .",
     ]
     assert list(give(str(base), DAEMON, run)) == []
+
+
+def test_a_link_in_place_of_the_new_folder_leads_root_nowhere(base: Path) -> None:
+    """Where everybody may rename, the name may be exchanged between two calls of lfs."""
+    victim = base / "victim"
+    victim.mkdir()
+    places: list[Path] = []
+
+    def exchanged(argv: Sequence[str]) -> Completed:
+        completed = made(argv)
+        if not places:
+            places.append(Path.cwd())
+            Path(argv[-1]).rmdir()
+            Path(argv[-1]).symlink_to(victim)
+        return completed
+
+    def pinned(argv: Sequence[str]) -> Completed:
+        places.append(Path(argv[-1]).resolve())
+        return Completed(tuple(argv), 0, "", "", 0.1)
+
+    run = FakeRunner(
+        {"lfs getdirstripe": "11\n", "lfs mkdir": exchanged, "lfs setdirstripe": pinned}
+    )
+    here = Path.cwd()
+    assert any("is made for daemon on MDT000b" in line for line in give(str(base), DAEMON, run))
+    assert places == [base, base / ".plumbline"]
+    assert is_own(base)
+    assert (Path.cwd(), victim.stat().st_uid) == (here, os.geteuid())
 
 
 @pytest.mark.parametrize(

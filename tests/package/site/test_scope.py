@@ -15,12 +15,16 @@ import pytest
 
 from plumbline.cli import main
 from plumbline.model.codec import write
+from plumbline.model.expectation import FabricLink
 from plumbline.model.limits import Reference
 from plumbline.model.record import Record
 from plumbline.model.series import Running
+from plumbline.model.space import Amount, SpaceTerms, TargetSpace
 from plumbline.model.symptom import Direction, Look, Report, Symptom
 from plumbline.model.trend import SERVER
 from plumbline.model.verdict import State
+from plumbline.parts.space import outlook as space_look
+from plumbline.parts.space.history import record_of
 from plumbline.store.database import Selection
 from plumbline.store.facts import collected_symptoms, keep_conditions
 from plumbline.store.history import History
@@ -179,6 +183,65 @@ def test_a_node_has_symptoms_of_its_own_parts_and_paths_only(
     assert text in capsys.readouterr().out
     symptoms = collected_symptoms(two.history, two.nodes, time.time())
     assert tuple(symptom.component for symptom in symptoms.symptoms) == seen
+
+
+def test_the_node_that_looks_at_the_fabric_speaks_for_all_its_links(
+    two: TwoClients, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = json.loads(two.plan.read_text())
+    ways = (
+        FabricLink("client2-nic", ("client2", "leaf2"), None, of_host=True),
+        FabricLink("leaf2", ("leaf2", "spine1"), 1e10),
+    )
+    plan["nodes"]["client1"]["fabric"] = write(ways)
+    plan["nodes"]["client2"]["entries"][0]["path"] += ["client2-nic", "leaf2", "spine1"]
+    two.plan.write_text(json.dumps(plan))
+    two.measure("client1", component="t1")
+    seen = ("client2-nic", "leaf2", "spine1")
+    look(two, "client1", *seen, "disk-u1")
+    assert two.collect() == 65
+    assert "1 symptom of disk-u1 left out" in capsys.readouterr().out
+    symptoms = collected_symptoms(two.history, two.nodes, time.time())
+    assert tuple(symptom.component for symptom in symptoms.symptoms) == seen
+
+
+def test_a_host_speaks_for_the_hosts_of_its_pairs(
+    two: TwoClients, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An MDS looks at LNet's peers, and is on no path to them but that of a pair."""
+    plan = json.loads(two.plan.read_text())
+    pair = plan["nodes"]["client1"]["entries"][0]
+    pair["partners"] = [{"name": "client2", "address": "192.0.2.2", "path": [], "ceiling": None}]
+    two.plan.write_text(json.dumps(plan))
+    two.measure("client1", component="t1")
+    look(two, "client1", "client2", "disk-u1")
+    assert two.collect() == 65
+    assert "1 symptom of disk-u1 left out" in capsys.readouterr().out
+    symptoms = collected_symptoms(two.history, two.nodes, time.time())
+    assert [symptom.component for symptom in symptoms.symptoms] == ["client2"]
+
+
+def test_a_node_tells_the_space_of_its_own_file_systems_only(
+    two: TwoClients, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plan = json.loads(two.plan.read_text())
+    for node, names in {"client1": ("home",), "client2": ("home", "work")}.items():
+        plan["nodes"][node]["space"] = write([SpaceTerms(name) for name in names])
+    two.plan.write_text(json.dumps(plan))
+
+    def space(name: str, node: str) -> Record:
+        full = TargetSpace("t1", "ost", Amount(99, 1))
+        return record_of(space_look.Look(SpaceTerms(name), time.time(), (full,)), node)
+
+    own = space("home", "client1")
+    forged = space("home", "client2")._replace(host="client1")
+    save(two.folder / "client1" / "history.sqlite", [own, space("work", "client1"), forged])
+    assert two.collect() == 65
+    out = capsys.readouterr().out
+    assert "1 record of space work left out, which the plan lets client2 measure: " in out
+    assert "1 record of space home left out, read by client2: " in out
+    with History(two.history) as history:
+        assert [record.id for record in history.records(Selection("space"))] == [own.id]
 
 
 def test_symptoms_and_changes_of_another_node_are_refused(

@@ -108,7 +108,7 @@ def look_at_settings(system: System) -> Iterator[Condition]:
     for cpu in filter(re.compile(r"cpu[0-9]+").fullmatch, system.names(_CPU)):
         for name, file in _EACH.items():
             yield Condition("cpu", "", name, system.read(f"{_CPU}/{cpu}/cpufreq/{file}"))
-    for line in system.read("/proc/self/mountinfo").splitlines():
+    for line in filter(None, system.read("/proc/self/mountinfo").split("\n")):
         yield from _mount(line)
 
 

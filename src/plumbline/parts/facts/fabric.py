@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from statistics import median_low
-from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
+from typing import Container, Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.command import Completed, lines
 from plumbline.model.errors import PlumblineError, PrivilegeError, ToolError
@@ -86,10 +86,12 @@ def look(node: Node) -> Look:
     asked = node.system.run(LINKS, _LIMIT_S)
     if not asked.ok:
         raise _trouble(asked)
-    links = parse_links(asked.stdout)
+    links, unclear = parse_links(asked.stdout)
     partial = lines(asked.stderr)
     notes = [f"not all switches answered: {partial[0][:200]}"] if partial else []
-    fabric = _Fabric(node, links)
+    if unclear:
+        notes.append(f"ports to look at: {several([*map(str, unclear)])}")
+    fabric = _Fabric(node, links, {port.end[:2] for port in unclear})
     # what was seen before is remembered in any case
     missing = tuple(fabric.missing())
     findings = [*fabric.slow()]
@@ -97,6 +99,9 @@ def look(node: Node) -> Look:
         errors = _errors(node)
         findings += fabric.errors(errors)
         notes += _stopped(links, errors)
+        if errors.silent:
+            names = several(sorted(errors.silent), 1)
+            notes.append(f"errors of links are not counted where no switch tells them: {names}")
     except (ToolError, PrivilegeError) as error:
         notes.append(f"errors of links are not counted: {error}")
     symptoms = [*fabric.own(findings), *(() if partial else missing)]
@@ -109,7 +114,7 @@ def _errors(node: Node) -> Errors:
     # exit code 1: there are errors
     if asked.timed_out or asked.hung or asked.exit_code not in (0, 1):
         raise _trouble(asked)
-    return parse_errors(asked.stdout)
+    return parse_errors(asked.stdout, asked.stderr)
 
 
 def _trouble(completed: Completed) -> PlumblineError:
@@ -128,7 +133,7 @@ def _stopped(links: Sequence[Link], errors: Errors) -> Iterator[str]:
         end
         for link in links
         for end in link.ends
-        if any(last.get(name) == value for name, value in errors.get(end[:2], {}).items())
+        if any(last.get(name) == value for name, value in errors.of(end).items())
     ]
     if full:
         yield (
@@ -147,9 +152,12 @@ class _Finding(NamedTuple):
 class _Fabric:
     """The links of one look, and those of the topology."""
 
-    def __init__(self, node: Node, links: Sequence[Link]) -> None:
+    def __init__(
+        self, node: Node, links: Sequence[Link], unclear: Container[tuple[int, int]]
+    ) -> None:
         self._node = node
         self._links = links
+        self._unclear = unclear
         self._counters = node.counters
         self._parts = {frozenset(part.ends): part for part in node.parts.fabric}
         self._ways: dict[str, list[FabricLink]] = {}
@@ -232,7 +240,10 @@ class _Fabric:
         return f"{_gbit(link.rate_Bps)}, the topology has {_gbit(part.rate_Bps)}{among}"
 
     def missing(self) -> Iterator[Symptom]:
-        """Yield the links between switches that an earlier look has seen, until they are back."""
+        """Yield the links between switches that an earlier look has seen, until they are back.
+
+        A port that is up has its link, even if that cannot be judged.
+        """
         used = {(end.guid, end.port) for link in self._links for end in link.ends}
         switches = {end.guid for link in self._links if link.between_switches for end in link.ends}
         gone: dict[str, list[str]] = {}
@@ -244,6 +255,8 @@ class _Fabric:
             if any(end[:2] in used for end in ends) or self._leads_away(ends):
                 continue
             self._counters.growth(name, 1.0)
+            if any(end[:2] in self._unclear for end in ends):
+                continue
             lost = [end.name for end in ends if end.guid not in switches]
             gone.setdefault(lost[0] if len(lost) == 1 else "", []).append(
                 " to ".join(map(str, ends))
@@ -263,7 +276,7 @@ class _Fabric:
                 if not link.between_switches and kind not in _OF_HOSTS:
                     continue
                 name = _COUNTERS[kind][0]
-                number = sum(errors.get(end[:2], {}).get(name, 0) for end in link.ends)
+                number = errors.sum_of(name, link)
                 growth = self._counters.growth(f"{NAME}/{kind}/{link.place}", number)
                 if growth and growth.amount >= least:
                     symptom = RULES[kind].symptom(

@@ -248,7 +248,9 @@ def parse_slurm(text: str, name: str) -> tuple[list[Job], list[str]]:
     columns = header.strip("\r").split("|")
     if not {"Start", "End"} <= set(columns) or not set(_ID).intersection(columns):
         raise DocumentError(f"{name} is no list of Slurm's jobs; ask for {_ASK}")
-    rows = (line.split("|") for line in filter(str.strip, body.splitlines()))
+    # users name jobs, so only a line feed ends a line
+    body_lines = (line.strip("\r") for line in body.split("\n"))
+    rows = (line.split("|") for line in filter(str.strip, body_lines))
     return parse_entries(rows, partial(_job_from_row, columns), name)
 
 

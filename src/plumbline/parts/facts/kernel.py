@@ -448,7 +448,8 @@ def _journal(node: Node) -> Iterator[LogEntry]:
     # without permission, journalctl prints nothing and succeeds
     if not text.strip():
         raise ToolError("journalctl shows no message of the kernel; see its groups")
-    for line in text.splitlines():
+    # a message may have other ends of lines, such as U+2028
+    for line in filter(None, text.split("\n")):
         yield _entry(line)
 
 
@@ -472,7 +473,7 @@ def _text(message: object) -> str:
 def _buffer(node: Node) -> Iterator[LogEntry]:
     text = ask(node.system, ["dmesg", "--time-format=iso", "--nopager"], _TIMEOUT_S)
     at = 0.0
-    for line in text.splitlines()[-_MAX_LINES:]:
+    for line in text.rstrip("\n").split("\n")[-_MAX_LINES:]:
         # dmesg indents the further lines of a message by the width of its time
         parsed = _line(line) if line[:1].strip() else LogEntry(at, line.strip())
         at = parsed.at

@@ -113,12 +113,14 @@ _GROWING = rules(
 _COUNTED = rules(
     NAME,
     """
+    ata_187 | ok | {disk} has {number} uncorrectable errors, which may be years old
+    media_errors | ok | {disk} has {number} {kind}, which may be years old
     grown_defects | ok | {disk} has {number} {kind}, which may be years old
     uncorrected_read, uncorrected_write, uncorrected_verify | ok | {disk} has {number} {kind} \
         errors, which may be years old
     """,
 )
-"""Counters of SAS disks that are worth a note unless 0; only their growth is a fault."""
+"""Counters that are worth a note unless 0; only their growth is a fault."""
 
 RULES = {**_STATES, **_PRESENT, **{f"{kind} noted": rule for kind, rule in _COUNTED.items()}}
 RULES.update(_GROWING)

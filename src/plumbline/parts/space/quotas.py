@@ -16,8 +16,8 @@ from plumbline.model.validation import whole
 from plumbline.observe.query import QUICK_S, complaint
 
 _OPTIONS = {"project": "-p", "group": "-g"}
-_EXPIRED = "none"
-"""Word of lfs for a grace period that is over."""
+_EXPIRED = ("none", "expired")
+"""Words of lfs for a grace period that is over: until release 2.15, and since 2.16 (LU-15996)."""
 _UNITS = {"w": 7 * DAY_S, "d": DAY_S, "h": HOUR_S, "m": 60.0, "s": 1.0}
 _GRACE = re.compile(r"(?:\d+[wdhms])+")
 _COLUMNS = 4
@@ -44,7 +44,7 @@ class _Limit(NamedTuple):
     @property
     def amount(self) -> Optional[Amount]:
         """Return what is used and what is left, None without a limit."""
-        limit = self.soft if self.soft and self.grace == _EXPIRED else self.hard or self.soft
+        limit = self.soft if self.soft and self.grace in _EXPIRED else self.hard or self.soft
         return Amount(self.used, max(0, limit - self.used)) if limit else None
 
     @property

@@ -15,7 +15,7 @@ from plumbline.parts.facts import lustre, md
 from plumbline.parts.facts.gather import COLLECTORS, DAILY
 from plumbline.parts.facts.links import PORTS
 from plumbline.parts.facts.node import EarlierLook, Node, Past
-from tests.package.fakes import answer
+from tests.package.fakes import Answer, answer
 from tests.package.parts.facts.symptoms_nodes import (
     CASES,
     NOW,
@@ -102,6 +102,47 @@ def test_links_of_another_site_are_not_missed_when_they_go(tmp_path: Path) -> No
     gone = [symptom.sentence for symptom in looked(cut, past)[0].symptoms]
     assert gone
     assert all("leaf1" in sentence for sentence in gone)
+
+
+def test_a_switch_that_was_silent_for_a_day_has_no_new_errors_when_it_speaks(
+    tmp_path: Path,
+) -> None:
+    links, spoken = (
+        data("fabric/degraded.links"),
+        answer(data("fabric/degraded.errors"), exit_code=1),
+    )
+    complaint = "ibwarn: [815] query_cap_mask: classportinfo query failed on"
+    silent = answer(
+        data("fabric/healthy.errors"),
+        "".join(f"{complaint} {name}, Lid 7 port 0\n" for name in ("leaf2", "leaf4", "spine2")),
+    )
+    past, kinds = Past(), set()
+    for day, errors in enumerate([spoken, silent, spoken, spoken]):
+        answers: dict[str, Answer] = {"iblinkinfo": links, "ibqueryerrors": errors}
+        node = make_node(
+            tmp_path / str(day), {"/sys/class/infiniband/mlx5_0/x": ""}, answers, past=past
+        )
+        kinds |= {symptom.kind for symptom in EVERY["fabric"](node).symptoms}
+        past = node.counters.after(NOW + day * 86_400)
+    assert kinds == {"slow_link"}
+
+
+def test_a_link_whose_far_end_does_not_answer_is_not_gone(tmp_path: Path) -> None:
+    text, past = data("fabric/healthy.links"), Past()
+    far = '0x0000000000200001      4    2[  ] "spine1" (Could be 12X )'
+    near = '0x0000000000200001 "                        spine1"      4    2[  ]'
+    hung = text.replace(far, '    "Port not available"')
+    hung = "".join(line for line in hung.splitlines(keepends=True) if not line.startswith(near))
+    assert hung.count("\n") == text.count("\n") - 1
+    cut = "".join(line for line in hung.splitlines(keepends=True) if "not available" not in line)
+    for day, (shown_links, missed) in enumerate([(text, 0), (hung, 0), (hung, 0), (cut, 1)]):
+        answers = {"iblinkinfo": shown_links, "ibqueryerrors": data("fabric/healthy.errors")}
+        node = make_node(
+            tmp_path / str(day), {"/sys/class/infiniband/mlx5_0/x": ""}, answers, past=past
+        )
+        look = EVERY["fabric"](node)
+        assert len(look.symptoms) == missed
+        past = node.counters.after(NOW + day * 86_400)
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,13 @@ def test_errors_in_place_of_jobs_are_refused_with_the_words_of_slurm(
     assert parse_slurm(json.dumps({"jobs": [], "errors": []}), "f") == ([], [])
 
 
+@pytest.mark.parametrize("end", ["\v", "\x85", "\u2028"])
+def test_a_job_does_not_hide_by_its_name(end: str) -> None:
+    head = "JobIDRaw|JobName|User|Start|End|NodeList"
+    jobs, left_out = parse_slurm(f"{head}\r\n4711|a{end}b|ada|100|200|c1\r\n", "f")
+    assert ([job.id for job in jobs], left_out) == (["4711"], [])
+
+
 # --- A file of job times replaces a scheduler
 
 

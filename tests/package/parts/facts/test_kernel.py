@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import Any, Iterable, Iterator
@@ -53,6 +54,16 @@ def test_a_captured_outage_of_a_target_gives_symptoms_and_its_noise_does_not() -
 @pytest.mark.parametrize("text", CASES["harmless"])
 def test_other_messages_are_ignored(text: str) -> None:
     assert parse_fault(text) == (None, "")
+
+
+def test_a_message_with_another_end_of_line_hides_no_other_message(tmp_path: Path) -> None:
+    """A process names itself, and journalctl escapes none of these in JSON."""
+    texts = ["traps: a\u2028b\x85c[815] general protection", RECORDED[4][2]]
+    lines = [
+        json.dumps(json.loads(line), ensure_ascii=False) for line in journal(texts).split("\n")
+    ]
+    look = kernel.look(make_node(tmp_path, answers={"journalctl": "\n".join(lines) + "\n"}))
+    assert [symptom.kind for symptom in look.symptoms] == ["medium_error"]
 
 
 # --- A clean boot, mount, umount, failback or shutdown raises no suspicion; faults do

@@ -49,9 +49,10 @@ def test_a_quota_is_a_target_as_large_as_its_hard_limit(form: str) -> None:
         ("450000* 400000 500000 6d23h59m1s", Amount(450000 * 1024, 50000 * 1024), 604741.0),
         # the grace is over, so the soft limit holds
         ("450000* 400000 500000 none", Amount(450000 * 1024, 0), None),
+        ("450000* 400000 500000 expired", Amount(450000 * 1024, 0), None),
         ("300000 400000 0 -", Amount(300000 * 1024, 100000 * 1024), None),
     ],
-    ids=["hard", "above hard", "in grace", "grace over", "soft alone"],
+    ids=["hard", "above hard", "in grace", "grace over", "grace over since 2.16", "soft alone"],
 )
 def test_limits_and_grace(columns: str, amount: Amount, grace_s: float) -> None:
     found = read(columns)
