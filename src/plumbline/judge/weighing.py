@@ -7,7 +7,7 @@ belongs to the group, not to each member.
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import chain, islice
+from itertools import accumulate, chain, groupby, islice
 from math import inf
 from typing import (
     Collection,
@@ -51,6 +51,8 @@ Group = tuple[str, str]
 """Layer and name of a group of peers."""
 
 _MIN_MEMBERS = 2
+_MAX_RUNS = 30_000
+"""Runs of parts that are weighed at once, in some 25 MB; a part may have those of 100 disks."""
 _NONE_KNOWN: Mapping[Subject, Optional[Evidence]] = {}
 
 
@@ -241,9 +243,15 @@ class Weighing:
 
     def weigh(self, parts: Sequence[Compared]) -> list[Weight]:
         """Return for each part the joint evidence of the measurements that it may slow."""
-        return weigh(
-            case_of(compared, question_of(compared[0].measurement.limits, ())) for compared in parts
-        )
+        runs = accumulate(sum(len(item.source.runs) for item in part) for part in parts)
+        portions = groupby(zip(runs, parts), key=lambda part: part[0] // _MAX_RUNS)
+        return [
+            weight
+            for _, portion in portions
+            for weight in weigh(
+                case_of(part, question_of(part[0].measurement.limits, ())) for _, part in portion
+            )
+        ]
 
     def _unless_shared(self, component: Component, evidence: Evidence) -> Evidence:
         """Return the evidence on a component without peers, no alarm if its group lost as much."""

@@ -26,7 +26,6 @@ from plumbline.model.record import (
     Operation,
     Record,
     Scenario,
-    Tool,
     segments_retransmitted,
 )
 from plumbline.model.series import SAMPLES, Running, Samples, Series
@@ -83,6 +82,9 @@ _TEMPORARY = {Flag.DEGRADED.value, Flag.DRAINING.value, Flag.FAILED_OVER.value}
 
 
 _NOTHING: Mapping[str, Sequence[float]] = MappingProxyType({})
+
+_TEXTS = ("run_id", "layer", "component", "host", "spec_hash")
+"""Fields of records that are equal in many records of a site."""
 
 
 class Member(NamedTuple):
@@ -162,9 +164,7 @@ class Recent:
         # parsed when needed, and not one by one between queries, which takes a third longer
         self._bodies: dict[SeriesKey, object] = {}
         self._latest: dict[SeriesKey, Record] = {}
-        self._specs: dict[bytes, Any] = {}
-        self._tools: dict[Tool, Tool] = {}
-        self._paths: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._shared: dict[Any, Any] = {}
         self._keys: dict[tuple[str, str], list[SeriesKey]] = {}
         self._built: dict[tuple[str, str], tuple[Series, ...]] = {}
         with history.transaction("DEFERRED"):
@@ -190,9 +190,8 @@ class Recent:
         except DocumentError:
             # keep the sources: the caller gets the error when asking for that component
             return self
-        self._points.clear()
-        self._bodies.clear()
-        self._peers.clear()
+        for source in (self._points, self._bodies, self._peers, self._keys, self._latest):
+            source.clear()
         return self
 
     def _copy(self, component: tuple[str, str], before: Recent) -> None:
@@ -233,18 +232,19 @@ class Recent:
         return self._latest[key]
 
     def _light(self, record: Record) -> Record:
-        """Return a record whose specification, tool and path are those of an earlier one, if equal.
+        """Return a record whose parts are those of an earlier one where they are equal.
 
         Its profile is left out, which no judge reads.
         """
-        spec: Any = record.spec
-        tool = record.tool
-        if spec is not None:
-            spec = self._specs.setdefault(dumps(spec, 2), spec)
-        if tool is not None:
-            tool = self._tools.setdefault(tool, tool)
-        path = self._paths.setdefault(record.path, record.path)
-        return record._replace(spec=spec, tool=tool, path=path, profile=())
+        same = self._shared.setdefault
+        # format 2 distinguishes 1, 1.0 and True
+        parts: tuple[Any, Any] = record.spec, record.versions
+        spec, versions = (part and same(dumps(part, 2), part) for part in parts)
+        texts = {field: same(text := getattr(record, field), text) for field in _TEXTS}
+        tool, path = same(record.tool, record.tool), same(record.path, record.path)
+        return record._replace(
+            spec=spec, versions=versions, tool=tool, path=path, profile=(), **texts
+        )
 
     def changed_at(self, latest: Record) -> Optional[float]:
         """Return the time since a series has the versions of its latest record, in epoch seconds.
