@@ -51,8 +51,8 @@ Group = tuple[str, str]
 """Layer and name of a group of peers."""
 
 _MIN_MEMBERS = 2
-_MAX_RUNS = 30_000
-"""Runs of parts that are weighed at once, in some 25 MB; a part may have those of 100 disks."""
+_MAX_RUNS = 10_000
+"""Runs of parts that are weighed at once, in some 15 MB; a part may have those of 100 disks."""
 _NONE_KNOWN: Mapping[Subject, Optional[Evidence]] = {}
 
 

@@ -19,6 +19,7 @@ from collections import abc
 from functools import partial
 from itertools import chain, islice
 from math import isfinite
+from operator import is_
 from typing import (
     Annotated,
     Any,
@@ -487,10 +488,12 @@ def _mapping(
             raw = {key_reader(name): value for name, value in raw.items()}
         if reader is None:
             return raw
-        return {
+        values = {
             name: value if type(value) in unchanged else reader(value)
             for name, value in raw.items()
         }
+        # not kept twice if nothing was to be read
+        return raw if all(map(is_, values.values(), raw.values())) else values
 
     return read_mapping
 
