@@ -48,7 +48,6 @@ def check(arguments: argparse.Namespace) -> int:
     from plumbline.doors.exposure import exposure_table
     from plumbline.model.layers.raw import RAW
     from plumbline.plan.exposure import exposures, seldom_shown
-    from plumbline.plan.policy import load
     from plumbline.plan.schedule import collisions
     from plumbline.site.inventory import compiled, deployed_hosts, read_inventory, topology_of
     from plumbline.site.wiring import proof
@@ -56,12 +55,12 @@ def check(arguments: argparse.Namespace) -> int:
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory)
     # follows every path, to find the same errors as plumbline plan
-    plan, measured = compiled(inventory, topology)
+    plan, measured, policy = compiled(inventory, topology)
     entries = [entry for entries in plan.expectations.values() for entry in entries]
     notes = [*_notes(topology, deployed_hosts(inventory)), *share_notes(entries)]
     notes += [*baseline_notes(entries), *collisions(plan.schedule), *plan.one_by_one]
     found = list(exposures(topology, measured))
-    notes += seldom_shown(found, load(inventory.policy).layer(RAW.name).period_s())
+    notes += seldom_shown(found, policy.layer(RAW.name).period_s())
     document = {
         "schema": 1,
         "site": topology.site,

@@ -53,7 +53,7 @@ Group = tuple[str, str]
 _MIN_MEMBERS = 2
 _MAX_RUNS = 10_000
 """Runs of parts that are weighed at once, in some 15 MB; a part may have those of 100 disks."""
-_NONE_KNOWN: Mapping[Subject, Optional[Evidence]] = {}
+_NO_EVIDENCE: Mapping[Subject, Optional[Evidence]] = {}
 
 
 class _Raised(NamedTuple):
@@ -76,12 +76,12 @@ class Weighing:
         memories: Mapping[str, Weighable],
         *,
         counting: bool = True,
-        known: Mapping[Subject, Optional[Evidence]] = _NONE_KNOWN,
+        evidence_before: Mapping[Subject, Optional[Evidence]] = _NO_EVIDENCE,
     ) -> None:
         """Read the memories of the nodes; damaged documents count as unknown.
 
         With ``counting`` the evidence has the number of further runs that raise an alarm or end it.
-        ``known`` is the evidence on components and groups that have no run since.
+        ``evidence_before`` is that on components and groups that have no run since.
         """
         self._counting = counting
         self._limits = {
@@ -111,7 +111,7 @@ class Weighing:
                 self._sources.setdefault(place, []).append((expectation, memories[node]))
         self._measured = {place: self._read(place) for place in self._sources}
         separate_pairs(self._measured)
-        self._evidence = dict(known)
+        self._evidence = dict(evidence_before)
         self._compare()
 
     def _read(self, place: Component) -> list[Measurement]:
