@@ -83,8 +83,15 @@ _TEMPORARY = {Flag.DEGRADED.value, Flag.DRAINING.value, Flag.FAILED_OVER.value}
 
 _NOTHING: Mapping[str, Sequence[float]] = MappingProxyType({})
 
-_TEXTS = ("run_id", "layer", "component", "host", "spec_hash")
-"""Fields of records that are equal in many records of a site."""
+_OFTEN_EQUAL = [
+    *map(
+        Record._fields.index,
+        ("run_id", "layer", "component", "host", "path", "tool", "spec_hash"),
+    )
+]
+"""Places of the fields that are equal in many records of a site."""
+_MAPPINGS = [*map(Record._fields.index, ("spec", "versions"))]
+_PROFILE = Record._fields.index("profile")
 
 
 class Member(NamedTuple):
@@ -236,15 +243,15 @@ class Recent:
 
         Its profile is left out, which no judge reads.
         """
+        values: list[Any] = [*record]
         same = self._shared.setdefault
-        # format 2 distinguishes 1, 1.0 and True
-        parts: tuple[Any, Any] = record.spec, record.versions
-        spec, versions = (part and same(dumps(part, 2), part) for part in parts)
-        texts = {field: same(text := getattr(record, field), text) for field in _TEXTS}
-        tool, path = same(record.tool, record.tool), same(record.path, record.path)
-        return record._replace(
-            spec=spec, versions=versions, tool=tool, path=path, profile=(), **texts
-        )
+        for place in _OFTEN_EQUAL:
+            values[place] = same(values[place], values[place])
+        for place in _MAPPINGS:
+            # format 2 distinguishes 1, 1.0 and True
+            values[place] = values[place] and same(dumps(values[place], 2), values[place])
+        values[_PROFILE] = ()
+        return Record._make(values)
 
     def changed_at(self, latest: Record) -> Optional[float]:
         """Return the time since a series has the versions of its latest record, in epoch seconds.
