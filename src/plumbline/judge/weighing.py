@@ -6,7 +6,7 @@ belongs to the group, not to each member.
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import accumulate, chain, groupby, islice
 from math import inf
 from typing import (
@@ -104,15 +104,26 @@ class Weighing:
         self._groups: dict[Group, list[Component]] = {}
         for place, group in self._group_of.items():
             self._groups.setdefault(group, []).append(place)
-        self._sources: dict[Component, list[tuple[Expectation, Weighable]]] = {}
+        self._nodes, self._memories = nodes, memories
+        self._measured: dict[Component, list[Measurement]] = {}
         for node, expectations in nodes.items():
             for expectation in expectations:
                 place = expectation.layer, expectation.component
-                self._sources.setdefault(place, []).append((expectation, memories[node]))
-        self._measured = {place: self._read(place) for place in self._sources}
+                measured = self._measurements(expectation, memories[node])
+                self._measured.setdefault(place, []).extend(measured)
         separate_pairs(self._measured)
         self._evidence = dict(evidence_before)
         self._compare()
+
+    @cached_property
+    def _sources(self) -> dict[Component, list[tuple[Expectation, Weighable]]]:
+        """Return who measures each component, to read it again; a large site is read once."""
+        sources: dict[Component, list[tuple[Expectation, Weighable]]] = {}
+        for node, expectations in self._nodes.items():
+            for expectation in expectations:
+                place = expectation.layer, expectation.component
+                sources.setdefault(place, []).append((expectation, self._memories[node]))
+        return sources
 
     def _read(self, place: Component) -> list[Measurement]:
         sources = self._sources[place]

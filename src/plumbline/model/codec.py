@@ -121,12 +121,14 @@ def form(schema: int, noun: str, remedy: str) -> Callable[[type[T]], type[T]]:
 
 
 def read_document(kind: type[T], raw: Any, what: str = "") -> T:
-    """Return the value of a document.
+    """Return the value of a document, which may already be built.
 
     Raises:
         DocumentError: it has another schema or is damaged; the message has ``what``, by default the
             name of its kind, and the remedy.
     """
+    if type(raw) is kind:
+        return raw
     schema, noun, remedy = FORMS[kind]
     what = what or f"the {noun}"
     try:
@@ -325,7 +327,7 @@ def _object_reader(hint: Any, key: str) -> Reader:
     if hasattr(hint, "parse"):
         return _parsed(hint.parse, key)
     if hint in FORMS:
-        return lambda raw: raw if type(raw) is hint else read_document(hint, raw)
+        return partial(read_document, hint)
     if hasattr(hint, "from_json"):
         return lambda raw: raw if type(raw) is hint else hint.from_json(raw)
     if hasattr(hint, "_fields"):

@@ -255,7 +255,7 @@ class KeptJudgement:
         return self._section(_Figures).steps
 
     def suspects(self) -> Any:
-        """Return the suspects in the form of the part that locates.
+        """Return the suspects as the part that locates has made them, or as their document.
 
         None without that part, or if the plan has no services for them or cannot be located.
         """
