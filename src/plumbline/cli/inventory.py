@@ -76,7 +76,7 @@ def plan(arguments: argparse.Namespace) -> int:
         raise UsageError("--plan and --options belong to --format: add it, or leave them out")
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory)
-    plan, measured = compiled(inventory, topology)
+    plan, measured, policy = compiled(inventory, topology)
     if arguments.node is not None and arguments.node not in plan.expectations:
         raise UsageError(
             f"{arguments.node!r} is no client or server of {plan.site}; "
@@ -89,7 +89,7 @@ def plan(arguments: argparse.Namespace) -> int:
     else:
         *lines, summary = _plan_lines(plan, arguments.node)
         if not arguments.node:
-            lines += _unexposed(topology, measured, load(inventory.policy))
+            lines += _unexposed(topology, measured, policy)
         say(*lines, summary)
     return 0
 

@@ -51,7 +51,6 @@ def check(arguments: argparse.Namespace) -> int:
     from plumbline.doors.ceilings import baseline_notes, share_notes
     from plumbline.doors.exposure import exposure_table
     from plumbline.plan.exposure import exposures, seldom_shown
-    from plumbline.plan.policy import load
     from plumbline.plan.schedule import collisions
     from plumbline.site.inventory import compiled, deployed_hosts, read_inventory, topology_of
     from plumbline.site.wiring import addresses_of, proof
@@ -59,12 +58,12 @@ def check(arguments: argparse.Namespace) -> int:
     inventory = read_inventory(arguments.inventory)
     topology = topology_of(inventory)
     # follows every path, to find the same errors as plumbline plan
-    plan, measured = compiled(inventory, topology)
+    plan, measured, policy = compiled(inventory, topology)
     entries = [entry for entries in plan.expectations.values() for entry in entries]
     notes = [*_notes(topology, deployed_hosts(inventory)), *share_notes(entries)]
     notes += [*baseline_notes(entries), *collisions(plan.schedule), *plan.one_by_one]
     found = list(exposures(topology, measured))
-    notes += seldom_shown(found, load(inventory.policy).periods_s())
+    notes += seldom_shown(found, policy.periods_s())
     document = {
         "schema": 1,
         "site": topology.site,

@@ -7,6 +7,7 @@ that only a difference beyond that error decides.
 from __future__ import annotations
 
 from math import inf, log, sqrt
+from sys import intern
 from typing import NamedTuple, Optional, Sequence
 
 from plumbline.judge.operations import label
@@ -279,7 +280,9 @@ def doubt_about(baseline: Optional[Baseline], record: Record, limits: Limits) ->
     if weakness:
         return f"its baseline {weakness}"
     changes = differences(of_baseline(baseline), of_record(record), limits.fill_change)
-    return f"its baseline was taken {'; '.join(map(_change_words, changes))}" if changes else ""
+    # after an upgrade nearly all components have the same text
+    words = "; ".join(map(_change_words, changes))
+    return intern(f"its baseline was taken {words}") if changes else ""
 
 
 def era_of(baseline: Optional[Baseline], record: Record, limits: Limits) -> str:
@@ -291,7 +294,8 @@ def era_of(baseline: Optional[Baseline], record: Record, limits: Limits) -> str:
         return ""
     changes = differences(of_baseline(baseline), of_record(record), limits.fill_change)
     names = {*(record.versions or {}), *baseline.versions}
-    return ", ".join(map(str, changes)) if all(change.name in names for change in changes) else ""
+    same = all(change.name in names for change in changes)
+    return intern(", ".join(map(str, changes))) if same else ""
 
 
 def _change_words(change: Difference) -> str:

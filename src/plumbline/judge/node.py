@@ -49,15 +49,20 @@ class JudgedNode(NamedTuple):
 class _Operation(NamedTuple):
     """One operation of a component; ``finding`` is why it has no rate, None if it has one.
 
-    ``ended_at`` is the end of its latest run and ``rated_at`` the start of the last with a rate, 0
-    without any.
+    ``ended_at`` is the end of its latest run, 0 without any; of a host, ``series`` has one for each
+    of its partners.
     """
 
     component: str
     what: str
     finding: Optional[Finding]
     ended_at: float
-    rated_at: float
+    series: Sequence[Series] = ()
+
+    @property
+    def rated_at(self) -> float:
+        """Return the start of the last run with a rate, 0 without any."""
+        return max(map(_rated_at, self.series), default=0.0)
 
     @property
     def text(self) -> str:
@@ -152,10 +157,10 @@ def turns(name: str, node: JudgedNode, memory: Memory) -> set[float]:
         stale = [end + member.limits.stale_after_s for end in ends]
         times |= {*stale, *(end - CLOCK_STEP_S for end in ends)}
         for operation in _operations(member, memory, node.now) if stale else ():
-            late = operation.rated_at + limit_s
+            rated_at = operation.rated_at
             # an operation with a rate is late as soon as it is stale
-            if operation.rated_at and (operation.finding or late > min(stale)):
-                times.add(late)
+            if rated_at and (operation.finding or rated_at + limit_s > min(stale)):
+                times.add(rated_at + limit_s)
     return times
 
 
@@ -175,23 +180,21 @@ def _operations(entry: Expectation, memory: Memory, now: float) -> list[_Operati
         )
         for step in operations(entry, all_series)
     ]
-    return judged or [_Operation(entry.component, "it", never("it", entry), 0.0, 0.0)]
+    return judged or [_Operation(entry.component, "it", never("it", entry), 0.0)]
 
 
 def _operation(
     entry: Expectation, what: str, candidates: Sequence[Series], now: float
 ) -> _Operation:
     if not candidates:
-        return _Operation(entry.component, what, never(what, entry), 0.0, 0.0)
+        return _Operation(entry.component, what, never(what, entry), 0.0)
     ordered = sorted(candidates, key=lambda series: -series.latest.finished_at)
     absences = [absence(series.latest, entry.limits, now) for series in ordered]
     finding = None if None in absences else absences[0]
-    rated_at = max(map(_rated_at, candidates))
-    return _Operation(entry.component, what, finding, ordered[0].latest.finished_at, rated_at)
+    return _Operation(entry.component, what, finding, ordered[0].latest.finished_at, candidates)
 
 
 def _rated_at(series: Series) -> float:
-    """Return the start of the last run with a rate, 0 without any."""
     runs = zip(column(series.samples, "started_at"), column(series.samples, "rate"))
     return max((at for at, rate in runs if not isnan(rate)), default=0.0)
 

@@ -6,8 +6,8 @@ belongs to the group, not to each member.
 
 from __future__ import annotations
 
-from functools import lru_cache
-from itertools import chain, islice
+from functools import cached_property, lru_cache
+from itertools import accumulate, chain, groupby, islice
 from math import inf
 from typing import (
     Collection,
@@ -51,7 +51,9 @@ Group = tuple[str, str]
 """Layer and name of a group of peers."""
 
 _MIN_MEMBERS = 2
-_NONE_KNOWN: Mapping[Subject, Optional[Evidence]] = {}
+_MAX_RUNS = 10_000
+"""Runs of parts that are weighed at once, in some 15 MB; a part may have those of 100 disks."""
+_NO_EVIDENCE: Mapping[Subject, Optional[Evidence]] = {}
 
 
 class _Raised(NamedTuple):
@@ -74,12 +76,12 @@ class Weighing:
         memories: Mapping[str, Weighable],
         *,
         counting: bool = True,
-        known: Mapping[Subject, Optional[Evidence]] = _NONE_KNOWN,
+        evidence_before: Mapping[Subject, Optional[Evidence]] = _NO_EVIDENCE,
     ) -> None:
         """Read the memories of the nodes; damaged documents count as unknown.
 
         With ``counting`` the evidence has the number of further runs that raise an alarm or end it.
-        ``known`` is the evidence on components and groups that have no run since.
+        ``evidence_before`` is that on components and groups that have no run since.
         """
         self._counting = counting
         self._limits = {
@@ -102,15 +104,26 @@ class Weighing:
         self._groups: dict[Group, list[Component]] = {}
         for place, group in self._group_of.items():
             self._groups.setdefault(group, []).append(place)
-        self._sources: dict[Component, list[tuple[Expectation, Weighable]]] = {}
+        self._nodes, self._memories = nodes, memories
+        self._measured: dict[Component, list[Measurement]] = {}
         for node, expectations in nodes.items():
             for expectation in expectations:
                 place = expectation.layer, expectation.component
-                self._sources.setdefault(place, []).append((expectation, memories[node]))
-        self._measured = {place: self._read(place) for place in self._sources}
+                measured = self._measurements(expectation, memories[node])
+                self._measured.setdefault(place, []).extend(measured)
         separate_pairs(self._measured)
-        self._evidence = dict(known)
+        self._evidence = dict(evidence_before)
         self._compare()
+
+    @cached_property
+    def _sources(self) -> dict[Component, list[tuple[Expectation, Weighable]]]:
+        """Return who measures each component, to read it again; a large site is read once."""
+        sources: dict[Component, list[tuple[Expectation, Weighable]]] = {}
+        for node, expectations in self._nodes.items():
+            for expectation in expectations:
+                place = expectation.layer, expectation.component
+                sources.setdefault(place, []).append((expectation, self._memories[node]))
+        return sources
 
     def _read(self, place: Component) -> list[Measurement]:
         sources = self._sources[place]
@@ -241,9 +254,15 @@ class Weighing:
 
     def weigh(self, parts: Sequence[Compared]) -> list[Weight]:
         """Return for each part the joint evidence of the measurements that it may slow."""
-        return weigh(
-            case_of(compared, question_of(compared[0].measurement.limits, ())) for compared in parts
-        )
+        runs = accumulate(sum(len(item.source.runs) for item in part) for part in parts)
+        portions = groupby(zip(runs, parts), key=lambda part: part[0] // _MAX_RUNS)
+        return [
+            weight
+            for _, portion in portions
+            for weight in weigh(
+                case_of(part, question_of(part[0].measurement.limits, ())) for _, part in portion
+            )
+        ]
 
     def _unless_shared(self, component: Component, evidence: Evidence) -> Evidence:
         """Return the evidence on a component without peers, no alarm if its group lost as much."""

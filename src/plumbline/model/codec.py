@@ -19,6 +19,7 @@ from collections import abc
 from functools import partial
 from itertools import chain, islice
 from math import isfinite
+from operator import is_
 from typing import (
     Annotated,
     Any,
@@ -120,12 +121,14 @@ def form(schema: int, noun: str, remedy: str) -> Callable[[type[T]], type[T]]:
 
 
 def read_document(kind: type[T], raw: Any, what: str = "") -> T:
-    """Return the value of a document.
+    """Return the value of a document, which may already be built.
 
     Raises:
         DocumentError: it has another schema or is damaged; the message has ``what``, by default the
             name of its kind, and the remedy.
     """
+    if type(raw) is kind:
+        return raw
     schema, noun, remedy = FORMS[kind]
     what = what or f"the {noun}"
     try:
@@ -324,7 +327,7 @@ def _object_reader(hint: Any, key: str) -> Reader:
     if hasattr(hint, "parse"):
         return _parsed(hint.parse, key)
     if hint in FORMS:
-        return lambda raw: raw if type(raw) is hint else read_document(hint, raw)
+        return partial(read_document, hint)
     if hasattr(hint, "from_json"):
         return lambda raw: raw if type(raw) is hint else hint.from_json(raw)
     if hasattr(hint, "_fields"):
@@ -487,10 +490,12 @@ def _mapping(
             raw = {key_reader(name): value for name, value in raw.items()}
         if reader is None:
             return raw
-        return {
+        values = {
             name: value if type(value) in unchanged else reader(value)
             for name, value in raw.items()
         }
+        # not kept twice if nothing was to be read
+        return raw if all(map(is_, values.values(), raw.values())) else values
 
     return read_mapping
 

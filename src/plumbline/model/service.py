@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Iterator, Mapping, NamedTuple, Optional, Sequence
 
-from plumbline.model.codec import lenient
+from plumbline.model.codec import lenient, positional
 from plumbline.model.validation import rates, times
 from plumbline.model.verdict import State
 
@@ -42,6 +42,13 @@ class Service(NamedTuple):
         """True for the service that raises the alarm if a node measures or reports nothing."""
         entire_node = self.component == self.node
         return self.layer == NODE or (self.layer == SYMPTOMS and entire_node)
+
+
+@positional
+class KeptService(Service):
+    """A service in half the text, for documents that only plumbline reads."""
+
+    __slots__ = ()
 
 
 class PathService(NamedTuple):

@@ -392,17 +392,19 @@ def compile_plan(
         _drop_caches(policy, nodes),
         space,
         policy.space.calendar if policy.space else "",
-        left_out=tuple(
-            sentence
-            for name, layer in LAYERS.items()
-            if layer.on_servers and policy.measures(name)
-            for sentence in left_out(topology, layer)
-        ),
+        left_out=tuple(_left_out(topology, policy)),
         one_by_one=tuple(one_by_one(topology, nodes)),
         fabric=fabric_links(topology, policy.symptoms),
         switches=switches(topology),
         shared=with_own_terms(policy, measured),
     )
+
+
+def _left_out(topology: Topology, policy: Policy) -> Iterator[str]:
+    """Yield a sentence on the targets that servers cannot measure beside what they serve."""
+    for name, layer in LAYERS.items():
+        if layer.on_servers and policy.measures(name):
+            yield from left_out(topology, layer)
 
 
 def _drop_caches(policy: Policy, hosts: Collection[str]) -> frozenset[str]:

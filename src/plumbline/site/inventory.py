@@ -20,7 +20,7 @@ from plumbline.plan.assignments import assignments
 from plumbline.plan.baseline import read_baselines
 from plumbline.plan.expectations import Plan, compile_plan
 from plumbline.plan.places import Assignment
-from plumbline.plan.policy import load
+from plumbline.plan.policy import Policy, load
 from plumbline.plan.references import PairLimits, expectation, find_ceilings, find_goals
 from plumbline.store.plan import without_collector
 from plumbline.store.replacing import replace, writing
@@ -112,10 +112,11 @@ def plan_of(inventory: Inventory, topology: Optional[Topology] = None) -> Plan:
 
 
 class Compiled(NamedTuple):
-    """Plan of a site, and the measurements that it is made of."""
+    """Plan of a site, the measurements that it is made of, and the policy behind both."""
 
     plan: Plan
     measured: tuple[Assignment, ...]
+    policy: Policy
 
 
 def compiled(inventory: Inventory, topology: Topology) -> Compiled:
@@ -127,7 +128,7 @@ def compiled(inventory: Inventory, topology: Topology) -> Compiled:
     policy, accepted = load(inventory.policy), read_baselines(inventory.baselines)
     with without_collector():
         measured = assignments(topology, policy)
-        return Compiled(compile_plan(topology, policy, accepted, measured), measured)
+        return Compiled(compile_plan(topology, policy, accepted, measured), measured, policy)
 
 
 def expectations_of(inventory: Inventory) -> dict[tuple[str, str], Expectation]:

@@ -34,7 +34,7 @@ from plumbline.model.errors import DocumentError, StoreError
 from plumbline.model.layers import LAYERS
 from plumbline.model.published import filled_figure
 from plumbline.model.published import parts as pieces
-from plumbline.model.service import NODE, Service
+from plumbline.model.service import NODE, KeptService, Service
 from plumbline.model.space import SpaceTerms
 from plumbline.model.validation import times
 from plumbline.model.verdict import Figure, Judged, Reason, State, Verdict
@@ -124,7 +124,7 @@ _REMEDY = "the next plumbline submit writes it again"
 
 
 @lenient
-@form(2, "list of verdicts", _REMEDY)
+@form(3, "list of verdicts", _REMEDY)
 class _Verdicts(NamedTuple):
     """Verdicts on all that a site measures, on groups, and on the probes of nodes."""
 
@@ -132,7 +132,7 @@ class _Verdicts(NamedTuple):
     site: str
     space: Mapping[str, tuple[SpaceTerms, ...]]
     """Limits of the file systems whose space a node keeps."""
-    services: tuple[Service, ...]
+    services: tuple[KeptService, ...]
     verdicts: tuple[_Row, ...]
 
 
@@ -255,7 +255,7 @@ class KeptJudgement:
         return self._section(_Figures).steps
 
     def suspects(self) -> Any:
-        """Return the suspects in the form of the part that locates.
+        """Return the suspects as the part that locates has made them, or as their document.
 
         None without that part, or if the plan has no services for them or cannot be located.
         """
@@ -306,7 +306,8 @@ class KeptJudgement:
         head = _Head(ground, self.now, until, noted.rests_on_facts, tuple(plan.nodes))
         rows = _rows(site, judged, noted.notes)
         space = {node: document.space for node, document in plan.nodes.items() if document.space}
-        yield _Verdicts(head, plan.site, space, plan.services, tuple(rows))
+        services = tuple(map(KeptService._make, plan.services))
+        yield _Verdicts(head, plan.site, space, services, tuple(rows))
         yield _Figures(head, figures)
         yield _Suspects(head, noted.suspects)
         yield _Evidence(head, noted.evidence)

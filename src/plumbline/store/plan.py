@@ -80,7 +80,7 @@ def load_plan(path: str) -> SitePlan:
     return load_document(SitePlan, path, _MAX_BYTES, _shared_parts())._replace(path=path)
 
 
-_SHARED = ("spec", "limits", "confirm")
+_SHARED = frozenset(("spec", "limits", "confirm"))
 """Parts of entries that are equal for most components of a site, and half of the plan."""
 
 
@@ -99,15 +99,14 @@ def _shared_parts() -> Each:
                 entry[key] = same(value, value)
             elif type(value) is list:
                 entry[key] = [same(part, part) if type(part) is str else part for part in value]
-        if "references" not in entry:
-            return entry
-        own = {key: entry[key] for key in _SHARED if key in entry}
-        # format 2 distinguishes 1, 1.0 and True
-        shared = {key: parts.setdefault(dumps(own[key], 2), own[key]) for key in own}
-        # a damaged one is the error of who reads the expectation
-        with suppress(KeyError, TypeError, ValueError, AttributeError, DocumentError):
-            references = entry["references"].items()
-            shared["references"] = {key: read(Reference, raw) for key, raw in references}
-        return {**entry, **shared}
+        if "references" in entry:
+            for key in _SHARED & entry.keys():
+                # format 2 distinguishes 1, 1.0 and True
+                entry[key] = parts.setdefault(dumps(entry[key], 2), entry[key])
+            # a damaged one is the error of who reads the expectation
+            with suppress(KeyError, TypeError, ValueError, AttributeError, DocumentError):
+                references = entry["references"].items()
+                entry["references"] = {key: read(Reference, raw) for key, raw in references}
+        return entry
 
     return with_parts

@@ -26,7 +26,6 @@ from plumbline.model.record import (
     Operation,
     Record,
     Scenario,
-    Tool,
     segments_retransmitted,
 )
 from plumbline.model.series import SAMPLES, Running, Samples, Series
@@ -83,6 +82,16 @@ _TEMPORARY = {Flag.DEGRADED.value, Flag.DRAINING.value, Flag.FAILED_OVER.value}
 
 
 _NOTHING: Mapping[str, Sequence[float]] = MappingProxyType({})
+
+_OFTEN_EQUAL = [
+    *map(
+        Record._fields.index,
+        ("run_id", "layer", "component", "host", "path", "tool", "spec_hash"),
+    )
+]
+"""Places of the fields that are equal in many records of a site."""
+_MAPPINGS = [*map(Record._fields.index, ("spec", "versions"))]
+_PROFILE = Record._fields.index("profile")
 
 
 class Member(NamedTuple):
@@ -162,9 +171,7 @@ class Recent:
         # parsed when needed, and not one by one between queries, which takes a third longer
         self._bodies: dict[SeriesKey, object] = {}
         self._latest: dict[SeriesKey, Record] = {}
-        self._specs: dict[bytes, Any] = {}
-        self._tools: dict[Tool, Tool] = {}
-        self._paths: dict[tuple[str, ...], tuple[str, ...]] = {}
+        self._shared: dict[Any, Any] = {}
         self._keys: dict[tuple[str, str], list[SeriesKey]] = {}
         self._built: dict[tuple[str, str], tuple[Series, ...]] = {}
         with history.transaction("DEFERRED"):
@@ -190,9 +197,8 @@ class Recent:
         except DocumentError:
             # keep the sources: the caller gets the error when asking for that component
             return self
-        self._points.clear()
-        self._bodies.clear()
-        self._peers.clear()
+        for source in (self._points, self._bodies, self._peers, self._keys, self._latest):
+            source.clear()
         return self
 
     def _copy(self, component: tuple[str, str], before: Recent) -> None:
@@ -233,18 +239,19 @@ class Recent:
         return self._latest[key]
 
     def _light(self, record: Record) -> Record:
-        """Return a record whose specification, tool and path are those of an earlier one, if equal.
+        """Return a record whose parts are those of an earlier one where they are equal.
 
         Its profile is left out, which no judge reads.
         """
-        spec: Any = record.spec
-        tool = record.tool
-        if spec is not None:
-            spec = self._specs.setdefault(dumps(spec, 2), spec)
-        if tool is not None:
-            tool = self._tools.setdefault(tool, tool)
-        path = self._paths.setdefault(record.path, record.path)
-        return record._replace(spec=spec, tool=tool, path=path, profile=())
+        values: list[Any] = [*record]
+        same = self._shared.setdefault
+        for place in _OFTEN_EQUAL:
+            values[place] = same(values[place], values[place])
+        for place in _MAPPINGS:
+            # format 2 distinguishes 1, 1.0 and True
+            values[place] = values[place] and same(dumps(values[place], 2), values[place])
+        values[_PROFILE] = ()
+        return Record._make(values)
 
     def changed_at(self, latest: Record) -> Optional[float]:
         """Return the time since a series has the versions of its latest record, in epoch seconds.

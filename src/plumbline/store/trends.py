@@ -11,6 +11,7 @@ from itertools import compress, groupby, islice
 from math import nan
 from operator import itemgetter
 from pathlib import Path
+from sys import intern
 from typing import Any, Iterator, Mapping, Optional, Sequence
 
 from plumbline.model.limits import Limits
@@ -92,7 +93,7 @@ class Pictures(Store):
         all_times, all_rates = memoryview(times), memoryview(rates)
         begins = [0, *(end for _, end, _ in ends)]
         return tuple(
-            Course._make((*key, all_times[begin:end], all_rates[begin:end], days))
+            Course._make((*map(intern, key), all_times[begin:end], all_rates[begin:end], days))
             for begin, (key, end, days) in zip(begins, ends)
         )
 

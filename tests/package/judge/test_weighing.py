@@ -754,7 +754,7 @@ def test_evidence_that_is_known_is_not_weighed_again() -> None:
     weighed = Weighing(nodes, {"client1": memory}).all()
     subject = "ost", NAMES[3], False
     known = {subject: weighed[subject]._replace(odds=1.5)}
-    weighing = Weighing(nodes, {"client1": memory}, known=known)
+    weighing = Weighing(nodes, {"client1": memory}, evidence_before=known)
     assert weighing.all() == {**weighed, **known}
     assert weighing.known({"ost"}) == weighing.all()
     assert weighing.known({"raw"}) == {}

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from plumbline.model.codec import AtMost, lenient, positional, read, write
+from plumbline.model.codec import AtMost, lenient, positional, read, read_document, write
 from plumbline.model.errors import DocumentError
 from plumbline.model.limits import Range
 from plumbline.model.units import LARGEST
 from plumbline.model.validation import Within, rates
+from plumbline.store.plan import SitePlan
 
 
 class Level(IntEnum):
@@ -226,6 +227,27 @@ def test_a_missing_key_is_named() -> None:
 
 def test_unknown_keys_of_a_lenient_class_are_ignored() -> None:
     assert read(Loose, {"number": 2, "newer": 1}) == Loose(2)
+
+
+class Box(NamedTuple):
+    """A value with parts by name."""
+
+    parts: Mapping[str, Part]
+
+
+def test_what_is_built_already_is_not_kept_twice() -> None:
+    parts = {"lid": Part("lid")}
+    assert read(Box, {"parts": parts}).parts is parts
+    # a member of an enumeration equals its text, which is another value
+    assert type(read(Chosen, {"colours": {"lid": "red"}}).colours["lid"]) is Colour
+    plan = SitePlan({}, ())
+    assert read_document(SitePlan, plan) is plan
+
+
+class Chosen(NamedTuple):
+    """Values of an enumeration by name."""
+
+    colours: Mapping[str, Colour]
 
 
 def test_an_unsupported_annotation_is_refused() -> None:

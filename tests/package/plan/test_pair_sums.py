@@ -52,7 +52,7 @@ def small() -> PairNetwork:
 @cache
 def bgl() -> PairNetwork:
     inventory = read_inventory(str(INVENTORIES / "bgl"))
-    plan, _ = compiled(inventory, topology_of(inventory))
+    plan = compiled(inventory, topology_of(inventory)).plan
     return network_of(plan)
 
 

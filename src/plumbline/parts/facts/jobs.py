@@ -140,7 +140,7 @@ class JobRequests(NamedTuple):
 
     @property
     def key(self) -> tuple[str, ...]:
-        """Return what the requests are added up by."""
+        """Return the key by which requests are added up."""
         return self.job, self.target
 
     def within(self, begin: float, end: float) -> Optional[JobRequests]:

@@ -12,7 +12,7 @@ from typing import Iterable, Mapping, NamedTuple, Sequence
 from plumbline.model.ages import filled
 from plumbline.model.codec import form, lenient
 from plumbline.model.published import parts as pieces
-from plumbline.model.service import PathService, Service, SitePart
+from plumbline.model.service import KeptService, PathService, SitePart
 from plumbline.model.symptom import SiteSymptoms, Symptom
 from plumbline.model.verdict import Judged
 from plumbline.parts.locate.failures import FailedHost
@@ -34,7 +34,7 @@ class _Loss(NamedTuple):
 
 
 @lenient
-@form(1, "list of suspects", "the next plumbline publish writes it again")
+@form(2, "list of suspects", "the next plumbline publish writes it again")
 class Findings(NamedTuple):
     """Suspects of the ``nodes`` of a site with their sentences, less symptoms.
 
@@ -44,7 +44,7 @@ class Findings(NamedTuple):
 
     nodes: tuple[str, ...]
     paths: tuple[PathService, ...]
-    services: tuple[Service, ...]
+    services: tuple[KeptService, ...]
     parts: Mapping[str, SitePart]
     located: Located
     sentences: tuple[str, ...]
@@ -62,7 +62,7 @@ class Findings(NamedTuple):
         return cls(
             tuple(plan.nodes),
             plan.paths,
-            plan.services,
+            tuple(map(KeptService._make, plan.services)),
             {name: part for name, part in plan.parts.items() if name in named},
             reduced(located),
             tuple(

@@ -157,18 +157,18 @@ def _unpaired(
             words,
             entry.path,
             _rate(reference),
-            tuple((lane,) for lane in _lanes(entry, operation)),
+            _lanes(entry, operation),
             tuple(flows[_joint_group(entry), name] for name in entry.path) if shared else (),
             node,
         )
         yield PlannedMeasurement(test, entry, operation, scenario)
 
 
-def _lanes(entry: Expectation, operation: Operation) -> Iterator[str]:
-    """Yield the lane of each part; a target on its own server has another one."""
-    lane = WRITE if operation is Operation.WRITE else READ
-    local = LAYERS[entry.layer].on_servers
-    return (SERVER + lane if local and name == entry.component else lane for name in entry.path)
+def _lanes(entry: Expectation, operation: Operation) -> tuple[tuple[str, ...], ...]:
+    """Return the lanes of each part; a target on its own server has another one."""
+    lanes = (WRITE if operation is Operation.WRITE else READ,)
+    own = (SERVER + lanes[0],) if LAYERS[entry.layer].on_servers else lanes
+    return tuple(own if name == entry.component else lanes for name in entry.path)
 
 
 _SENDS = (Operation.SEND, Operation.WRITE)

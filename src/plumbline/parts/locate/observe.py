@@ -225,8 +225,10 @@ def _vote_of(
     own = MEDIAN_FACTOR * sqrt(len(runs)) / float((1 / runs[:, SPREAD]).sum())
     expected = _healthy_rate(comparison)
     error = max(MIN_SPREAD, hypot(own, comparison.source.off))
+    # mostly the planned one, and not copied
+    known = expected == placed.of.expected
     return Observation(
-        placed.of._replace(expected=expected),
+        placed.of if known else placed.of._replace(expected=expected),
         vote,
         expected * exp(middle),
         error,

@@ -38,7 +38,7 @@ class Scene(NamedTuple):
     notified_after_s: float
 
     def speaks(self, index: int) -> bool:
-        """Return whether a service is in alarm, and no other service bears its alarm."""
+        """Return whether a service raises its own alarm, and no other service for it."""
         behind = self.services[index].behind
         return index in self.alarms and not any(bearer in self.alarms for bearer in behind)
 

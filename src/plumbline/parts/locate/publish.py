@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Mapping, NamedTuple, Sequence
 
 from plumbline.judge.judging import Alarming
-from plumbline.model.codec import compact, read_document, write
+from plumbline.model.codec import compact, read_document
 from plumbline.model.errors import DocumentError
 from plumbline.model.evidence import Subject
 from plumbline.model.service import NO_ALARMS, ActiveAlarms, PathAlarms
@@ -121,7 +121,7 @@ def noted(site: SiteJudgement, judged: Sequence[Judged]) -> Noted:
     ]
     rests_on_facts = located.state is State.WARNING or any(may_have_a_note)
     findings, evidence = Findings.of(site, located, judged), Evidence.of(site.plan, located)
-    return Noted(texts, rests_on_facts, write(findings), write(evidence))
+    return Noted(texts, rests_on_facts, findings, evidence)
 
 
 def _may_have_a_note(verdict: Verdict) -> bool:

@@ -118,14 +118,17 @@ def _ending(ambiguity: AmbiguitySet, parts: Parts, probe: Optional[NextProbe]) -
     elif alike:
         yield f"Next: look at what its {_devices_of(alike[0], parts)} share: {_SHARED_CAUSES}."
     elif not ambiguity.certain:
-        yield "No measurement of this site would divide them."
+        yield "No further measurement at this site can tell them apart."
 
 
 _SHARED_CAUSES = "cache mode (write-through), battery, firmware, cabling, power saving"
 
 
+_BOTH = 2
+
+
 def _alike_tally(located: Located, alike: Sequence[Suspect], parts: Parts) -> str:
-    """Return e.g. ``all 2 of its 2 disks are slow alike, at 40 % of what is expected``."""
+    """Return e.g. ``both of its disks run at 40 % of their expected rate``."""
     suspect = alike[0]
     behind = {
         device_of(observation.of)
@@ -133,13 +136,15 @@ def _alike_tally(located: Located, alike: Sequence[Suspect], parts: Parts) -> st
         if suspect.name in observation.of.path[:-1]
     } - {None, suspect.name}
     slow, measured = len(suspect.alike), len(behind | set(suspect.alike))
-    what = _devices_of(suspect, parts)
-    counted = f"all {slow} of {'its' if len(alike) == 1 else 'their'} {measured} {what}"
+    whose, what = "its" if len(alike) == 1 else "their", _devices_of(suspect, parts)
+    counted = "both" if slow == _BOTH else f"all {slow}"
     if slow < measured:
-        counted += " that could be judged"
+        counted += f" of {whose} {measured} {what} that could be judged"
+    else:
+        counted += f" of {whose} {what}"
     lanes = [loss for loss in suspect.losses if not loss.lane.startswith(NETWORK)]
     share = min(loss.left_Bps / loss.needed_Bps for loss in lanes)
-    return f"{counted} are slow alike, at {100 * share:.0f} % of what is expected"
+    return f"{counted} run at {100 * share:.0f} % of their expected rate"
 
 
 def _devices_of(suspect: Suspect, parts: Parts) -> str:

@@ -5,7 +5,6 @@ Figures 4 to 6 and table 3 of the Edison report: effects of an upgrade.
 
 from __future__ import annotations
 
-from itertools import compress
 from typing import Any, Iterable, NamedTuple, Optional, Sequence
 
 import numpy as np
@@ -161,13 +160,11 @@ def _by_day(members: Sequence[_Halves], parted: int) -> dict[int, float]:
     """Return the median change on each day; ``parted`` is the day of the chosen time."""
     days = spanned(halves.days for halves in members)
     # one array, because Python numbers would take gigabytes for a large site
-    courses = np.empty((len(members), len(days)))
+    courses = np.empty((len(days), len(members)))
     for place, halves in enumerate(members):
-        courses[place] = _course(halves, days, parted)
-    courses[~np.isfinite(courses)] = np.nan
-    known = ~np.isnan(courses).all(axis=0)
-    middles = np.nanmedian(courses[:, known], axis=0, overwrite_input=True)
-    return dict(zip(compress(days, known), middles.tolist()))
+        courses[:, place] = _course(halves, days, parted)
+    finite = ((day, course[np.isfinite(course)]) for day, course in zip(days, courses))
+    return {day: float(np.median(changes)) for day, changes in finite if changes.size}
 
 
 def _course(halves: _Halves, days: range, parted: int) -> NDArray[np.float64]:

@@ -181,12 +181,14 @@ def _end_of_variation(lines: Sequence[Line]) -> float:
 
 
 def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, Any]:
+    # a large site has millions of cells, but few different numbers
+    percents: dict[Optional[float], Optional[float]] = {}
     return image(
         "%{y}<br>%{x}: %{z} %",
         x0=iso_day(days.start),
         dx=DAY_MS,
         y=list(names),
-        z=[_percents(line, days) for line in lines],
+        z=[[percents.setdefault(cell, cell) for cell in _percents(line, days)] for line in lines],
         zmin=_LOW,
         zmax=_HIGH,
         colorbar={"title": {"text": "%"}, "thickness": 10, "x": 1.02},
@@ -195,16 +197,12 @@ def _map(lines: Sequence[Line], days: range, names: Sequence[str]) -> dict[str, 
 
 def _percents(line: Line, days: range) -> list[Optional[float]]:
     reference = line.member.baseline_rate or line.median
-    return _without_nan((100 * line.member.days.over(days) / reference).round(1))
-
-
-def _without_nan(values: NDArray[np.float64]) -> list[Optional[float]]:
-    """Return numbers, None for NaN: a whole array at once, because a large site has millions."""
-    return _without(np.isnan(values), values)
+    percents = (100 * line.member.days.over(days) / reference).round(1)
+    return _without(np.isnan(percents), percents)
 
 
 def _without(missing: NDArray[np.bool_], values: NDArray[Any]) -> list[Any]:
-    """Return values as a list, None for the missing."""
+    """Return values as a list, None for the missing: a large site has millions."""
     cells: list[Any] = values.tolist()
     for place in np.flatnonzero(missing).tolist():
         cells[place] = None

@@ -266,11 +266,16 @@ def find_metrics(site: Site, against: Optional[float] = None) -> Metrics:
     ``against`` is the time to compare with, in seconds since the epoch.  Single runs are kept for
     its day and the days of events at the site.
     """
-    courses, parted = _courses(site.courses), _parted(site, against)
+    courses: dict[tuple[str, str], list[Course]] = {}
+    for course in site.courses:
+        courses.setdefault((course.layer, course.component), []).append(course)
+    parted = _parted(site, against)
     metrics: dict[Metric, list[Member]] = {}
     for expectation in site.expectations:
         place = expectation.layer, expectation.component
-        measured = courses.get(place, {})
+        measured: dict[tuple[str, ...], list[Course]] = {}
+        for course in courses.get(place, ()):
+            measured.setdefault((course.operation, course.scenario), []).append(course)
         steps = dict.fromkeys(tuple(key.split("/", 1)) for key in expectation.references)
         for step in dict.fromkeys([*steps, *measured]):
             operation, scenario = step
@@ -319,16 +324,6 @@ def by_group(members: Iterable[Member]) -> dict[str, list[Member]]:
     for member in members:
         groups.setdefault(member.entry.group, []).append(member)
     return groups
-
-
-def _courses(
-    courses: Iterable[Course],
-) -> dict[tuple[str, str], dict[tuple[str, ...], list[Course]]]:
-    places: dict[tuple[str, str], dict[tuple[str, ...], list[Course]]] = {}
-    for course in courses:
-        steps = places.setdefault((course.layer, course.component), {})
-        steps.setdefault((course.operation, course.scenario), []).append(course)
-    return places
 
 
 def _member(site: Site, entry: Expectation, step: tuple[str, ...], runs: _Runs) -> Member:

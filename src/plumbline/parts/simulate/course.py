@@ -297,13 +297,14 @@ def simulated_days(fleet: Fleet, capacity: Capacity, scenario: Scenario) -> Iter
 def weigh(
     nodes: Mapping[str, Sequence[Expectation]],
     memory: Memory,
-    known: Mapping[Subject, Optional[Evidence]] = MappingProxyType({}),
+    evidence_before: Mapping[Subject, Optional[Evidence]] = MappingProxyType({}),
 ) -> Weighing:
     """Return the evidence of all nodes, without the number of further runs.
 
-    ``known`` is that on what has no run since.
+    ``evidence_before`` is that on what has no run since.
     """
-    return Weighing(nodes, dict.fromkeys(nodes, memory), counting=False, known=known)
+    memories = dict.fromkeys(nodes, memory)
+    return Weighing(nodes, memories, counting=False, evidence_before=evidence_before)
 
 
 def _under_release(fleet: Fleet, fault: Fault) -> Iterator[Flow]:

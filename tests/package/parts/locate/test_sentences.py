@@ -92,7 +92,7 @@ def test_two_faults_are_two_sentences() -> None:
 
 def test_suspects_that_no_measurement_divides_are_marked() -> None:
     (text,) = sentences(LAB, {"client1-nic": both(25e6)})
-    assert text.endswith("No measurement of this site would divide them.")
+    assert text.endswith("No further measurement at this site can tell them apart.")
 
 
 def test_sets_of_several_parts_are_shown_as_sets() -> None:
@@ -111,7 +111,7 @@ def test_unexplained_losses_are_named() -> None:
 
 def test_a_server_with_equally_slow_disks_is_the_suspect() -> None:
     assert sentences(LAB, {f"oss2-disk{number}": both(80e6) for number in (1, 2)}) == [
-        "Suspect: server oss2 (all 2 of its 2 disks are slow alike, at 40 % of what is expected). "
+        "Suspect: server oss2 (both of its disks run at 40 % of their expected rate). "
         "Reads get 80.0 MB/s of 200.0 MB/s each, writes get 80.0 MB/s of 119.6 MB/s each. "
         "Raw reads 40 % of what is expected, network fine, targets 67 % of what is expected. "
         "Less likely: two faults at once that happen to be alike, disk oss2-disk1 and disk "
@@ -124,7 +124,7 @@ def test_all_parts_shared_by_equally_slow_devices_are_named() -> None:
     (text,) = sentences(REDSTORM, {f"ddn01{letter}-lun1": both(80e6) for letter in "ab"})
     assert text.startswith(
         "Suspects, ambiguous: server oss001 or hba oss001-hba "
-        "(all 2 of their 2 disks are slow alike, at 40 % of what is expected)."
+        "(both of their disks run at 40 % of their expected rate)."
     )
     assert "two faults at once that happen to be alike, such as port ddn01a-fc1 and port" in text
 
@@ -136,7 +136,7 @@ def test_devices_that_could_not_be_judged_are_not_counted() -> None:
     text = sentence(
         located, ambiguity._replace(suspects=(alone, *ambiguity.suspects[1:])), LAB.plan.parts
     )
-    assert "(all 1 of its 2 disks that could be judged are slow alike" in text
+    assert "(all 1 of its 2 disks that could be judged run at 40 % of" in text
 
 
 def test_with_symptoms_of_the_devices_the_two_faults_come_first() -> None:
