@@ -55,8 +55,10 @@ RULES = rules(
 _MEMORY = re.compile(
     rf"{NAME}/link/([0-9a-f]{{1,16}})\.(\d+) ([0-9a-f]{{1,16}})\.(\d+)/(.*) -- (.*)"
 )
-_FOREIGN = f"{NAME}/foreign/"
-"""Before the number of a switch that is another site's."""
+_FOREIGN = re.compile(rf"{NAME}/foreign/([0-9a-f]{{1,16}})")
+"""A switch that is another site's."""
+_OWN = re.compile(rf"{NAME}/own/([0-9a-f]{{1,16}}) ([0-9a-f]{{1,16}})/(.+)")
+"""A switch with a host of the topology: both numbers, and the name of the host there."""
 _WORDS = re.compile(r"[^\w.@+-]+")
 
 _SLOWEST = "SDR"
@@ -171,24 +173,42 @@ class _Fabric:
     def _find_foreign(self) -> frozenset[int]:
         """Return the switches with hosts of which the topology has none; remember them.
 
-        Another site on the same fabric has such; they stay its own while their hosts are off.  A
-        switch that never had hosts may serve both sites.  If no host is known, the topology has
-        other names than the fabric, and nothing new can be told.
+        Another site on the same fabric has such; each site's switches stay its own while their
+        hosts are off.  A switch that never had hosts may serve both sites.  If no host is known,
+        the topology has other names than the fabric, and nothing new can be told.
         """
-        hosts: dict[int, list[bool]] = {}
-        named: set[int] = set()
-        for link in self._links:
-            named.update(end.guid for end in link.ends if any(self._names(end.name)))
-            if not link.between_switches:
-                switch, host = link.ends
-                hosts.setdefault(switch.guid, []).append(any(self._names(host.name)))
-        own = named.union(guid for guid, known in hosts.items() if any(known))
-        before = {int(name[len(_FOREIGN) :], 16) for name in self._counters.recorded(_FOREIGN)}
-        now = hosts if any(map(any, hosts.values())) else ()
-        foreign = frozenset(before.union(now) - own)
+        own = {end.guid for link in self._links for end in link.ends if any(self._names(end.name))}
+        own.update(self._with_own_hosts())
+        before = {int(match[1], 16) for match in self._earlier(_FOREIGN)}
+        to_hosts = [link.ends for link in self._links if not link.between_switches]
+        is_named = any(any(self._names(host.name)) for _, host in to_hosts)
+        now = {switch.guid for switch, _ in to_hosts} if is_named else set()
+        foreign = frozenset((before | now) - own)
         for guid in foreign:
-            self._counters.growth(f"{_FOREIGN}{guid:x}", 1.0)
+            self._counters.growth(f"{NAME}/foreign/{guid:x}", 1.0)
         return foreign
+
+    def _with_own_hosts(self) -> Iterator[int]:
+        """Yield the switches with a host of the topology; remember it for when it is off."""
+        to_hosts = [link.ends for link in self._links if not link.between_switches]
+        present = {host.guid for _, host in to_hosts}
+        own: dict[int, tuple[int, str]] = {}
+        for switch, host in to_hosts:
+            name = next(self._names(host.name), "")
+            if name:
+                own.setdefault(switch.guid, (host.guid, name))
+        for match in self._earlier(_OWN):
+            guid = int(match[2], 16)
+            # elsewhere by now, or removed from the topology
+            if guid not in present and match[3] in self._known_names:
+                own.setdefault(int(match[1], 16), (guid, match[3]))
+        for switch_guid, (guid, name) in own.items():
+            self._counters.growth(f"{NAME}/own/{switch_guid:x} {guid:x}/{name}", 1.0)
+            yield switch_guid
+
+    def _earlier(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """Yield what the last look has remembered in names of this form."""
+        return filter(None, map(pattern.fullmatch, self._counters.recorded(f"{NAME}/")))
 
     def _is_foreign(self, link: Link) -> bool:
         """Return whether a link that the topology lacks leads to a switch of another site."""
