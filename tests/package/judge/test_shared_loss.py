@@ -11,7 +11,7 @@ from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits, Reference
-from plumbline.model.record import Operation, Record, Scenario
+from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.series import Sample, Series
 from plumbline.model.verdict import Reason, State, Verdict
 from tests.package.judgements import BASELINE, DAY_S, NOW, Node, expectation, series, snapshot
@@ -194,6 +194,44 @@ def test_a_release_that_slows_lone_targets_is_one_alarm() -> None:
     assert first.sentence.endswith("; likewise fs2-OST0")
     assert second.state is State.OK
     assert second.sentence.endswith("; its alarm is that of target fs1-OST0")
+
+
+SKIPPED = {"outcome": Outcome.SKIPPED, "reason": "inactive", "rate": None, "repeats": ()}
+
+
+def with_last_run(series: Series, **changes: Any) -> Series:
+    """Return a series with another last run."""
+    latest = series.latest._replace(**changes)
+    first, *earlier = (item for item in series.samples if item.started_at <= latest.started_at)
+    return Series(latest, (first._replace(rate=latest.rate), *earlier))
+
+
+@pytest.mark.parametrize(
+    ("last_run", "reason"),
+    [
+        (SKIPPED, Reason.SKIPPED),
+        ({"flags": (Flag.DEGRADED,)}, Reason.KNOWN_STATE),
+        ({"started_at": NOW - 3 * DAY_S, "finished_at": NOW - 3 * DAY_S}, Reason.STALE),
+    ],
+)
+def test_a_target_without_an_alarm_of_its_own_to_show_bears_none(
+    last_run: dict[str, Any], reason: Reason
+) -> None:
+    entries, all_series = one_at_a_time(1, {"fs1": BY_THE_RELEASE, "fs2": BY_THE_RELEASE})
+    all_series[0] = with_last_run(all_series[0], **last_run)
+    memory, weighing = after_a_release((entries, all_series))
+    first, second = Judging(memory, weighing, NOW).components(entries)
+    assert first.reason is reason
+    assert (second.state, second.reason) == (State.WARNING, Reason.SLOW)
+
+
+def test_a_group_keeps_the_alarm_of_others_while_its_targets_are_skipped() -> None:
+    entries, all_series = one_at_a_time(3, {"fs1": BY_THE_RELEASE, "fs2": BY_THE_RELEASE})
+    skipped = [with_last_run(series, **SKIPPED) for series in all_series[:3]]
+    memory, weighing = after_a_release((entries, [*skipped, *all_series[3:]]))
+    first, second = Judging(memory, weighing, NOW).groups(entries)
+    assert (first.state, first.reason) == (State.WARNING, Reason.SLOW)
+    assert (second.state, second.reason) == (State.OK, Reason.ALARM_ELSEWHERE)
 
 
 def test_a_lone_target_that_lost_more_by_the_release_has_its_own_alarm() -> None:
