@@ -183,6 +183,10 @@ def test_live_names_an_ost_on_another_server_than_in_the_topology(
     assert run(*words).out.splitlines()[-1] == (
         "live: 2 of 3 OSTs are proven to be on their servers in the topology, by its addresses"
     )
+    tools(tmp_path, monkeypatch, "10.9.0.1@o2ib", "10.9.0.2@o2ib")
+    assert run(*words).out.splitlines()[-1] == (
+        "live: OSTs of one server in Lustre are behind one server in the topology"
+    )
 
 
 def test_live_compares_servers_by_the_deployed_plan_too(
