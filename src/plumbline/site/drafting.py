@@ -99,7 +99,7 @@ def _servers(run: CommandRunner, listed: MountedSystem) -> Mapping[str, str]:
 def _trouble(member: Member, server: str) -> str:
     if member.state not in ("", "ACTIVE"):
         return f"it is {member.state} on this client"
-    return "" if server else "this client shows no server of it"
+    return "" if server else "its server is not known on this client; root may see it"
 
 
 def _kind(listed: MountedSystem) -> str:

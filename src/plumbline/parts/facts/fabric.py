@@ -103,7 +103,7 @@ def look(node: Node) -> Look:
         notes += _stopped(links, errors)
         if errors.silent:
             names = several(sorted(errors.silent), 1)
-            notes.append(f"errors of links are not counted where no switch tells them: {names}")
+            notes.append(f"no error counters from {names}: errors of links there are not known")
     except (ToolError, PrivilegeError) as error:
         notes.append(f"errors of links are not counted: {error}")
     symptoms = [*fabric.own(findings), *(() if partial else missing)]
