@@ -225,6 +225,15 @@ def test_a_target_without_an_alarm_of_its_own_to_show_bears_none(
     assert (second.state, second.reason) == (State.WARNING, Reason.SLOW)
 
 
+def test_a_target_measured_a_day_before_the_other_bears_its_alarm() -> None:
+    entries, all_series = one_at_a_time(1, {"fs1": BY_THE_RELEASE, "fs2": BY_THE_RELEASE})
+    yesterday = {"started_at": NOW - DAY_S, "finished_at": NOW - DAY_S + 60}
+    all_series[0] = with_last_run(all_series[0], **yesterday)
+    memory, weighing = after_a_release((entries, all_series))
+    first, second = Judging(memory, weighing, NOW).components(entries)
+    assert (first.reason, second.reason) == (Reason.SLOW, Reason.ALARM_ELSEWHERE)
+
+
 def test_a_group_keeps_the_alarm_of_others_while_its_targets_are_skipped() -> None:
     entries, all_series = one_at_a_time(3, {"fs1": BY_THE_RELEASE, "fs2": BY_THE_RELEASE})
     skipped = [with_last_run(series, **SKIPPED) for series in all_series[:3]]
