@@ -159,7 +159,8 @@ class _Hosts:
         """Return the name of a server, with its domain if it is known; empty if it has none."""
         address = _address(server)
         if not _is_numeric(server):
-            return address
+            # the network of a Cray counts its hosts, as 27@kfi
+            return "" if address.isdecimal() else address
         if not self._resolves:
             return ""
         answer = self._run(["getent", "hosts", address], QUICK_S)

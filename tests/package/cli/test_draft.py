@@ -110,6 +110,20 @@ def test_a_server_has_the_name_of_all_its_addresses(
     assert drawn == servers
 
 
+def test_a_server_that_has_but_a_number_gets_a_name() -> None:
+    run = lustre()
+    pattern = "lctl get_param osc.lustre-OST*-osc-*"
+    answers: dict[str, Answer] = {
+        name: run([*name.split()], 1.0).stdout.replace("10.0.0.", "2").replace("@tcp", "@kfi")
+        for name in (f"{pattern}.import", f"{pattern}.ost_conn_uuid")
+    }
+    parts = topology(drafted(lustre(**answers), [LUSTRE], "login1").text)["parts"]
+    servers = [part for part in parts if part["kind"] == "server"]
+    assert servers == [
+        {"name": f"oss{number}", "kind": "server", "feeds": "network"} for number in (1, 2)
+    ]
+
+
 def test_bricks_have_the_hosts_of_their_volume() -> None:
     site = drafted(FakeRunner({**of_bricks(), "lctl": answer("", "", 2)}), [GLUSTERFS], "client1")
     document = topology(site.text)
