@@ -152,8 +152,16 @@ class Weighing:
         return subject in self._evidence
 
     def known(self, layers: Container[str]) -> dict[Subject, Optional[Evidence]]:
-        """Return the evidence on the components and groups of some layers so far."""
-        return {key: evidence for key, evidence in self._evidence.items() if key[0] in layers}
+        """Return the evidence so far on components and groups of layers without a run since.
+
+        Layers whose alarms may be joined have one only together.
+        """
+        measured = {_use_of(layer) for layer, _ in self._measured if layer not in layers}
+        return {
+            key: evidence
+            for key, evidence in self._evidence.items()
+            if key[0] in layers and _use_of(key[0]) not in measured
+        }
 
     def all(self) -> dict[Subject, Evidence]:
         """Return the evidence on all components and groups."""

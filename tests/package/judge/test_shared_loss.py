@@ -281,6 +281,22 @@ def test_a_release_that_slows_targets_alone_and_at_once_is_one_alarm(
     assert f"; its alarm is that of {bearer}" in whole.sentence
 
 
+def test_an_alarm_of_another_layer_is_no_longer_borne_when_that_has_ended() -> None:
+    at_once = all_at_once({"fs1": [200e6] * 10 + [170e6, *[130e6] * 7]})
+    single, repaired = (one_at_a_time(3, {"fs1": rates}) for rates in (BY_THE_RELEASE, HEALTHY))
+    borne, alone = (
+        ([*measured[0], *at_once[0]], [*measured[1], *at_once[1]])
+        for measured in (single, repaired)
+    )
+    _, before = after_a_release(borne)
+    assert before.all()["fs", "fs1", False].borne_by == "group fs1"
+    assert {key[0] for key in before.known({"fs", "ost"})} == {"fs", "ost"}
+    # only targets alone have been measured since
+    memory = Node(snapshot(*alone[1]), NOW - 3610 - 7 * DAY_S)
+    since = Weighing({"client1": alone[0]}, {"client1": memory}, known=before.known({"fs"}))
+    assert [item.borne_by for item in since.all().values() if item.alarm] == [""]
+
+
 def test_targets_that_later_lost_more_at_once_than_alone_have_two_alarms() -> None:
     single = one_at_a_time(3, {"fs1": BY_THE_RELEASE})
     at_once = all_at_once({"fs1": [200e6] * 10 + [170e6, *[80e6] * 7]})
