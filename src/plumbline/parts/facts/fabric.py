@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from statistics import median_low
-from typing import Container, Iterable, Iterator, NamedTuple, Optional, Sequence
+from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.command import Completed, lines
 from plumbline.model.errors import PlumblineError, PrivilegeError, ToolError
@@ -25,6 +25,7 @@ from plumbline.parts.facts.fabric_output import (
     End,
     Errors,
     Link,
+    Links,
     parse_errors,
     parse_links,
 )
@@ -88,14 +89,14 @@ def look(node: Node) -> Look:
     asked = node.system.run(LINKS, _LIMIT_S)
     if not asked.ok:
         raise _trouble(asked)
-    links, unclear = parse_links(asked.stdout)
-    partial = lines(asked.stderr)
-    notes = [f"not all switches answered: {partial[0][:200]}"] if partial else []
-    if unclear:
-        notes.append(f"ports to look at: {several([*map(str, unclear)])}")
-    fabric = _Fabric(node, links, {port.end[:2] for port in unclear})
+    seen, partial = parse_links(asked.stdout), lines(asked.stderr)
+    links = seen.links
+    notes = [f"not all hosts and switches answered: {partial[0][:200]}"] if partial else []
+    if seen.unclear:
+        notes.append(f"ports to look at: {several([*map(str, seen.unclear)])}")
+    fabric = _Fabric(node, seen)
     # what was seen before is remembered in any case
-    missing = tuple(fabric.missing())
+    missing = tuple(fabric.missing(partial=bool(partial)))
     findings = [*fabric.slow()]
     try:
         errors = _errors(node)
@@ -106,7 +107,7 @@ def look(node: Node) -> Look:
             notes.append(f"no error counters from {names}: errors of links there are not known")
     except (ToolError, PrivilegeError) as error:
         notes.append(f"errors of links are not counted: {error}")
-    symptoms = [*fabric.own(findings), *(() if partial else missing)]
+    symptoms = [*fabric.own(findings), *missing]
     notes += [*fabric.elsewhere(findings), *fabric.not_found()]
     return Look(NAME, len(links), tuple(symptoms), tuple(notes))
 
@@ -154,12 +155,11 @@ class _Finding(NamedTuple):
 class _Fabric:
     """The links of one look, and those of the topology."""
 
-    def __init__(
-        self, node: Node, links: Sequence[Link], unclear: Container[tuple[int, int]]
-    ) -> None:
+    def __init__(self, node: Node, seen: Links) -> None:
         self._node = node
-        self._links = links
-        self._unclear = unclear
+        links = self._links = seen.links
+        self._unclear = {port.end[:2] for port in seen.unclear}
+        self._down = seen.down
         self._counters = node.counters
         self._parts = {frozenset(part.ends): part for part in node.parts.fabric}
         self._ways: dict[str, list[FabricLink]] = {}
@@ -259,10 +259,11 @@ class _Fabric:
         among = f" in {together} links" if together > 1 else ""
         return f"{_gbit(link.rate_Bps)}, the topology has {_gbit(part.rate_Bps)}{among}"
 
-    def missing(self) -> Iterator[Symptom]:
+    def missing(self, *, partial: bool) -> Iterator[Symptom]:
         """Yield the links between switches that an earlier look has seen, until they are back.
 
-        A port that is up has its link, even if that cannot be judged.
+        A port that is up has its link, even if that cannot be judged.  In a ``partial`` look, in
+        which not all have answered, both ports of a link that is gone are seen to be down.
         """
         used = {(end.guid, end.port) for link in self._links for end in link.ends}
         switches = {end.guid for link in self._links if link.between_switches for end in link.ends}
@@ -276,6 +277,8 @@ class _Fabric:
                 continue
             self._counters.growth(name, 1.0)
             if any(end[:2] in self._unclear for end in ends):
+                continue
+            if partial and not all(end[:2] in self._down for end in ends):
                 continue
             lost = [end.name for end in ends if end.guid not in switches]
             gone.setdefault(lost[0] if len(lost) == 1 else "", []).append(
