@@ -62,7 +62,7 @@ def _supposed(topology: Topology, rates: Sequence[str]) -> Topology:
     """Return the topology with the rates of ``PART=RATE``; a later one counts."""
     for text in rates:
         names, equals, rate = text.rpartition("=")
-        if not equals:
+        if not (equals and names.strip()):
             raise UsageError(f"--set {text!r} is no PART=RATE; write for example oss1-nic=1 GB/s")
         topology = topology.with_rate(expand(names), parse_rate(rate))
     return topology

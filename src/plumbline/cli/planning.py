@@ -24,7 +24,7 @@ PLANNING.add(
     ),
     option(
         "--measured HISTORY",
-        "compare the wiring with the reads at once and the servers in a history, 1 if other",
+        "compare wiring and servers with a history; ends with 1 if they differ",
     ),
     shared.JSON,
     description="""\
@@ -39,7 +39,7 @@ PLANNING.add(
     option("--mount DIR", "only this mount (default: all of Lustre and GlusterFS)"),
     description="""\
 Print a first topology.yml on a client: its file systems, their targets, and the server of each.
-Rates and parts between are to be added. Nothing is measured. Exit code 1: something was left
+Add rates and the parts between by hand. Nothing is measured. Exit code 1: something was left
 out.""",
     epilog="For example: plumbline topology draft > topology.yml",
 )

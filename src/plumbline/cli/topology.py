@@ -124,7 +124,7 @@ def _live(nodes: Sequence[Expectations], addresses: Mapping[str, str]) -> int:
         differ = differ or bool(difference.sentences())
         same = [
             f"the OSTs of {mount} are those that {node.node} measures, and retired ones",
-            *_same_servers(difference, osts, addresses),
+            *_same_servers(difference, osts),
         ]
         for sentence in difference.sentences() or same:
             say(f"live: {sentence}")
@@ -133,11 +133,9 @@ def _live(nodes: Sequence[Expectations], addresses: Mapping[str, str]) -> int:
     return int(differ)
 
 
-def _same_servers(
-    difference: Difference, osts: Collection[str], addresses: Collection[str]
-) -> Iterator[str]:
+def _same_servers(difference: Difference, osts: Collection[str]) -> Iterator[str]:
     """Yield how many OSTs have the right server, if there is no difference."""
-    if difference.servers and addresses:
+    if difference.servers and difference.servers.proven:
         yield (
             f"{len(difference.servers.proven)} of {len(osts)} OSTs are proven to be on their "
             "servers in the topology, by its addresses"

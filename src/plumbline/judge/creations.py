@@ -42,6 +42,10 @@ class Pair(NamedTuple):
     reason: str = ""
     hung: bool = False
 
+    def with_failure(self, reason: str) -> Pair:
+        """Return the pair after one more failure."""
+        return self._replace(failed=self.failed + 1, reason=reason)
+
     @property
     def typical_s(self) -> Optional[float]:
         """Median time in seconds, the lower one; None if a creation failed or none was tried."""

@@ -14,9 +14,9 @@ from plumbline.model.units import DAY_S, HOUR_S
 
 _HOURS = 24
 _FEW = 0.25
-"""Share of an even spread over the hours below which an hour is at rest: a run by hand at noon."""
+"""An hour with less than this share of an even spread is at rest, such as that of a run by hand."""
 _ALIKE = 2
-"""Hours by which two rests may differ and be alike: a late timer does not choose between them."""
+"""Rests shorter than the longest by up to so many hours count too: a late timer moves no day."""
 
 
 def days_of(moments: Sequence[float]) -> Any:

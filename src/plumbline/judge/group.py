@@ -277,7 +277,7 @@ def _elsewhere(ruled: Sequence[tuple[Expectation, Sequence[Ruling]]]) -> str:
     if not wrong:
         return ""
     return (
-        f"; not behind one server in the topology as in Lustre: {several(wrong)}; see plumbline "
+        f"; one server in Lustre, several in the topology: {several(wrong)}; see plumbline "
         "topology check --live"
     )
 

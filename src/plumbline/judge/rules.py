@@ -330,10 +330,15 @@ _KNOWN_STATES = {
 }
 
 
+def known_states(record: Record) -> Sequence[str]:
+    """Return the states of a part in words in which it may be slow, such as a rebuild."""
+    flags = record.flags
+    return [words for flag, words in _KNOWN_STATES.items() if flag in flags] if flags else ()
+
+
 def known_state(measured: Measured) -> Optional[Finding]:
     """Return a finding on a degraded or failed-over part, which may be slow: never CRITICAL."""
-    of_run = measured.record.flags
-    states = of_run and [words for flag, words in _KNOWN_STATES.items() if flag in of_run]
+    states = known_states(measured.record)
     if not states:
         return None
     text = f"{figures_and_ceiling(measured)}: {' and '.join(states)}, slower is expected"

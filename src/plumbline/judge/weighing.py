@@ -30,6 +30,7 @@ from plumbline.judge.operations import label
 from plumbline.judge.pair import of_pair
 from plumbline.judge.recursion import weigh
 from plumbline.judge.references import Comparison, Groups, References, of_group
+from plumbline.judge.rules import known_states
 from plumbline.judge.runs import (
     NIGHT_S,
     PEER_NOISE,
@@ -164,8 +165,16 @@ class Weighing:
         return subject in self._evidence
 
     def known(self, layers: Container[str]) -> dict[Subject, Optional[Evidence]]:
-        """Return the evidence on the components and groups of some layers so far."""
-        return {key: evidence for key, evidence in self._evidence.items() if key[0] in layers}
+        """Return the evidence so far on components and groups of layers without a run since.
+
+        Layers whose alarms may be joined have one only together.
+        """
+        measured = {_use_of(layer) for layer, _ in self._measured if layer not in layers}
+        return {
+            key: evidence
+            for key, evidence in self._evidence.items()
+            if key[0] in layers and _use_of(key[0]) not in measured
+        }
 
     def all(self) -> dict[Subject, Evidence]:
         """Return the evidence on all components and groups."""
@@ -276,7 +285,8 @@ class Weighing:
         """Let what one change has slowed as much have one alarm, that of the first.
 
         It is a group, a component without peers, or one test of all targets of a file system.
-        Noise only takes away: one that has lost more has done so in its best run, too.
+        Noise only takes away: one that has lost more has done so in its best run, too.  The alarm
+        of the first must show: if its last run was skipped, the next one has the alarm.
         """
         bearers: dict[tuple[str, ...], list[tuple[Subject, Evidence]]] = {}
         for subject in sorted(self._raised, key=lambda each: (self._raised[each].at, each)):
@@ -287,7 +297,8 @@ class Weighing:
             others = bearers.setdefault((_use_of(subject[0]), test, evidence.against), [])
             least = self._raised[subject].best / (1 - self._limits_of(subject).peer_loss)
             for bearer, earlier in others:
-                if earlier.ratio is not None and earlier.ratio <= least:
+                is_as_slow = earlier.ratio is not None and earlier.ratio <= least
+                if is_as_slow and self._shows_beside(bearer, subject):
                     self._bear(bearer, subject)
                     break
             else:
@@ -302,6 +313,27 @@ class Weighing:
             named = name if kind_of_borne == kind else f"{kind_of_borne} {name}"
             self._evidence[bearer] = speaks._replace(bears=(*speaks.bears, named))
             self._evidence[borne] = silent._replace(borne_by=f"{kind} {speaker}", bears=())
+
+    def _shows_beside(self, bearer: Subject, borne: Subject) -> bool:
+        """Return whether the service of ``bearer`` shows its alarm as long as ``borne`` has one."""
+        stale_after_s = self._limits_of(bearer).stale_after_s
+        return self._last_shown(bearer) >= self._last_shown(borne) - stale_after_s
+
+    def _last_shown(self, subject: Subject) -> float:
+        """Return the start of the latest run that shows the alarm of a service, in epoch seconds.
+
+        A group shows it after any run.  The last run of a component needs a rate, and none in a
+        known state, such as a rebuild; ``-inf`` without such a run.
+        """
+        members = self._groups[subject[:2]] if subject[2] else [subject[:2]]
+        latest = [
+            series.latest
+            for member in members
+            for entry, memory in self._sources[member]
+            for series in _series(entry, memory)
+        ]
+        shown = [run for run in latest if run.rate is not None and not known_states(run)]
+        return max((run.started_at for run in (latest if subject[2] else shown)), default=-inf)
 
     def _called(self, subject: Subject) -> tuple[str, str]:
         """Return the kind of a subject in words, and its name."""
@@ -395,12 +427,7 @@ class Weighing:
         return [measurement for member in members for measurement in self._measured.get(member, ())]
 
     def _measurements(self, entry: Expectation, memory: Weighable) -> Iterator[Measurement]:
-        try:
-            series = memory.of(entry.layer, entry.component)
-        except DocumentError:
-            # the verdict on the component reports it
-            return
-        for measured in series:
+        for measured in _series(entry, memory):
             latest = measured.latest
             key = f"{latest.operation.value}/{latest.scenario.value}"
             if entry.references and key not in entry.references:
@@ -505,6 +532,14 @@ def _systems(nodes: Nodes) -> dict[str, str]:
                 for name in expectation.path:
                     systems.setdefault(name, set()).add(expectation.group)
     return {name: next(iter(groups)) for name, groups in systems.items() if len(groups) == 1}
+
+
+def _series(entry: Expectation, memory: Weighable) -> Sequence[Series]:
+    try:
+        return memory.of(entry.layer, entry.component)
+    except DocumentError:
+        # the verdict on the component reports it
+        return ()
 
 
 def _partner(entry: Expectation, name: Optional[str]) -> Optional[Partner]:

@@ -389,9 +389,9 @@ def seldom_shown(found: Iterable[Exposure], periods_s: Mapping[str, float]) -> I
     if lone and _LOW_RUNS_ALONE * shared_s > _SOON_S:
         yield (
             f"shared reads {several(lone, 1)} every {format_duration(shared_s)}, and no other part "
-            "of its kind and rate shows whether a night is busy: an alarm takes up to about "
-            f"{_LOW_RUNS_ALONE} low runs, {format_duration(_LOW_RUNS_ALONE * shared_s)} at least; "
-            "read it every night to have it within two weeks"
+            "of its kind and rate shows whether a night is busy: an alarm may take about "
+            f"{_LOW_RUNS_ALONE} low runs, {format_duration(_LOW_RUNS_ALONE * shared_s)}; read "
+            "every night to have it within two weeks"
         )
 
 

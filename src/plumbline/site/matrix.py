@@ -187,10 +187,9 @@ class _Row:
         try:
             seconds = creation_s(completed)
         except UnprovedError:
-            # of all pairs alike: none of them has failed
             raise
         except (SkipTarget, ToolError) as error:
-            return pair._replace(failed=pair.failed + 1, reason=_reason(str(error)))
+            return pair.with_failure(_reason(str(error)))
         return pair._replace(seconds=(*pair.seconds, seconds))
 
     def _hanging(self, pair: Pair, completed: Completed) -> Pair:
@@ -342,5 +341,12 @@ class _Crossing:
     def _create(self, row: _Row, ost: Member) -> None:
         pair = self.pairs[row.name, ost.name]
         # a second hung creation would only add a process
-        if not pair.hung and not row.given_up:
+        if pair.hung or row.given_up:
+            return
+        try:
             self.pairs[row.name, ost.name] = row.create(ost, pair, self._limit_s)
+        except UnprovedError as error:
+            if not any(other.seconds for other in self.pairs.values()):
+                # so it is of all pairs, and none of them has failed
+                raise
+            self.pairs[row.name, ost.name] = pair.with_failure(str(error))

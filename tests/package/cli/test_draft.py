@@ -88,6 +88,42 @@ def test_a_name_service_without_an_answer_is_asked_once() -> None:
     assert len(run.called("getent")) == 1
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "servers"),
+    [
+        # a made-up name is none of another server's
+        ("", "oss1.site.example", {"oss2": "10.0.0.1", "oss1": "10.0.0.2"}),
+        # one server with two addresses
+        ("oss1.site.example", "oss1.site.example", {"oss1": "10.0.0.1"}),
+        ("oss1.site.example", "oss1.else.example", {"oss1": "10.0.0.1", "oss2": "10.0.0.2"}),
+    ],
+)
+def test_a_server_has_the_name_of_all_its_addresses(
+    first: str, second: str, servers: dict[str, str]
+) -> None:
+    names: dict[str, Answer] = {
+        f"getent hosts {address}": f"{address} {name}\n" if name else answer("", "", 2)
+        for address, name in (("10.0.0.1", first), ("10.0.0.2", second))
+    }
+    parts = topology(drafted(lustre(**names), [LUSTRE], "login1").text)["parts"]
+    drawn = {part["name"]: part["address"] for part in parts if part["kind"] == "server"}
+    assert drawn == servers
+
+
+def test_a_server_that_has_but_a_number_gets_a_name() -> None:
+    run = lustre()
+    pattern = "lctl get_param osc.lustre-OST*-osc-*"
+    answers: dict[str, Answer] = {
+        name: run([*name.split()], 1.0).stdout.replace("10.0.0.", "2").replace("@tcp", "@kfi")
+        for name in (f"{pattern}.import", f"{pattern}.ost_conn_uuid")
+    }
+    parts = topology(drafted(lustre(**answers), [LUSTRE], "login1").text)["parts"]
+    servers = [part for part in parts if part["kind"] == "server"]
+    assert servers == [
+        {"name": f"oss{number}", "kind": "server", "feeds": "network"} for number in (1, 2)
+    ]
+
+
 def test_bricks_have_the_hosts_of_their_volume() -> None:
     site = drafted(FakeRunner({**of_bricks(), "lctl": answer("", "", 2)}), [GLUSTERFS], "client1")
     document = topology(site.text)
@@ -101,11 +137,26 @@ def test_bricks_have_the_hosts_of_their_volume() -> None:
 
 
 def test_two_file_systems_share_a_server() -> None:
-    other = parse_mount("92 24 0:62 / /mnt/also rw - lustre 10.0.2.15@tcp:/lustre rw")
-    document = topology(drafted(lustre(), [LUSTRE, other], "login1").text)
+    home = parse_mount("92 24 0:62 / /mnt/home rw - lustre 10.0.2.15@tcp:/home rw")
+    server = "osc.home-OST0000-osc-ffff8882.ost_conn_uuid=10.0.0.1@tcp\n"
+    answers: dict[str, Answer] = {
+        "lfs osts /mnt/home": "OBDS:\n0: home-OST0000_UUID ACTIVE\n",
+        "lctl get_param osc.home-OST*-osc-*.import": answer("", "", 2),
+        "lctl get_param osc.home-OST*-osc-*.ost_conn_uuid": server,
+    }
+    document = topology(drafted(lustre(**answers), [LUSTRE, home], "login1").text)
     parts = [system["targets"][0]["part"] for system in document["file_systems"]]
-    assert parts == ["stor-a-array[1-2]", "stor-a-array[3-4]"]
-    assert {"name": "stor-a-array[1-4]", "kind": "array", "feeds": "stor-a"} in document["parts"]
+    assert parts == ["stor-a-array[1-2]", "stor-a-array3"]
+    assert {"name": "stor-a-array[1-3]", "kind": "array", "feeds": "stor-a"} in document["parts"]
+
+
+def test_a_file_system_that_is_mounted_twice_is_drawn_once() -> None:
+    other = parse_mount("92 24 0:62 / /mnt/also rw - lustre 10.0.2.15@tcp:/lustre/folder rw")
+    site = drafted(lustre(), [LUSTRE, other], "login1")
+    once = drafted(lustre(), [LUSTRE], "login1")
+    assert topology(site.text) == topology(once.text)
+    second = "/mnt/also: its targets are those of /mnt/lustre"
+    assert site.troubles == (*once.troubles, second)
 
 
 def test_mounts_without_an_answer_are_named() -> None:

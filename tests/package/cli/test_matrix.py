@@ -112,6 +112,20 @@ def test_an_answer_of_lfs_that_is_not_understood_accuses_nobody(client: Client) 
 
 @as_root
 @pytest.mark.slow
+def test_an_answer_that_is_not_understood_of_one_pair_keeps_the_times_of_the_others(
+    client: Client,
+) -> None:
+    become(client, pairs={"1:3": "odd"})
+    ended = client.call(*words(client, "--quiet", "--json"))
+    assert ended.returncode == 2
+    by_name = pairs(json.loads(ended.stdout))
+    odd = by_name.pop((mdt(1), ost(3)))
+    assert "is not understood" in odd["reason"]
+    assert all(pair["seconds"] and not pair["failed"] for pair in by_name.values())
+
+
+@as_root
+@pytest.mark.slow
 def test_an_ost_or_an_mdt_of_which_all_pairs_fail_is_named_itself(client: Client) -> None:
     become(client, pairs={"0:3": "fail", "1:3": "fail"})
     ended = client.call(*words(client, "--quiet"))

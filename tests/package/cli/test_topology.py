@@ -164,14 +164,16 @@ def test_live_names_an_ost_that_is_not_in_the_topology(
     )
 
 
+TARGETS = [
+    {"name": "fs1-OST[0000-0001]", "part": "oss[1-2]-disk1"},
+    {"name": "fs1-OST0010", "part": "oss1-disk2"},
+]
+
+
 def test_live_names_an_ost_on_another_server_than_in_the_topology(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    targets = [
-        {"name": "fs1-OST[0000-0001]", "part": "oss[1-2]-disk1"},
-        {"name": "fs1-OST0010", "part": "oss1-disk2"},
-    ]
-    words = "topology", "check", "--live", "-i", lustre(tmp_path, targets=targets)
+    words = "topology", "check", "--live", "-i", lustre(tmp_path, targets=TARGETS)
     tools(tmp_path, monkeypatch, "10.0.0.2@tcp", "10.0.0.1@tcp")
     lines = [line for line in run(*words, code=1).out.splitlines() if line.startswith("live")]
     assert lines == [
@@ -183,16 +185,16 @@ def test_live_names_an_ost_on_another_server_than_in_the_topology(
     assert run(*words).out.splitlines()[-1] == (
         "live: 2 of 3 OSTs are proven to be on their servers in the topology, by its addresses"
     )
+    tools(tmp_path, monkeypatch, "10.9.0.1@o2ib", "10.9.0.2@o2ib")
+    assert run(*words).out.splitlines()[-1] == (
+        "live: OSTs of one server in Lustre are behind one server in the topology"
+    )
 
 
 def test_live_compares_servers_by_the_deployed_plan_too(
     tmp_path: Path, run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    targets = [
-        {"name": "fs1-OST[0000-0001]", "part": "oss[1-2]-disk1"},
-        {"name": "fs1-OST0010", "part": "oss1-disk2"},
-    ]
-    folder = lustre(tmp_path, targets=targets)
+    folder = lustre(tmp_path, targets=TARGETS)
     plan = tmp_path / "expectations.json"
     plan.write_text(run("plan", "-i", folder, "--node", "client1", "--json").out)
     monkeypatch.setattr("plumbline.cli.topology.EXPECTATIONS", str(plan))
@@ -211,7 +213,7 @@ def test_live_compares_servers_by_the_deployed_plan_too(
     # it has the addresses of the hosts with which this one is tested
     document = site()
     part(document, "client1")["address"] = "10.0.0.9"
-    folder = lustre(tmp_path / "pairs", document, targets=targets)
+    folder = lustre(tmp_path / "pairs", document, targets=TARGETS)
     plan.write_text(run("plan", "-i", folder, "--node", "client1", "--json").out)
     tools(tmp_path, monkeypatch, "10.0.0.2@tcp", "10.0.0.1@tcp")
     lines = run("topology", "check", "--live", code=1).out.splitlines()

@@ -278,7 +278,7 @@ def on_servers(*nids: str, away: bool = False) -> str:
 def test_targets_drawn_behind_another_server_than_lustre_has_are_a_remark_only() -> None:
     """Their own verdicts are right, but suspects would be a healthy server."""
     assert on_servers("a@tcp", "b@tcp", "a@tcp", "b@tcp").endswith(
-        "; not behind one server in the topology as in Lustre: OST0, OST2, OST1 and 1 more; see "
+        "; one server in Lustre, several in the topology: OST0, OST2, OST1 and 1 more; see "
         "plumbline topology check --live"
     )
     # a server may have several addresses

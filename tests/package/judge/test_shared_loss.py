@@ -11,7 +11,7 @@ from plumbline.judge.weighing import Weighing
 from plumbline.model.evidence import Evidence
 from plumbline.model.expectation import Expectation
 from plumbline.model.limits import Limits, Reference
-from plumbline.model.record import Operation, Record, Scenario
+from plumbline.model.record import Flag, Operation, Outcome, Record, Scenario
 from plumbline.model.series import Sample, Series
 from plumbline.model.verdict import Reason, State, Verdict
 from tests.package.judgements import BASELINE, DAY_S, NOW, Node, expectation, series, snapshot
@@ -196,6 +196,53 @@ def test_a_release_that_slows_lone_targets_is_one_alarm() -> None:
     assert second.sentence.endswith("; its alarm is that of target fs1-OST0")
 
 
+SKIPPED = {"outcome": Outcome.SKIPPED, "reason": "inactive", "rate": None, "repeats": ()}
+
+
+def with_last_run(series: Series, **changes: Any) -> Series:
+    """Return a series with another last run."""
+    latest = series.latest._replace(**changes)
+    first, *earlier = (item for item in series.samples if item.started_at <= latest.started_at)
+    return Series(latest, (first._replace(rate=latest.rate), *earlier))
+
+
+@pytest.mark.parametrize(
+    ("last_run", "reason"),
+    [
+        (SKIPPED, Reason.SKIPPED),
+        ({"flags": (Flag.DEGRADED,)}, Reason.KNOWN_STATE),
+        ({"started_at": NOW - 3 * DAY_S, "finished_at": NOW - 3 * DAY_S}, Reason.STALE),
+    ],
+)
+def test_a_target_without_an_alarm_of_its_own_to_show_bears_none(
+    last_run: dict[str, Any], reason: Reason
+) -> None:
+    entries, all_series = one_at_a_time(1, {"fs1": BY_THE_RELEASE, "fs2": BY_THE_RELEASE})
+    all_series[0] = with_last_run(all_series[0], **last_run)
+    memory, weighing = after_a_release((entries, all_series))
+    first, second = Judging(memory, weighing, NOW).components(entries)
+    assert first.reason is reason
+    assert (second.state, second.reason) == (State.WARNING, Reason.SLOW)
+
+
+def test_a_target_measured_a_day_before_the_other_bears_its_alarm() -> None:
+    entries, all_series = one_at_a_time(1, {"fs1": BY_THE_RELEASE, "fs2": BY_THE_RELEASE})
+    yesterday = {"started_at": NOW - DAY_S, "finished_at": NOW - DAY_S + 60}
+    all_series[0] = with_last_run(all_series[0], **yesterday)
+    memory, weighing = after_a_release((entries, all_series))
+    first, second = Judging(memory, weighing, NOW).components(entries)
+    assert (first.reason, second.reason) == (Reason.SLOW, Reason.ALARM_ELSEWHERE)
+
+
+def test_a_group_keeps_the_alarm_of_others_while_its_targets_are_skipped() -> None:
+    entries, all_series = one_at_a_time(3, {"fs1": BY_THE_RELEASE, "fs2": BY_THE_RELEASE})
+    skipped = [with_last_run(series, **SKIPPED) for series in all_series[:3]]
+    memory, weighing = after_a_release((entries, [*skipped, *all_series[3:]]))
+    first, second = Judging(memory, weighing, NOW).groups(entries)
+    assert (first.state, first.reason) == (State.WARNING, Reason.SLOW)
+    assert (second.state, second.reason) == (State.OK, Reason.ALARM_ELSEWHERE)
+
+
 def test_a_lone_target_that_lost_more_by_the_release_has_its_own_alarm() -> None:
     systems = {"fs1": BY_THE_RELEASE, "fs2": [200e6] * 10 + [110e6] * 8}
     _, weighing = after_a_release(one_at_a_time(1, systems))
@@ -232,6 +279,22 @@ def test_a_release_that_slows_targets_alone_and_at_once_is_one_alarm(
     whole = list(Judging(memory, weighing, NOW).groups(entries))[-1]
     assert (whole.layer, whole.state, whole.reason) == ("fs", State.OK, Reason.ALARM_ELSEWHERE)
     assert f"; its alarm is that of {bearer}" in whole.sentence
+
+
+def test_an_alarm_of_another_layer_is_no_longer_borne_when_that_has_ended() -> None:
+    at_once = all_at_once({"fs1": [200e6] * 10 + [170e6, *[130e6] * 7]})
+    single, repaired = (one_at_a_time(3, {"fs1": rates}) for rates in (BY_THE_RELEASE, HEALTHY))
+    borne, alone = (
+        ([*measured[0], *at_once[0]], [*measured[1], *at_once[1]])
+        for measured in (single, repaired)
+    )
+    _, before = after_a_release(borne)
+    assert before.all()["fs", "fs1", False].borne_by == "group fs1"
+    assert {key[0] for key in before.known({"fs", "ost"})} == {"fs", "ost"}
+    # only targets alone have been measured since
+    memory = Node(snapshot(*alone[1]), NOW - 3610 - 7 * DAY_S)
+    since = Weighing({"client1": alone[0]}, {"client1": memory}, known=before.known({"fs"}))
+    assert [item.borne_by for item in since.all().values() if item.alarm] == [""]
 
 
 def test_targets_that_later_lost_more_at_once_than_alone_have_two_alarms() -> None:

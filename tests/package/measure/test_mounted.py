@@ -182,6 +182,10 @@ def test_an_ost_belongs_to_its_first_server_or_to_the_present_one() -> None:
     def servers(nids: str, present: str) -> dict[str, tuple[str, ...]]:
         text = recorded.replace('failover_nids: [ "0@lo" ]', f"failover_nids: [ {nids} ]")
         text = text.replace('current_connection: "0@lo"', f'current_connection: "{present}"')
+        text += (
+            "osc.lustre-OST0003-osc-MDT0000.import=\nimport:\n    state: FULL\n    connection:\n"
+            '       failover_nids: [ "10.0.0.9@tcp" ]\n       current_connection: "10.0.0.9@tcp"\n'
+        )
         return servers_of_osts(FakeRunner({f"lctl get_param {pattern}": text}), "lustre")
 
     both = '"10.0.0.1@tcp", "10.9.0.1@o2ib", "10.0.0.2@tcp", "10.9.0.2@o2ib"'

@@ -259,8 +259,8 @@ def test_a_loss_of_a_lone_shared_part_is_noted_if_its_turns_are_rare() -> None:
     (note,) = seldom_shown(found, {"raw": DAY_S, "shared": 2 * DAY_S})
     assert note == (
         "shared reads login1 every 2 d, and no other part of its kind and rate shows whether a "
-        "night is busy: an alarm takes up to about 9 low runs, 18 d at least; read it every night "
-        "to have it within two weeks"
+        "night is busy: an alarm may take about 9 low runs, 18 d; read every night to have it "
+        "within two weeks"
     )
     assert [*seldom_shown(found, {"shared": DAY_S})] == []
     # its controllers are peers

@@ -108,6 +108,14 @@ def test_the_ceiling_of_a_pair_is_that_of_the_slower_adapter_after_its_headers()
     assert entry.references["latency/single"].ceiling is None
 
 
+def test_a_rate_that_is_supposed_is_that_of_verbs_too() -> None:
+    topology = build(with_adapters(site())).with_rate(["c1-ib1"], 1e9)
+    compiled = compile_plan(topology, load({"layers": {"rdma": {}}}), {})
+    (entry,) = (item for item in compiled.expectations["oss1"] if item.component == "oss1-ib1")
+    ceilings = {partner.name: partner.ceiling.rate for partner in entry.partners}
+    assert ceilings["c1-ib1"] == 1e9
+
+
 def test_roce_has_the_headers_of_the_mtu_and_tcp_those_of_its_own() -> None:
     document = parts(
         {"name": "switch1", "kind": "switch"},

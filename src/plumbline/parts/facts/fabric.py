@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from statistics import median_low
-from typing import Container, Iterable, Iterator, NamedTuple, Optional, Sequence
+from typing import Iterable, Iterator, NamedTuple, Optional, Sequence
 
 from plumbline.model.command import Completed, lines
 from plumbline.model.errors import PlumblineError, PrivilegeError, ToolError
@@ -25,6 +25,7 @@ from plumbline.parts.facts.fabric_output import (
     End,
     Errors,
     Link,
+    Links,
     parse_errors,
     parse_links,
 )
@@ -55,8 +56,10 @@ RULES = rules(
 _MEMORY = re.compile(
     rf"{NAME}/link/([0-9a-f]{{1,16}})\.(\d+) ([0-9a-f]{{1,16}})\.(\d+)/(.*) -- (.*)"
 )
-_FOREIGN = f"{NAME}/foreign/"
-"""Before the number of a switch that is another site's."""
+_FOREIGN = re.compile(rf"{NAME}/foreign/([0-9a-f]{{1,16}})")
+"""A switch that is another site's."""
+_OWN = re.compile(rf"{NAME}/own/([0-9a-f]{{1,16}}) ([0-9a-f]{{1,16}})/(.+)")
+"""A switch with a host of the topology: both numbers, and the name of the host there."""
 _WORDS = re.compile(r"[^\w.@+-]+")
 
 _SLOWEST = "SDR"
@@ -86,14 +89,14 @@ def look(node: Node) -> Look:
     asked = node.system.run(LINKS, _LIMIT_S)
     if not asked.ok:
         raise _trouble(asked)
-    links, unclear = parse_links(asked.stdout)
-    partial = lines(asked.stderr)
-    notes = [f"not all switches answered: {partial[0][:200]}"] if partial else []
-    if unclear:
-        notes.append(f"ports to look at: {several([*map(str, unclear)])}")
-    fabric = _Fabric(node, links, {port.end[:2] for port in unclear})
+    seen, partial = parse_links(asked.stdout), lines(asked.stderr)
+    links = seen.links
+    notes = [f"not all hosts and switches answered: {partial[0][:200]}"] if partial else []
+    if seen.unclear:
+        notes.append(f"ports to look at: {several([*map(str, seen.unclear)])}")
+    fabric = _Fabric(node, seen)
     # what was seen before is remembered in any case
-    missing = tuple(fabric.missing())
+    missing = tuple(fabric.missing(partial=bool(partial)))
     findings = [*fabric.slow()]
     try:
         errors = _errors(node)
@@ -101,10 +104,10 @@ def look(node: Node) -> Look:
         notes += _stopped(links, errors)
         if errors.silent:
             names = several(sorted(errors.silent), 1)
-            notes.append(f"errors of links are not counted where no switch tells them: {names}")
+            notes.append(f"no error counters from {names}: errors of links there are not known")
     except (ToolError, PrivilegeError) as error:
         notes.append(f"errors of links are not counted: {error}")
-    symptoms = [*fabric.own(findings), *(() if partial else missing)]
+    symptoms = [*fabric.own(findings), *missing]
     notes += [*fabric.elsewhere(findings), *fabric.not_found()]
     return Look(NAME, len(links), tuple(symptoms), tuple(notes))
 
@@ -152,12 +155,11 @@ class _Finding(NamedTuple):
 class _Fabric:
     """The links of one look, and those of the topology."""
 
-    def __init__(
-        self, node: Node, links: Sequence[Link], unclear: Container[tuple[int, int]]
-    ) -> None:
+    def __init__(self, node: Node, seen: Links) -> None:
         self._node = node
-        self._links = links
-        self._unclear = unclear
+        links = self._links = seen.links
+        self._unclear = {port.end[:2] for port in seen.unclear}
+        self._down = seen.down
         self._counters = node.counters
         self._parts = {frozenset(part.ends): part for part in node.parts.fabric}
         self._ways: dict[str, list[FabricLink]] = {}
@@ -171,24 +173,42 @@ class _Fabric:
     def _find_foreign(self) -> frozenset[int]:
         """Return the switches with hosts of which the topology has none; remember them.
 
-        Another site on the same fabric has such; they stay its own while their hosts are off.  A
-        switch that never had hosts may serve both sites.  If no host is known, the topology has
-        other names than the fabric, and nothing new can be told.
+        Another site on the same fabric has such; each site's switches stay its own while their
+        hosts are off.  A switch that never had hosts may serve both sites.  If no host is known,
+        the topology has other names than the fabric, and nothing new can be told.
         """
-        hosts: dict[int, list[bool]] = {}
-        named: set[int] = set()
-        for link in self._links:
-            named.update(end.guid for end in link.ends if any(self._names(end.name)))
-            if not link.between_switches:
-                switch, host = link.ends
-                hosts.setdefault(switch.guid, []).append(any(self._names(host.name)))
-        own = named.union(guid for guid, known in hosts.items() if any(known))
-        before = {int(name[len(_FOREIGN) :], 16) for name in self._counters.recorded(_FOREIGN)}
-        now = hosts if any(map(any, hosts.values())) else ()
-        foreign = frozenset(before.union(now) - own)
+        own = {end.guid for link in self._links for end in link.ends if any(self._names(end.name))}
+        own.update(self._with_own_hosts())
+        before = {int(match[1], 16) for match in self._earlier(_FOREIGN)}
+        to_hosts = [link.ends for link in self._links if not link.between_switches]
+        is_named = any(any(self._names(host.name)) for _, host in to_hosts)
+        now = {switch.guid for switch, _ in to_hosts} if is_named else set()
+        foreign = frozenset((before | now) - own)
         for guid in foreign:
-            self._counters.growth(f"{_FOREIGN}{guid:x}", 1.0)
+            self._counters.growth(f"{NAME}/foreign/{guid:x}", 1.0)
         return foreign
+
+    def _with_own_hosts(self) -> Iterator[int]:
+        """Yield the switches with a host of the topology; remember it for when it is off."""
+        to_hosts = [link.ends for link in self._links if not link.between_switches]
+        present = {host.guid for _, host in to_hosts}
+        own: dict[int, tuple[int, str]] = {}
+        for switch, host in to_hosts:
+            name = next(self._names(host.name), "")
+            if name:
+                own.setdefault(switch.guid, (host.guid, name))
+        for match in self._earlier(_OWN):
+            guid = int(match[2], 16)
+            # elsewhere by now, or removed from the topology
+            if guid not in present and match[3] in self._known_names:
+                own.setdefault(int(match[1], 16), (guid, match[3]))
+        for switch_guid, (guid, name) in own.items():
+            self._counters.growth(f"{NAME}/own/{switch_guid:x} {guid:x}/{name}", 1.0)
+            yield switch_guid
+
+    def _earlier(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
+        """Yield what the last look has remembered in names of this form."""
+        return filter(None, map(pattern.fullmatch, self._counters.recorded(f"{NAME}/")))
 
     def _is_foreign(self, link: Link) -> bool:
         """Return whether a link that the topology lacks leads to a switch of another site."""
@@ -239,10 +259,11 @@ class _Fabric:
         among = f" in {together} links" if together > 1 else ""
         return f"{_gbit(link.rate_Bps)}, the topology has {_gbit(part.rate_Bps)}{among}"
 
-    def missing(self) -> Iterator[Symptom]:
+    def missing(self, *, partial: bool) -> Iterator[Symptom]:
         """Yield the links between switches that an earlier look has seen, until they are back.
 
-        A port that is up has its link, even if that cannot be judged.
+        A port that is up has its link, even if that cannot be judged.  In a ``partial`` look, in
+        which not all have answered, both ports of a link that is gone are seen to be down.
         """
         used = {(end.guid, end.port) for link in self._links for end in link.ends}
         switches = {end.guid for link in self._links if link.between_switches for end in link.ends}
@@ -256,6 +277,8 @@ class _Fabric:
                 continue
             self._counters.growth(name, 1.0)
             if any(end[:2] in self._unclear for end in ends):
+                continue
+            if partial and not all(end[:2] in self._down for end in ends):
                 continue
             lost = [end.name for end in ends if end.guid not in switches]
             gone.setdefault(lost[0] if len(lost) == 1 else "", []).append(

@@ -91,10 +91,14 @@ class Unclear(NamedTuple):
 
 
 class Links(NamedTuple):
-    """Links that are up, each once, and ports that are up whose link cannot be judged."""
+    """Links that are up, each once, and ports that are up whose link cannot be judged.
+
+    ``down`` are the other ports, by guid and number.
+    """
 
     links: tuple[Link, ...]
-    unclear: tuple[Unclear, ...] = ()
+    unclear: tuple[Unclear, ...]
+    down: frozenset[tuple[int, int]]
 
 
 def parse_links(text: str) -> Links:
@@ -123,7 +127,10 @@ def parse_links(text: str) -> Links:
         links[link.place] = link
     if unclear and not links:
         raise ToolError(f"{' '.join(LINKS)}: {unclear[0]}")
-    return Links(_named(tuple(links.values())), tuple(unclear))
+    down = (
+        (int(row["near"], 16), whole(row["port"], "a port")) for row in rows if not row["speed"]
+    )
+    return Links(_named(tuple(links.values())), tuple(unclear), frozenset(down))
 
 
 def _port(line: str) -> re.Match[str]:

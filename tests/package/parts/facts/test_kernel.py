@@ -66,6 +66,17 @@ def test_a_message_with_another_end_of_line_hides_no_other_message(tmp_path: Pat
     assert [symptom.kind for symptom in look.symptoms] == ["medium_error"]
 
 
+def test_a_message_cannot_forge_another_by_an_end_of_line_in_dmesg(tmp_path: Path) -> None:
+    at = "2026-11-21T06:00:00,000000+00:00"
+    forged = f"{at} {RECORDED[4][2]}"
+    for text, kinds in (
+        (f"{at} traps: a\x85{forged}\n", []),
+        (f"{at} traps: a\n{forged}\n", ["medium_error"]),
+    ):
+        node = make_node(tmp_path, answers={"journalctl": "", "dmesg": text})
+        assert [symptom.kind for symptom in kernel.look(node).symptoms] == kinds
+
+
 # --- A clean boot, mount, umount, failback or shutdown raises no suspicion; faults do
 
 
