@@ -6,6 +6,7 @@ two days these runs would have fewer peers, and one busy night would count twice
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, Sequence
 
 import numpy as np
@@ -14,9 +15,9 @@ from plumbline.model.units import DAY_S, HOUR_S
 
 _HOURS = 24
 _FEW = 0.25
-"""An hour with less than this share of an even spread is at rest, such as that of a run by hand."""
+"""Share of an even spread over the hours below which an hour is at rest: a run by hand at noon."""
 _ALIKE = 2
-"""Rests shorter than the longest by up to so many hours count too: a late timer moves no day."""
+"""Hours by which two rests may differ and be alike: a late timer does not choose between them."""
 
 
 def days_of(moments: Sequence[float]) -> Any:
@@ -26,14 +27,20 @@ def days_of(moments: Sequence[float]) -> Any:
     rests that are about as long it is the one nearest to midnight UTC.
     """
     at = np.asarray(moments, float)
-    return np.floor((at - _parted_at(at)) / DAY_S).astype(int)
-
-
-def _parted_at(at: Any) -> float:
-    """Return the middle of the longest rest, in seconds from midnight UTC, half a day at most."""
     counts = np.bincount((at // HOUR_S % _HOURS).astype(int), minlength=_HOURS)
     busy = np.flatnonzero(counts * _HOURS >= _FEW * len(at))
-    steps = np.diff(busy, append=busy[0] + _HOURS)
-    middles = (busy + (steps + 1) / 2 + _HOURS / 2) % _HOURS - _HOURS / 2
-    longest = middles[steps >= steps.max() - _ALIKE]
-    return float(longest[np.abs(longest).argmin()]) * HOUR_S
+    return np.floor((at - _parted_at(tuple(busy.tolist()))) / DAY_S).astype(int)
+
+
+@lru_cache
+def _parted_at(busy: tuple[int, ...]) -> float:
+    """Return the middle of the longest rest between busy hours, there must be one.
+
+    It is in seconds from midnight UTC, half a day at most.
+    """
+    rests = [
+        (later - hour, (hour + (later - hour + 1) / 2 + _HOURS / 2) % _HOURS - _HOURS / 2)
+        for hour, later in zip(busy, (*busy[1:], busy[0] + _HOURS))
+    ]
+    longest, _ = max(rests)
+    return min((middle for step, middle in rests if step >= longest - _ALIKE), key=abs) * HOUR_S

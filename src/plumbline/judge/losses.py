@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from itertools import compress
 from math import exp, isnan, log
 from typing import Optional
 
@@ -108,10 +109,16 @@ def _against(compared: Comparison, begin: float) -> str:
 
 
 def _slow_nights(compared: Compared, operation: str, limit: float) -> tuple[int, int]:
-    """Return the number of nights with several runs of an operation, all slow, and of all."""
+    """Return the number of nights with several runs of an operation, all slow, and of all.
+
+    Both are 0 with fewer than two slow runs: days of a healthy site take longer than their use.
+    """
     runs = next(item.source.runs for item in compared if item.measurement.what == operation)
+    is_slow: list[bool] = (runs[:, RATIO] <= -limit).tolist()
+    if sum(is_slow) < _SEVERAL:
+        return 0, 0
     days = days_of(runs[:, AT]).tolist()
-    slow = [day for day, ratio in zip(days, runs[:, RATIO].tolist()) if ratio <= -limit]
+    slow = list(compress(days, is_slow))
     nights = sum(days.count(day) == slow.count(day) >= _SEVERAL for day in set(slow))
     return nights, len(set(days))
 

@@ -34,10 +34,10 @@ class Evidence(NamedTuple):
     moments, nearer to the loss than to health, None if not counted; if these are at most half,
     ``ratio`` of an alarm covers only them.  ``gross_since`` is the start of its last runs if all of
     these, a day apart at least, were beyond ``critical`` of the peers in the same run.
-    ``slow_nights`` of ``nights`` had several runs, all of them slow.  ``borne_by`` is the group,
-    file system or component, such as ``group scratch``, whose alarm is that of this one as well,
-    because one change has slowed both; empty for others.  ``bears`` has the names of those whose
-    alarm is this one.
+    ``slow_nights`` of ``nights`` had several runs, all of them slow; both are 0 with fewer than two
+    slow runs.  ``borne_by`` is the group, file system or component, such as ``group scratch``,
+    whose alarm is that of this one as well, because one change has slowed both; empty for others.
+    ``bears`` has the names of those whose alarm is this one.
     """
 
     odds: Annotated[float, amounts]

@@ -293,7 +293,9 @@ def test_an_alarm_of_another_layer_is_no_longer_borne_when_that_has_ended() -> N
     assert {key[0] for key in before.known({"fs", "ost"})} == {"fs", "ost"}
     # only targets alone have been measured since
     memory = Node(snapshot(*alone[1]), NOW - 3610 - 7 * DAY_S)
-    since = Weighing({"client1": alone[0]}, {"client1": memory}, known=before.known({"fs"}))
+    since = Weighing(
+        {"client1": alone[0]}, {"client1": memory}, evidence_before=before.known({"fs"})
+    )
     assert [item.borne_by for item in since.all().values() if item.alarm] == [""]
 
 
