@@ -356,12 +356,11 @@ def test_a_night_with_a_contended_member_does_not_count_for_the_goal() -> None:
 def test_the_sum_of_a_night_across_midnight_meets_the_goal() -> None:
     """One target is measured at 23:54 UTC, the other two hours later; one night is good."""
     targets = Group([100e6] * 2, nights=7, limits=Limits(), goal_part=180e6)
-    for number, (late_s, good) in enumerate([(0, 3)] * 2 + [(-22 * 3600, 2)] * 2):
+    first, second = (0, {3: 250e6}), (-22 * 3600, {2: 150e6})
+    for number, (late_s, good) in enumerate((first, first, second, second)):
         run = targets.series[number]
         samples = [
-            sample._replace(
-                started_at=sample.started_at + late_s, rate=200e6 if night == good else 100e6
-            )
+            sample._replace(started_at=sample.started_at + late_s, rate=good.get(night, 100e6))
             for night, sample in enumerate(run.samples)
         ]
         latest = run.latest._replace(started_at=samples[0].started_at)
