@@ -542,24 +542,27 @@ def in_runs_of_six(rates: Sequence[float]) -> list[Sample]:
 
 
 @pytest.mark.parametrize("hours_later", [0, 21])
-def test_nights_with_several_runs_that_are_all_slow_are_counted(hours_later: int) -> None:
-    hours = {3: (0.5, 0.6), 7: (0.5, 1.0), 8: (0.5,), 12: (0.4, 0.4, 0.5)}
+@pytest.mark.parametrize(
+    ("hours", "expected"),
+    [
+        ({3: (0.5, 0.6), 7: (0.5, 1.0), 8: (0.5,), 12: (0.4, 0.4, 0.5)}, (2, 16)),
+        ({3: (0.5, 0.6)}, (1, 16)),
+        ({3: (0.5,)}, (0, 0)),
+    ],
+)
+def test_nights_with_several_runs_that_are_all_slow_are_counted(
+    hours: dict[int, Sequence[float]], hours_later: int, expected: tuple[int, int]
+) -> None:
+    begin = 0.1 + hours_later / 24
     runs = [
-        Sample(
-            (night + 0.1 + hours_later / 24 + 0.05 * place) * DAY_S,
-            share * 200e6,
-            None,
-            None,
-            0,
-            None,
-        )
+        Sample((night + begin + 0.05 * place) * DAY_S, share * 200e6, None, None, 0, None)
         for night in range(15)
         for place, share in enumerate(hours.get(night, (1.0,)))
     ]
     memory = snapshot(series(200e6, None, runs[::-1], component=NAMES[0]))
     result = Weighing({"c": fleet()}, {"c": Node(memory)}).evidence(("ost", NAMES[0], False))
     assert result
-    assert (result.slow_nights, result.nights) == (2, 16)
+    assert (result.slow_nights, result.nights) == expected
 
 
 def gross_since(rates: Sequence[float], peers: int) -> Optional[float]:

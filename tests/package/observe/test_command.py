@@ -186,13 +186,13 @@ def test_a_killed_process_that_waits_for_its_turn_is_not_abandoned(
 
     def late(group: int, number: int) -> None:
         if number == signal.SIGKILL:
-            timers.append(threading.Timer(1.0, kill, (group, number)))
+            timers.append(threading.Timer(2.0, kill, (group, number)))
             timers[-1].start()
         elif not number:
             kill(group, number)
 
     monkeypatch.setattr(os, "killpg", late)
-    done = SystemRunner(grace_s=0.2)(python("while True: pass"), 0.3)
+    done = SystemRunner(grace_s=0.5)(python("while True: pass"), 0.3)
     timers[-1].join()
     assert (done.hung, done.timed_out, done.exit_code) == (False, True, -9)
     assert len(timers) == 1
