@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any, Iterator
 
+from tests.project.playbook import run_playbook, succeeded
 from tests.project.repository import ROOT, document, tracked
 
 
@@ -75,3 +76,11 @@ def _end_of_call(text: str, start: int) -> int:
         depth += {"(": 1, ")": -1}.get(text[end], 0)
         end += 1
     return end
+
+
+def test_a_playbook_of_the_tests_leaves_no_folder_in_the_checkout(tmp_path: Path) -> None:
+    (tmp_path / "play.yml").write_text("- {hosts: all, gather_facts: false}\n", encoding="utf-8")
+    home = tmp_path / "home"
+    succeeded(run_playbook(tmp_path / "play.yml", env={"ANSIBLE_HOME": str(home)}))
+    assert [path.name for path in home.iterdir()] == ["tmp"]
+    assert not [*ROOT.glob("{*")], "Ansible's temporary folder has an unresolved name"
