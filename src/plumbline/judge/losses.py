@@ -111,7 +111,7 @@ def _against(compared: Comparison, begin: float) -> str:
 def _slow_nights(compared: Compared, operation: str, limit: float) -> tuple[int, int]:
     """Return the number of nights with several runs of an operation, all slow, and of all.
 
-    Both are 0 with fewer than two slow runs: days of a healthy site take longer than their use.
+    Both are 0 with fewer than two slow runs, as at most components: to find days takes time.
     """
     runs = next(item.source.runs for item in compared if item.measurement.what == operation)
     is_slow: list[bool] = (runs[:, RATIO] <= -limit).tolist()

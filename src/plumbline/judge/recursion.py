@@ -55,6 +55,8 @@ _Array = Any
 
 _PER_PASS = 300
 """Cases per pass: their arrays stay within the processor's cache and some 30 MB."""
+_MAX_RUNS = 40_000
+"""Runs per pass, those of 300 components for a month; a single part may have those of 100 disks."""
 _IN_MEMORY = 8 * _PER_PASS
 _UNEQUAL = 2
 """Each case of a pass takes as long as the longest, which has at most so many times its runs."""
@@ -120,7 +122,8 @@ def _passes(cases: Sequence[Case]) -> list[list[int]]:
     passes: list[list[int]] = []
     for place in sorted(range(len(cases)), key=lambda place: runs[place]):
         last = passes[-1] if passes else []
-        if last and len(last) < _PER_PASS and runs[place] <= _UNEQUAL * runs[last[0]]:
+        fits = len(last) < min(_PER_PASS, _MAX_RUNS // max(1, runs[place]))
+        if last and fits and runs[place] <= _UNEQUAL * runs[last[0]]:
             last.append(place)
         else:
             passes.append([place])

@@ -7,7 +7,7 @@ belongs to the group, not to each member.
 from __future__ import annotations
 
 from functools import cached_property, lru_cache
-from itertools import accumulate, chain, groupby, islice
+from itertools import chain, islice
 from math import inf
 from typing import (
     Collection,
@@ -52,8 +52,6 @@ Group = tuple[str, str]
 """Layer and name of a group of peers."""
 
 _MIN_MEMBERS = 2
-_MAX_RUNS = 10_000
-"""Runs of parts that are weighed at once, in some 15 MB; a part may have those of 100 disks."""
 _NO_EVIDENCE: Mapping[Subject, Optional[Evidence]] = {}
 
 
@@ -107,11 +105,8 @@ class Weighing:
             self._groups.setdefault(group, []).append(place)
         self._nodes, self._memories = nodes, memories
         self._measured: dict[Component, list[Measurement]] = {}
-        for node, expectations in nodes.items():
-            for expectation in expectations:
-                place = expectation.layer, expectation.component
-                measured = self._measurements(expectation, memories[node])
-                self._measured.setdefault(place, []).extend(measured)
+        for place, source in self._entries():
+            self._measured.setdefault(place, []).extend(self._measurements(*source))
         separate_pairs(self._measured)
         self._evidence = dict(evidence_before)
         self._compare()
@@ -120,11 +115,16 @@ class Weighing:
     def _sources(self) -> dict[Component, list[tuple[Expectation, Weighable]]]:
         """Return who measures each component, to read it again; a large site is read once."""
         sources: dict[Component, list[tuple[Expectation, Weighable]]] = {}
+        for place, source in self._entries():
+            sources.setdefault(place, []).append(source)
+        return sources
+
+    def _entries(self) -> Iterator[tuple[Component, tuple[Expectation, Weighable]]]:
+        """Yield each component with an expectation and the memory of its node."""
         for node, expectations in self._nodes.items():
             for expectation in expectations:
                 place = expectation.layer, expectation.component
-                sources.setdefault(place, []).append((expectation, self._memories[node]))
-        return sources
+                yield place, (expectation, self._memories[node])
 
     def _read(self, place: Component) -> list[Measurement]:
         sources = self._sources[place]
@@ -263,15 +263,9 @@ class Weighing:
 
     def weigh(self, parts: Sequence[Compared]) -> list[Weight]:
         """Return for each part the joint evidence of the measurements that it may slow."""
-        runs = accumulate(sum(len(item.source.runs) for item in part) for part in parts)
-        portions = groupby(zip(runs, parts), key=lambda part: part[0] // _MAX_RUNS)
-        return [
-            weight
-            for _, portion in portions
-            for weight in weigh(
-                case_of(part, question_of(part[0].measurement.limits, ())) for _, part in portion
-            )
-        ]
+        return weigh(
+            case_of(compared, question_of(compared[0].measurement.limits, ())) for compared in parts
+        )
 
     def _unless_shared(self, component: Component, evidence: Evidence) -> Evidence:
         """Return the evidence on a component without peers, no alarm if its group lost as much."""

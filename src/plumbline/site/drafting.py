@@ -6,7 +6,13 @@ import re
 from itertools import count
 from typing import Iterable, Iterator, Mapping, NamedTuple, Sequence
 
-from plumbline.measure.targets.mounted import Member, MountedSystem, servers_of_osts, system_at
+from plumbline.measure.targets.mounted import (
+    Member,
+    MountedSystem,
+    name_of,
+    servers_of_osts,
+    system_at,
+)
 from plumbline.model.command import CommandRunner
 from plumbline.model.errors import PlumblineError, SkipTarget, ToolError
 from plumbline.model.names import NAME
@@ -45,7 +51,7 @@ def drafted(run: CommandRunner, mounts: Sequence[Mount], client: str) -> Drafted
     hosts = _Hosts(run, client, [server for item in listings for _, server in item.targets])
     systems = [
         DraftSystem(
-            _name_of(system.mount),
+            name_of(system.mount),
             _kind(system),
             system.mount.point,
             tuple(DraftTarget(each.name, each.number, hosts.name(on)) for each, on in targets),
@@ -53,7 +59,7 @@ def drafted(run: CommandRunner, mounts: Sequence[Mount], client: str) -> Drafted
         for system, targets in listings
     ]
     own = DraftHost(client, hosts.own_address())
-    return Drafted(draft(own, hosts.found(), systems, troubles), tuple(troubles))
+    return Drafted(draft(own, hosts.servers(), systems, troubles), tuple(troubles))
 
 
 def _listings(
@@ -90,7 +96,7 @@ def _servers(run: CommandRunner, listed: MountedSystem) -> Mapping[str, str]:
     if _kind(listed) != "lustre":
         return present
     try:
-        first = servers_of_osts(run, _name_of(listed.mount))
+        first = servers_of_osts(run, name_of(listed.mount))
     except (SkipTarget, ToolError):
         return present
     return {**present, **{name: nids[0] for name, nids in first.items()}}
@@ -104,11 +110,6 @@ def _trouble(member: Member, server: str) -> str:
 
 def _kind(listed: MountedSystem) -> str:
     return str(listed.members[0].keys["kind"])
-
-
-def _name_of(mount: Mount) -> str:
-    """Return the file system of ``10.0.0.1@tcp:/scratch/folder``, the volume of ``oss1:/work``."""
-    return mount.source.rpartition(":")[2].lstrip("/").partition("/")[0]
 
 
 class _Hosts:
@@ -142,7 +143,7 @@ class _Hosts:
         """Return the name of a server by its LNet address, its address or its name."""
         return self._hosts[server].name
 
-    def found(self) -> tuple[DraftHost, ...]:
+    def servers(self) -> tuple[DraftHost, ...]:
         """Return all servers, each once."""
         return tuple(dict.fromkeys(self._hosts.values()))
 

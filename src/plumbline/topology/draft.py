@@ -11,7 +11,7 @@ import re
 from typing import Iterable, Iterator, NamedTuple, Sequence
 
 from plumbline.model.command import printable
-from plumbline.topology.names import DECIMAL, HEXADECIMAL, fold_numbers
+from plumbline.topology.names import DECIMAL, HEXADECIMAL, fold_numbers, numeral
 
 _OST_DIGITS = 4
 
@@ -112,8 +112,7 @@ def _file_system(system: DraftSystem, client: DraftHost, arrays: _Arrays) -> Ite
 def _range(kind: str, targets: Sequence[DraftTarget]) -> str:
     """Return the names as a range: the indices of Lustre are hexadecimal, those of bricks not."""
     base, width = (HEXADECIMAL, _OST_DIGITS) if kind == "lustre" else (DECIMAL, 1)
-    form = f"0{width}{'x' if base == HEXADECIMAL else 'd'}"
-    head = targets[0].name.removesuffix(f"{targets[0].number:{form}}")
+    head = targets[0].name.removesuffix(numeral(targets[0].number, width, base))
     return fold_numbers(head, (target.number for target in targets), width, base)
 
 

@@ -69,8 +69,12 @@ def _bounds(text: str, group: str, base: int) -> list[tuple[int, int, int]]:
 
 def _numbers(item: tuple[int, int, int], base: int) -> list[str]:
     first, last, width = item
-    digits = "x" if base == HEXADECIMAL else "d"
-    return [f"{number:0{width}{digits}}" for number in range(first, last + 1)]
+    return [numeral(number, width, base) for number in range(first, last + 1)]
+
+
+def numeral(number: int, width: int, base: int = DECIMAL) -> str:
+    """Return a number as it stands in names, with ``width`` digits at least."""
+    return f"{number:0{width}{'x' if base == HEXADECIMAL else 'd'}}"
 
 
 def meet(names: Sequence[str], partners: Sequence[str]) -> list[tuple[str, ...]]:
@@ -144,10 +148,8 @@ def _folded(head: str, tail: str, width: int, numbers: list[int], base: int = DE
             runs[-1][1] = number
         else:
             runs.append([number, number])
-    form = f"0{width}{'x' if base == HEXADECIMAL else 'd'}"
     items = [
-        f"{first:{form}}" if first == last else f"{first:{form}}-{last:{form}}"
-        for first, last in runs
+        "-".join(numeral(number, width, base) for number in dict.fromkeys(run)) for run in runs
     ]
     return f"{head}[{','.join(items)}]{tail}" if len(numbers) > 1 else f"{head}{items[0]}{tail}"
 

@@ -11,6 +11,7 @@ from plumbline.measure.targets.mounted import (
     in_pool,
     metadata_at,
     mounted_systems,
+    name_of,
     servers_of_osts,
     system_at,
 )
@@ -194,3 +195,16 @@ def test_an_ost_belongs_to_its_first_server_or_to_the_present_one() -> None:
     # connections of the MDT beside it are left out, and those within this host or to nowhere
     assert [*servers(both, "10.0.0.1@tcp")] == [f"lustre-OST000{index}" for index in range(4)]
     assert servers('"0@lo"', "0@lo") == servers(both, "<none>") == {}
+
+
+@pytest.mark.parametrize(
+    ("source", "name"),
+    [
+        ("10.0.0.1@tcp:10.0.0.2@tcp:/scratch", "scratch"),
+        ("10.0.0.1@tcp:/scratch/of:ada/now", "scratch"),
+        ("oss1:/work", "work"),
+        ("oss1:work", "work"),
+    ],
+)
+def test_a_mount_tells_its_file_system_or_volume(source: str, name: str) -> None:
+    assert name_of(parse_mount(f"92 24 0:62 / /mnt rw - lustre {source} rw")) == name

@@ -172,6 +172,12 @@ def look(site: Site, node: str, *parts: str, looked_by: str = "") -> None:
     (site.folder / node / "symptoms.json").write_text(json.dumps(write(report)))
 
 
+def parts_with_symptoms(two: TwoClients) -> tuple[str, ...]:
+    """Return the parts whose symptoms the console has collected."""
+    collected = collected_symptoms(two.history, two.nodes, time.time())
+    return tuple(symptom.component for symptom in collected.symptoms)
+
+
 def test_a_node_has_symptoms_of_its_own_parts_and_paths_only(
     two: TwoClients, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -181,8 +187,7 @@ def test_a_node_has_symptoms_of_its_own_parts_and_paths_only(
     assert two.collect() == 65
     text = "2 symptoms of disk-u1, client2 left out, which the plan does not show this node: "
     assert text in capsys.readouterr().out
-    symptoms = collected_symptoms(two.history, two.nodes, time.time())
-    assert tuple(symptom.component for symptom in symptoms.symptoms) == seen
+    assert parts_with_symptoms(two) == seen
 
 
 def test_the_node_that_looks_at_the_fabric_speaks_for_all_its_links(
@@ -201,8 +206,7 @@ def test_the_node_that_looks_at_the_fabric_speaks_for_all_its_links(
     look(two, "client1", *seen, "disk-u1")
     assert two.collect() == 65
     assert "1 symptom of disk-u1 left out" in capsys.readouterr().out
-    symptoms = collected_symptoms(two.history, two.nodes, time.time())
-    assert tuple(symptom.component for symptom in symptoms.symptoms) == seen
+    assert parts_with_symptoms(two) == seen
 
 
 def test_a_host_speaks_for_the_hosts_of_its_pairs(
@@ -217,8 +221,7 @@ def test_a_host_speaks_for_the_hosts_of_its_pairs(
     look(two, "client1", "client2", "disk-u1")
     assert two.collect() == 65
     assert "1 symptom of disk-u1 left out" in capsys.readouterr().out
-    symptoms = collected_symptoms(two.history, two.nodes, time.time())
-    assert [symptom.component for symptom in symptoms.symptoms] == ["client2"]
+    assert parts_with_symptoms(two) == ("client2",)
 
 
 def test_a_node_tells_the_space_of_its_own_file_systems_only(

@@ -33,7 +33,7 @@ _FURTHER = {"create": ("stat", "open"), "mkdir": ("rmdir",)}
 
 
 class UnprovedError(ToolError):
-    """What ``lfs`` prints about the place of files or folders is not understood."""
+    """The place of files or folders is not proved: what ``lfs`` prints is not understood."""
 
 
 def command(job: Job) -> tuple[str, ...]:

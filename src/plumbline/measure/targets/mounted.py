@@ -162,7 +162,7 @@ def in_pool(run: CommandRunner, system: MountedSystem, pool: str) -> MountedSyst
     """
     if system.mount.kind != LUSTRE.mounted:
         raise UsageError(f"--pool is of Lustre; {system.mount.point} is {system.mount.kind}")
-    name = f"{_file_system(system.mount)}.{pool.rpartition('.')[2]}"
+    name = f"{name_of(system.mount)}.{pool.rpartition('.')[2]}"
     completed = run(["lfs", "pool_list", name], QUICK_S)
     if not completed.ok:
         late = completed.timed_out or completed.hung
@@ -184,7 +184,7 @@ _BLIND = (
 
 def _osts(run: CommandRunner, mount: Mount) -> MountedSystem:
     osts = parse_osts(ask(run, ["lfs", "osts", mount.point]))
-    pattern = f"osc.{_file_system(mount)}-OST*-osc-*"
+    pattern = f"osc.{name_of(mount)}-OST*-osc-*"
     imports = run(["lctl", "get_param", f"{pattern}.import"], QUICK_S).stdout
     blind = not imports and debugfs_is_closed(run)
     servers = run(["lctl", "get_param", f"{pattern}.ost_conn_uuid"], QUICK_S).stdout
@@ -227,7 +227,7 @@ def _is_local(nids: Sequence[str]) -> bool:
 
 def _mdts(run: CommandRunner, mount: Mount) -> MountedSystem:
     mdts = parse_osts(ask(run, ["lfs", "mdts", mount.point]))
-    file_system = _file_system(mount)
+    file_system = name_of(mount)
     blind = not metadata_imports(run, file_system) and debugfs_is_closed(run)
     pattern = f"mdc.{file_system}-MDT*-mdc-*.mds_conn_uuid"
     shown = parameters(run(["lctl", "get_param", pattern], QUICK_S).stdout, (pattern,))
@@ -244,16 +244,19 @@ def _mdts(run: CommandRunner, mount: Mount) -> MountedSystem:
     return MountedSystem(mount, members, 16, _BLIND.format("MDT") if blind else "")
 
 
-def _file_system(mount: Mount) -> str:
-    """Return the name in ``10.0.0.1@tcp:/scratch/folder``."""
-    return mount.source.partition(":/")[2].partition("/")[0]
+def name_of(mount: Mount) -> str:
+    """Return the file system of ``10.0.0.1@tcp:/scratch/folder``, or the volume of a GlusterFS.
+
+    There ``mount`` writes HOST:/VOLUME, the client itself HOST:VOLUME.
+    """
+    _, is_path, path = mount.source.partition(":/")
+    name = path if is_path else mount.source.rpartition(":")[2]
+    return name.partition("/")[0]
 
 
 def _bricks(run: CommandRunner, mount: Mount) -> MountedSystem:
     graph = f"{mount.point}/.meta/graphs/active"
-    # mount writes HOST:/VOLUME, the client itself HOST:VOLUME
-    volume = mount.source.rpartition(":")[2].lstrip("/").partition("/")[0]
-    found = _MEMBER.findall(ask(run, ["cat", f"{graph}/{volume}-dht/private"]))
+    found = _MEMBER.findall(ask(run, ["cat", f"{graph}/{name_of(mount)}-dht/private"]))
     if not all(client for client, _ in found):
         raise UsageError(
             f"{mount.point} is a volume of {found[0][1]} and its like, not of single bricks: its "

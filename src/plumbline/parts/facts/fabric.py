@@ -178,9 +178,9 @@ class _Fabric:
         the topology has other names than the fabric, and nothing new can be told.
         """
         own = {end.guid for link in self._links for end in link.ends if any(self._names(end.name))}
-        own.update(self._with_own_hosts())
-        before = {int(match[1], 16) for match in self._earlier(_FOREIGN)}
         to_hosts = [link.ends for link in self._links if not link.between_switches]
+        own.update(self._with_own_hosts(to_hosts))
+        before = {int(match[1], 16) for match in self._earlier(_FOREIGN)}
         is_named = any(any(self._names(host.name)) for _, host in to_hosts)
         now = {switch.guid for switch, _ in to_hosts} if is_named else set()
         foreign = frozenset((before | now) - own)
@@ -188,9 +188,8 @@ class _Fabric:
             self._counters.growth(f"{NAME}/foreign/{guid:x}", 1.0)
         return foreign
 
-    def _with_own_hosts(self) -> Iterator[int]:
+    def _with_own_hosts(self, to_hosts: Sequence[tuple[End, End]]) -> Iterator[int]:
         """Yield the switches with a host of the topology; remember it for when it is off."""
-        to_hosts = [link.ends for link in self._links if not link.between_switches]
         present = {host.guid for _, host in to_hosts}
         own: dict[int, tuple[int, str]] = {}
         for switch, host in to_hosts:

@@ -28,6 +28,8 @@ _NOT_A_DISK = re.compile("please try adding '-d |Unable to detect device type")
 _NO_LOG_PAGE = re.compile(r"(?:NVMe Status |\()0x[0246]?(?:00[12]|109)\b")
 """Invalid opcode, field or log page (NVM Express base specification): an NVMe device without it."""
 
+_VENDORS_TOOL = "for a RAID controller name its vendor's tool in symptoms_commands"
+
 _ATTRIBUTES = {
     "ata_5": re.compile(r"re(?:al|tire|tried)|bad", re.IGNORECASE),
     "ata_187": re.compile(r"unc|_ue_|fail", re.IGNORECASE),
@@ -146,13 +148,10 @@ def look(node: Node) -> Look:
         failed = [error for error in errors if not isinstance(error, _HealthlessDisk)]
         if failed:
             raise failed[0]
-        others = f"; likewise {several(disks[1:])}" if disks[1:] else ""
-        notes = (f"no disk tells its health: {notes[0]}{others}; {_VENDORS_TOOL}",)
+        likewise = f"; likewise {several(disks[1:])}" if disks[1:] else ""
+        notes = (f"no disk tells its health: {notes[0]}{likewise}; {_VENDORS_TOOL}",)
     symptoms = chain.from_iterable(part for part in results if not isinstance(part, ToolError))
     return Look(NAME, len(disks) - len(errors), tuple(symptoms), notes)
-
-
-_VENDORS_TOOL = "for a RAID controller name its vendor's tool in symptoms_commands"
 
 
 def _symptoms_or_error(node: Node, disk: str) -> Union[list[Symptom], ToolError]:

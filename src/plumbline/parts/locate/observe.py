@@ -226,9 +226,9 @@ def _vote_of(
     expected = _healthy_rate(comparison)
     error = max(MIN_SPREAD, hypot(own, comparison.source.off))
     # mostly the planned one, and not copied
-    known = expected == placed.of.expected
+    as_planned = expected == placed.of.expected
     return Observation(
-        placed.of if known else placed.of._replace(expected=expected),
+        placed.of if as_planned else placed.of._replace(expected=expected),
         vote,
         expected * exp(middle),
         error,
