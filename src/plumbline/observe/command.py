@@ -276,13 +276,14 @@ class SystemRunner:
         """Return whether a group may still end by a signal.
 
         A killed process that is ready to run is not stuck: on a busy machine it waits for its turn,
-        since its priority is low.
+        since its priority is low.  So does the helper that tells the exit code of one that is gone.
         """
         if waited_s < self._grace_s:
             return True
         if number != signal.SIGKILL or waited_s > _MAX_TURNS * self._grace_s:
             return False
-        return any(process.state == "R" for process in _survivors(group))
+        alive = _survivors(group)
+        return not alive or any(process.state == "R" for process in alive)
 
     @staticmethod
     def _ended(process: Command, printed: Output, wait_s: float) -> bool:

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from pathlib import Path
-from typing import Iterator, NoReturn
+from typing import Iterator, NoReturn, Optional
 
 import pytest
 
@@ -18,6 +18,7 @@ from plumbline.model.command import Completed
 from plumbline.model.errors import ForbiddenTool, ToolError
 from plumbline.observe import command
 from plumbline.observe.command import SystemRunner
+from plumbline.observe.starter import Helper
 from tests.package.waiting import alive
 from tests.processes import may_act_for_others
 
@@ -196,6 +197,28 @@ def test_a_killed_process_that_waits_for_its_turn_is_not_abandoned(
     timers[-1].join()
     assert (done.hung, done.timed_out, done.exit_code) == (False, True, -9)
     assert len(timers) == 1
+
+
+def test_the_exit_code_of_a_killed_process_is_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The helper that tells it waits for its turn as well."""
+    kill, tell, killed_at = os.killpg, Helper.exit_code, []
+
+    def without_term(group: int, number: int) -> None:
+        if number != signal.SIGTERM:
+            kill(group, number)
+        if number == signal.SIGKILL:
+            killed_at.append(time.monotonic())
+
+    def late(helper: Helper, wait_s: Optional[float]) -> Optional[int]:
+        if killed_at and time.monotonic() < killed_at[0] + 1.0:
+            time.sleep(min(0.05, wait_s or 0.0))
+            return None
+        return tell(helper, wait_s)
+
+    monkeypatch.setattr(os, "killpg", without_term)
+    monkeypatch.setattr(Helper, "exit_code", late)
+    done = SystemRunner(grace_s=0.2)(python("while True: pass"), 0.3)
+    assert (done.hung, done.timed_out, done.exit_code) == (False, True, -9)
 
 
 FREEZER = Path("/sys/fs/cgroup/freezer")
